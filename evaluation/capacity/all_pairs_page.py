@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from retgen.evaluation import plots as draw
 from retgen.evaluation.capacity.construct import PRECISIONS
 from retgen.evaluation.capacity.free import TABLE_6, Critical, cubic_fit
-from retgen.markdown import escaped, markdown_table
-from retgen.pages import Figure, Page, Section, TableView, terminal, text_table
-from retgen.write import write_file
+from retgen.results.page import Page, Section
+from retgen.results.pictures import Level, Line, Lines
+from retgen.results.tables import TableView
 
 if TYPE_CHECKING:
     from retgen.evaluation.capacity.all_pairs_result import Capacity
@@ -72,13 +71,7 @@ def carried_table(result: Capacity) -> TableView:
 
 def text(result: Capacity) -> str:
     """For a terminal."""
-    parts = []
-    if any(result.critical.values()):
-        parts.append(text_table(critical_table(result)))
-        parts += _fits(result)
-    if result.carried:
-        parts.append(text_table(carried_table(result)))
-    return terminal(parts, [], result.folder / "capacity.html")
+    return page_of(result).terminal(result.folder / "capacity.html", list(_fits(result)))
 
 
 def sentences(result: Capacity) -> list[str]:
@@ -110,18 +103,17 @@ def sentences(result: Capacity) -> list[str]:
 
 def write_page(result: Capacity) -> None:
     """figures/, capacity.md and capacity.html."""
+    page_of(result).write(result.folder, "capacity")
+
+
+def page_of(result: Capacity) -> Page:
+    """All that is shown."""
     sections = [
         *_critical(result), *_carried(result),
         Section("What is measured, and what is known", _WHAT),
     ]  # fmt: skip
-    tables = [table for section in sections for table in section.tables]
-    summary = sentences(result)
-    parts = [escaped(" ".join(summary)) + "\n"]
-    parts += [markdown_table(table.head, table.rows) for table in tables]
-    write_file(result.folder / "capacity.md", "\n".join(parts))
     lede = "Documents that fit in d dimensions when all pairs of them are asked for."
-    page = Page("All pairs", "retgen capacity", lede, summary, sections, result.command)
-    write_file(result.folder / "capacity.html", page.html())
+    return Page("All pairs", "retgen capacity", lede, sentences(result), sections, result.command)
 
 
 def _critical(result: Capacity) -> Iterator[Section]:
@@ -133,18 +125,19 @@ def _critical(result: Capacity) -> Iterator[Section]:
     for protocol, of in result.critical.items():
         if of:
             curves.append(
-                draw.Line(names[protocol], [*map(float, sorted(of))],
+                Line(names[protocol], [*map(float, sorted(of))],
                           [float(of[d].documents) for d in sorted(of)],
                           hollow=[i for i, d in enumerate(sorted(of)) if not of[d].complete])
             )  # fmt: skip
     shown = [d for d in TABLE_6 if d <= max(top, 12)]
     curves.append(
-        draw.Line("Table 6 of the paper", [*map(float, shown)], [float(TABLE_6[d]) for d in shown],
+        Line("Table 6 of the paper", [*map(float, shown)], [float(TABLE_6[d]) for d in shown],
                   dashed=True)
     )  # fmt: skip
-    svg = draw.lines(
-        result.folder / "figures" / "critical_n", curves, [], title="Critical n by dimension",
-        x="dimensions", y="documents, all pairs of which are solved", log_y=True,
+    picture = Lines(
+        file="critical_n", title="Critical n by dimension", curves=curves, x="dimensions",
+        y="documents, all pairs of which are solved", log_y=True,
+        caption="Documents at which each method ends; hollow points were cut short.",
     )  # fmt: skip
     notes = [
         "a number with ≥ was cut short by --minutes; the others ended by failing",
@@ -153,9 +146,12 @@ def _critical(result: Capacity) -> Iterator[Section]:
     ]
     notes += list(_fits(result))
     yield Section(
-        "Critical n", [], [critical_table(result)],
-        [Figure(svg, "Documents at which each method ends; hollow points were cut short.")], notes,
-    )  # fmt: skip
+        "Critical n",
+        [],
+        [critical_table(result)],
+        [picture],
+        notes,
+    )
 
 
 def _fits(result: Capacity) -> Iterator[str]:
@@ -178,13 +174,13 @@ def _carried(result: Capacity) -> Iterator[Section]:
         if of:
             of.sort(key=lambda one: one.dimension)
             x = [float(one.dimension) for one in of]
-            curves.append(draw.Line(precision, x, [float(one.single) for one in of]))
+            curves.append(Line(precision, x, [float(one.single) for one in of]))
     limit = max(one.limit for one in result.carried)
-    svg = draw.lines(
-        result.folder / "figures" / "closed_form", curves,
-        [draw.Level(f"largest n tried ({limit:,})", float(limit), True)],
-        title="The closed form in number formats", x="dimensions",
+    picture = Lines(
+        file="closed_form", title="The closed form in number formats", curves=curves,
+        levels=[Level(f"largest n tried ({limit:,})", float(limit), True)], x="dimensions",
         y="documents told apart", log_x=True, log_y=True,
+        caption="Largest number of documents found that each format carries.",
     )  # fmt: skip
     yield Section(
         "The closed form in number formats",
@@ -195,7 +191,7 @@ def _carried(result: Capacity) -> Iterator[Section]:
             "number found, as rounding is kinder to some than to others.",
         ],
         [carried_table(result)],
-        [Figure(svg, "Largest number of documents found that each format carries.")],
+        [picture],
         [f"{name}: {what}" for name, what in PRECISIONS.items()]
         + ["these vectors come from a formula; they are not a result of optimisation"],
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from retgen.evaluation import plots as draw
-from retgen.markdown import markdown_table
-from retgen.pages import Figure, Page, Section, TableView, terminal, text_table
 from retgen.qrels.notions import brackets
-from retgen.write import write_file
+from retgen.results.page import Page, Section
+from retgen.results.pictures import Level, Line, Lines, Picture
+from retgen.results.tables import TableView
 
 if TYPE_CHECKING:
     from retgen.evaluation.capacity.certify_result import Certified
@@ -87,46 +86,40 @@ def sentences(result: Certified) -> list[str]:
 def text(result: Certified) -> str:
     """For a terminal."""
     certificate = result.certificate
-    parts = ["\n".join(sentences(result))]
+    before = ["\n".join(sentences(result))]
     if certificate.lower_bounds:
         best = (">=", certificate.lower_bounds[0]), ("<=", certificate.upper_bounds[0])
-        parts.append(text_table(brackets_table(result)))
-        parts.append(
+        before.append(
             "\n".join(
                 f"{sign} {bound.dimension}: {bound.theorem} ({bound.reference})"
                 for sign, bound in best
             )
         )
-    if result.margins:
-        parts.append(text_table(margins_table(result)))
-    return terminal(parts, result.notes, result.folder / "certificate.html")
+    return page_of(result).terminal(result.folder / "certificate.html", result.notes, before)
 
 
 def write_page(result: Certified) -> None:
     """figures/, certificate.md and certificate.html."""
-    sections = list(_sections(result))
-    parts = ["\n".join(sentences(result))]
-    for section in sections:
-        parts += ["\n".join(section.text)] if section.text else []
-        parts += [markdown_table(table.head, table.rows, table.names) for table in section.tables]
-    write_file(result.folder / "certificate.md", "\n\n".join(parts))
-    page = Page(
+    page_of(result).write(result.folder, "certificate")
+
+
+def page_of(result: Certified) -> Page:
+    """All that is shown."""
+    return Page(
         result.collection.name, "retgen capacity",
         "What is known of the dimension that any single-vector embedder needs for these qrels.",
-        sentences(result), sections, result.command,
+        sentences(result), list(_sections(result)), result.command,
     )  # fmt: skip
-    write_file(result.folder / "certificate.html", page.html())
 
 
 def _sections(result: Certified) -> Iterator[Section]:
     yield Section(
         "The bracket",
         ["How many dimensions are needed at least, and how many are enough, by what is asked."],
-        [brackets_table(result)],
+        [brackets_table(result)] if result.certificate.lower_bounds else [],
         notes=result.notes,
     )
     if result.margins:
-        figures = _picture(result)
         yield Section(
             "Margins of unit vectors",
             [
@@ -136,13 +129,14 @@ def _sections(result: Certified) -> Iterator[Section]:
                 "but never more than the last column."
             ],
             [margins_table(result)],
-            figures,
+            _pictures(result),
         )
     certificate = result.certificate
     yield Section(
         "Every bound",
         [],
         [bounds_table(result)] if certificate.lower_bounds else [],
+        printed=False,
         notes=[f"{one['theorem']}: not computed, {one['reason']}" for one in certificate.skipped],
     )
     graph = certificate.densities
@@ -154,21 +148,23 @@ def _sections(result: Certified) -> Iterator[Section]:
             ("average query strength", graph.average_query_strength),
         )
     ]
-    yield Section("Densities", [], [TableView(["of the qrels", ""], rows)])
+    yield Section("Densities", [], [TableView(["of the qrels", ""], rows)], printed=False)
 
 
-def _picture(result: Certified) -> list[Figure]:
+def _pictures(result: Certified) -> list[Picture]:
     shown = [one for one in result.margins if one.widest is not None]
     if len(shown) < 2:
         return []
     x = [float(one.dimension) for one in shown]
     curves = [
-        draw.Line("widest margin found", x, [one.widest or 0.0 for one in shown]),
-        draw.Line("no embedding is above", x, [one.cap for one in shown], dashed=True),
+        Line("widest margin found", x, [one.widest or 0.0 for one in shown]),
+        Line("no embedding is above", x, [one.cap for one in shown], dashed=True),
     ]
-    levels = [] if result.wanted is None else [draw.Level("margin asked for", result.wanted, True)]
-    svg = draw.lines(
-        result.folder / "figures" / "margins", curves, levels, title="Margin by dimension",
-        x="dimensions", y="margin of unit vectors", log_x=True,
-    )  # fmt: skip
-    return [Figure(svg, "Found by optimisation, below what is proven to be out of reach.")]
+    levels = [] if result.wanted is None else [Level("margin asked for", result.wanted, True)]
+    return [
+        Lines(
+            file="margins", title="Margin by dimension", curves=curves, levels=levels,
+            x="dimensions", y="margin of unit vectors", log_x=True,
+            caption="Found by optimisation, below what is proven to be out of reach.",
+        )
+    ]  # fmt: skip

@@ -15,8 +15,7 @@ from retgen.evaluation.scoring import negatives, thresholds
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
 from retgen.evaluation.scoring.result import Part
-from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.scoring.tables import primary_of
+from retgen.evaluation.scoring.scores import Score, primary_of
 from retgen.evaluation.search.base import Ranked, Retriever
 from retgen.progress import Progress
 from retgen.statistics.clustered import Units
@@ -112,8 +111,8 @@ class Analysis:
             )
         if by:
             keys = {column: one.to_json() for column, one in by.items()}
-            name, figures = self.collection.name, folder / "figures"
-            parts.append(Part({"by": keys}, [one.section(name, figures) for one in by.values()]))
+            name = self.collection.name
+            parts.append(Part({"by": keys}, [one.section(name) for one in by.values()]))
         if self._outcomes and self._pairs is not None:
             counts = thresholds.described(self._pairs, self.collection)
             results = [one.to_json() for one in self._outcomes]

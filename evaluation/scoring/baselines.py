@@ -10,7 +10,7 @@ import numpy as np
 from retgen.data import Qrel
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures, cutoff, graded
-from retgen.evaluation.scoring.tables import primary_of
+from retgen.evaluation.scoring.scores import primary_of
 from retgen.progress import Progress, silent
 from retgen.validators.baselines import WordTerms, query_blind_rankings, with_best
 from retgen.validators.rule import Batch, Judgements

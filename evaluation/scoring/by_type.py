@@ -8,26 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation import plots as draw
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.columns import NONE
 from retgen.evaluation.scoring.negatives import DEPTH, Shares, mean_share
-from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.scoring.tables import in_order, interval_text
+from retgen.evaluation.scoring.panels import score_measure
+from retgen.evaluation.scoring.scores import Score, in_order
 from retgen.evaluation.search.names import slug
-from retgen.pages import Figure, Place, Section, TableView, best_places
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.page import Section
+from retgen.results.panel import Column, Panel
+from retgen.results.pictures import Bars
 from retgen.statistics.clustered import FEWEST, Units
 
 TOLERANCE = 0.01  # two scores of a query that are less apart are equal
 ALL = "all queries"
 _MOST = 50  # values of a column
+_HARD = f"hard_negatives@{DEPTH}"
 _GROUPS, _SERIES = 10, 6  # values and systems in a picture
 _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters")
 
@@ -75,11 +77,11 @@ class Breakdown(NamedTuple):
         if cell.better is not None:
             row |= {"better": cell.better, "worse": cell.worse, "equal": cell.equal}
         if cell.negatives is not None:
-            row[f"hard_negatives@{DEPTH}"] = cell.negatives
+            row[_HARD] = cell.negatives
         return row
 
-    def section(self, name: str, folder: Path) -> Section:
-        """The tables, with what they mean. `name`: the data set's; its picture goes to `folder`."""
+    def section(self, name: str) -> Section:
+        """The tables, with what they mean. `name`: the data set's."""
         text = [
             f"The same means over the queries of each {self.column}, with 95% intervals where "
             f"{FEWEST} groups of queries and more share nothing."
@@ -90,78 +92,66 @@ class Breakdown(NamedTuple):
                 "its hard negatives, such as those that meet what the query rules out; estimated "
                 "where not all of them are judged. The lower, the better."
             )
-        tables = [self._scores()]
+        panels = [self._scores()]
         if self.reference is not None and any(cell.better is not None for cell in self.cells):
             text.append(
                 f"Below: the shares of queries on which a system has a higher, lower or equal "
                 f"{self.measure} than {self.reference}. Equal means less than {TOLERANCE} apart."
             )
-            tables.append(self._against())
-        return Section(f"Scores by {self.column}", text, tables, self._picture(name, folder))
+            panels.append(self._against())
+        return Section(f"Scores by {self.column}", text, panels, self._pictures(name))
 
-    def _picture(self, name: str, folder: Path) -> list[Figure]:
+    def measurements(self) -> list[Measurement]:
+        """Every measure of every system by the values of the column."""
+        rows = []
+        for c in self.cells:
+            by = {self.column: c.value}
+            spans = [(None, None)] * len(c.metrics) if c.intervals is None else c.intervals.tolist()
+            for (name, value), (low, high) in zip(c.metrics.items(), spans, strict=True):
+                rows.append(Measurement(c.score.label, name, by, value, low, high, c.queries))
+            shares = {_HARD: c.negatives, "better": c.better, "worse": c.worse, "equal": c.equal}
+            rows += [Measurement(c.score.label, what, by, share, n=c.queries)
+                     for what, share in shares.items() if share is not None]  # fmt: skip
+        return rows
+
+    def _pictures(self, name: str) -> list[Bars]:
         """A group of bars a value, a bar a system; none of more values than can be named."""
         values = list(dict.fromkeys(c.value for c in self.cells if c.value != ALL))
         labels = list(dict.fromkeys(c.score.label for c in self.cells))[:_SERIES]
         if not 1 < len(values) <= _GROUPS:
             return []
-        at = self.cells[0].score.names.index(self.measure)
-        of = {(c.score.label, c.value): c for c in self.cells}
-        spans = {key: c.intervals[at].tolist() for key, c in of.items() if c.intervals is not None}
+        rows = {(one.system, one.by[self.column]): one for one in self.measurements()
+                if one.measure == self.measure}  # fmt: skip
         file = f"{slug(name)}_by_{slug(self.column)}"
-        svg = draw.bars(
-            folder / file,
-            values,
-            {one: [of[one, value].metrics[self.measure] for value in values] for one in labels},
-            {one: [spans.get((one, value)) for value in values] for one in labels},
-            [],
-            title=f"{self.measure} by {self.column}: {name}",
-            y=self.measure,
-        )
-        return [Figure(svg, f"With 95% intervals: {file}.png in {folder.name}.")]
+        return [
+            Bars(
+                file=file, title=f"{self.measure} by {self.column}: {name}", y=self.measure,
+                groups=values, series={one: [rows[one, v] for v in values] for one in labels},
+                caption=f"With 95% intervals: figures/{file}.png.",
+            )
+        ]  # fmt: skip
 
-    def _scores(self) -> TableView:
-        cells = [cell for cell in self.cells if cell.value != ALL]
-        names = cells[0].score.names
-        best: set[Place] = set()
-        for value in dict.fromkeys(cell.value for cell in cells):
-            mine = [row for row, cell in enumerate(cells) if cell.value == value]
-            columns = {
-                place: [cells[row].metrics[name] for row in mine]
-                for place, name in enumerate(names, start=3)
-            }
-            best |= {(mine[row], column) for row, column in best_places(columns)}
-        known = any(cell.negatives is not None for cell in cells)
-        return TableView(
-            [self.column, "system", "queries", *names, *[f"hard negatives@{DEPTH}"] * known],
-            [
-                [c.value, c.score.label, f"{c.queries:,}"]
-                + [f"{c.metrics[name]:.4f}" for name in names]
-                + ["" if c.negatives is None else f"{c.negatives:.4f}"] * known
-                for c in cells
-            ],
-            names=2,
-            best=best,
-            beside={
-                (row, column): interval_text(cell.intervals[column - 3].tolist())
-                for row, cell in enumerate(cells)
-                if cell.intervals is not None
-                for column in range(3, 3 + len(names))
-            },
-        )
+    def _panel(self, rows: Sequence[Measurement], columns: Sequence[Column]) -> Panel:
+        queries = Column("queries", columns[0].measure, count=True)
+        return Panel(
+            "", rows, [queries, *columns], rows=[self.column, "system"], between="–", missing="",
+            best_within=self.column,
+        )  # fmt: skip
 
-    def _against(self) -> TableView:
-        rows = [
-            [c.value, c.score.label, f"{c.queries:,}", *map(_percent, (c.better, c.worse, c.equal))]
-            for c in self.cells
-            if c.better is not None
+    def _scores(self) -> Panel:
+        rows = [one for one in self.measurements() if one.by[self.column] != ALL]
+        columns = [Column(name, score_measure(name)) for name in self.cells[0].score.names]
+        if any(cell.negatives is not None for cell in self.cells):
+            columns.append(Column(f"hard negatives@{DEPTH}", Measure(_HARD, better="")))
+        return self._panel(rows, columns)
+
+    def _against(self) -> Panel:
+        heads = [f"{self.measure} > {self.reference}", "<", f"= (within {TOLERANCE})"]
+        columns = [
+            Column(head, Measure(what, 0, percent=True, better="", sign="%"))
+            for head, what in zip(heads, ("better", "worse", "equal"), strict=True)
         ]
-        head = [f"{self.measure} > {self.reference}", "<", f"= (within {TOLERANCE})"]
-        return TableView([self.column, "system", "queries", *head], rows, names=2)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.0%}"
+        return self._panel(self.measurements(), columns)
 
 
 def rows_by(

@@ -1,28 +1,25 @@
-"""What `gen eval` shows: tables for the terminal and for Markdown, the page, its pictures."""
+"""What `gen eval` shows: the sections of its page, of eval.md and of the terminal; pictures."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from retgen.evaluation import plots as draw
-from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.scoring.summary import sentences
-from retgen.evaluation.scoring.tables import (
-    differences,
-    in_order,
-    of_systems,
-    over_seeds,
-    primary,
-    table,
+from retgen.evaluation.scoring.panels import (
+    baseline_levels,
+    data_sets_panel,
+    differences_panel,
+    score_of,
+    scores_panel,
+    seeds_panel,
 )
-from retgen.markdown import escaped, markdown_table
-from retgen.pages import Figure, Fold, Page, Section, TableView, terminal, text_table
-from retgen.plots import score as shown
-from retgen.validators.baselines import best_at
-from retgen.write import write_file
+from retgen.evaluation.scoring.scores import Score, in_order
+from retgen.evaluation.scoring.summary import sentences
+from retgen.results.measurements import write_measurements
+from retgen.results.page import Fold, Page, Section
+from retgen.results.pictures import Bars, Level, Line, Lines, Picture, Scatter
 
 if TYPE_CHECKING:
     from retgen.evaluation.scoring.result import Evaluation, Scored
@@ -35,54 +32,24 @@ _PANELS = 3  # pictures by dimension a data set
 def text(result: Evaluation) -> str:
     """The tables, for a terminal."""
     ranked = [d for d in result.datasets if d.scores]
-    if result.seeds:
-        texts, last = [text_table(over_seeds(result.datasets))], []
-    else:
-        texts = [f"{d.collection.path}\n{text_table(table(d))}" for d in ranked if not d.aside]
-        last = [f"{d.aside}\n{text_table(table(d))}" for d in ranked if d.aside]
-        texts += [
-            "\n\n".join([_titled(result, scored, part.title), *map(text_table, part.tables)])
-            for scored in ranked
-            for part in _beside(scored)
-        ]
-    for task, results in result.of_tasks():
-        views = task.tables(results).items() if results else ()
-        texts += [f"{title}\n{text_table(view)}" for title, view in views]
-    notes = dict.fromkeys(
-        note for d in result.datasets for note in (*d.all_notes, *model_notes(d.scores))
-    )
-    notes |= dict.fromkeys(note for d in ranked for part in _beside(d) for note in part.notes)
-    notes |= dict.fromkeys(d.units.note for d in ranked if d.units.note)
-    return terminal([*texts, *last], list(notes), result.folder / "eval.html")
+    notes = [n for d in result.datasets for n in (*d.all_notes, *model_notes(d.scores))]
+    notes += [note for d in ranked for part in _analyses(d) for note in part.notes]
+    notes += [d.units.note for d in ranked if d.units.note]
+    return page_of(result).terminal(result.folder / "eval.html", notes)
 
 
 def write_pages(result: Evaluation) -> None:
-    """figures/, eval.md and eval.html."""
-    summary = sentences(result)
-    parts = [escaped(" ".join(summary)) + "\n"]
-    last: list[str] = []
-    any_scores = any(d.scores for d in result.datasets)
-    for scored in result.datasets if any_scores else ():
-        view = table(scored)
-        title = f"{scored.name} ({scored.collection.split})"
-        of = last if scored.aside else parts
-        of.append(f"## {escaped(title)}\n")
-        of += [f"{escaped(scored.aside)}\n"] if scored.aside else []
-        of.append(markdown_table(view.head, view.rows))
-        if spans := view.small_print():
-            of.append(f"95% intervals:\n\n{markdown_table(spans.head, spans.rows)}")
-        of += [_as_markdown(part) for part in _beside(scored)]
-    of_tasks = [(task, results) for task, results in result.of_tasks() if results]
-    for task, results in of_tasks:
-        views = task.tables(results).items()
-        tables = [f"### {title}\n\n{markdown_table(v.head, v.rows, v.names)}" for title, v in views]
-        parts.append(f"## {task.title}\n\n" + "\n".join(tables))
-    write_file(result.folder / "eval.md", "\n".join(parts + last))
-    several = len(result.datasets) > 1 and any_scores
-    # what a data set with candidate sets is for comes first
-    figures = result.folder / "figures"
-    sections = [s for task, results in of_tasks for s in task.sections(results, figures)]
-    sections += [_overview(result)] if several else []
+    """figures/, eval.md, eval.html and measurements.jsonl."""
+    page = page_of(result)
+    page.write(result.folder, "eval")
+    write_measurements(result.folder / "measurements.jsonl", page.measurements())
+
+
+def page_of(result: Evaluation) -> Page:
+    """All that is shown; what a data set with candidate sets is for comes first."""
+    sections = [s for task, results in result.of_tasks() if results for s in task.sections(results)]
+    if len(result.datasets) > 1 and any(d.scores for d in result.datasets):
+        sections += _overview(result)
     for scored in result.datasets:
         sections += _sections(result, scored)
     if result.failures:
@@ -95,75 +62,65 @@ def write_pages(result: Evaluation) -> None:
         lede = f"{first.collection.documents:,} documents, {queries:,} queries with a relevant one."
     eyebrow = "retgen study" if result.title else "retgen evaluation"
     name, lede = result.title or name, f"{result.about} {lede}".strip()
-    page = Page(name, eyebrow, lede, summary, sections, result.command)
-    write_file(result.folder / "eval.html", page.html())
+    return Page(name, eyebrow, lede, sentences(result), sections, result.command)
 
 
-def _beside(scored: Scored) -> Iterable[Section]:
+def _analyses(scored: Scored) -> Iterable[Section]:
     """What was looked at beside means over all queries."""
     return (section for part in scored.parts for section in part.sections)
 
 
-def _titled(result: Evaluation, scored: Scored, title: str) -> str:
-    return f"{scored.name}: {title}" if len(result.datasets) > 1 else title
-
-
-def _as_markdown(section: Section) -> str:
-    parts = [f"### {escaped(section.title)}", escaped(" ".join(section.text))]
-    for view in section.tables:
-        parts.append(markdown_table(view.head, view.rows, view.names).rstrip())
-        if spans := view.small_print():
-            parts.append("95% intervals:")
-            parts.append(markdown_table(spans.head, spans.rows, spans.names).rstrip())
-    parts += map(escaped, section.notes)
-    return "\n\n".join(parts) + "\n"
-
-
-def _sections(result: Evaluation, scored: Scored) -> Iterable[Section]:
+def _sections(result: Evaluation, scored: Scored) -> Iterator[Section]:
     collection = scored.collection
-    several = len(result.datasets) > 1
+    begin = f"{scored.name}: " if len(result.datasets) > 1 else ""
+    printed = not result.seeds
+    parts = [
+        replace(part, title=f"{begin}{part.title}", printed=printed) for part in _analyses(scored)
+    ]
+    notes = [*scored.all_notes, *_remarks(scored.scores)]
     if scored.scores and scored.aside:
-        title = f"{collection.name}: rankings of the whole corpus"
         yield Section(
-            title if several else "Rankings of the whole corpus",
+            f"{begin}rankings of the whole corpus".capitalize()
+            if not begin
+            else f"{begin}rankings of the whole corpus",
             [scored.aside],
-            notes=[*scored.all_notes, *_remarks(scored.scores)],
-            folded=[Fold("Scores", [table(scored)])],
+            notes=notes,
+            folded=[Fold("Scores", [scores_panel(scored)], printed=printed)],
+            terminal_title=f"{collection.path}: {scored.aside}",
         )
-        for part in _beside(scored):
-            yield replace(part, title=_titled(result, scored, part.title))
+        yield from parts
         return
-    title = f"{collection.name}: scores" if several else "Scores"
     yield Section(
-        title,
+        f"{begin}scores" if begin else "Scores",
         [_summary_of(scored)] if scored.scores else [],
-        [table(scored)] if scored.scores else [],
-        _pictures(result, scored),
-        [*scored.all_notes, *_remarks(scored.scores)],
+        [scores_panel(scored)] if scored.scores else [],
+        _pictures(scored),
+        notes,
+        printed=printed,
+        terminal_title=str(collection.path),
     )
-    for part in _beside(scored):
-        yield replace(part, title=_titled(result, scored, part.title))
+    yield from parts
     if scored.comparisons:
-        name = primary(scored)
-        view = differences(scored, name)
-        several_rows = len(view.rows) > _COMPARISONS
+        name = scored.primary
+        every = sum(c.measure == name for c in scored.comparisons)
         yield Section(
-            f"{collection.name}: which differences hold" if several else "Which differences hold",
+            f"{begin}which differences hold" if begin else "Which differences hold",
             [
                 f"Paired differences in {name}, with 95% intervals over "
                 f"{scored.units.name}; p two-sided, after Holm's correction over "
                 "these pairs. A model with several dimensions stands for its largest; other "
                 "measures are in eval.json."
             ],
-            [TableView(view.head, view.rows[:_COMPARISONS])],
-            notes=[f"all {len(view.rows)} are in eval.json"] if several_rows else [],
+            [differences_panel(scored.comparisons, [name], _COMPARISONS)],
+            notes=[f"all {every} are in eval.json"] if every > _COMPARISONS else [],
+            printed=False,
         )
 
 
 def _summary_of(scored: Scored) -> str:
     text = (
-        "Means over the queries, between 0 and 1, the best of a column in bold; ties are broken as "
-        "trec_eval does. "
+        f"Means over the queries of the split {scored.collection.split}, between 0 and 1, the best "
+        "of a column in bold; ties are broken as trec_eval does. "
         + (
             f"There are {scored.units.note}."
             if scored.units.note
@@ -210,127 +167,89 @@ def _remarks(scores: Sequence[Score]) -> Iterable[str]:
         yield f"{name} was not trained to be cut to fewer dimensions, as far as its card says"
 
 
-def _pictures(result: Evaluation, scored: Scored) -> list[Figure]:
-    folder = result.folder / "figures"
-    name = scored.name
-    baselines = scored.baselines
-    swept = [m for m in dict.fromkeys(s.model for s in scored.scores)
-             if sum(s.model == m for s in scored.scores) > 1]  # fmt: skip
+def _pictures(scored: Scored) -> Sequence[Picture]:
+    name, measure = scored.name, scored.primary
+    models = [score.model for score in scored.scores]
+    swept = [model for model in dict.fromkeys(models) if models.count(model) > 1]
+    if not scored.scores:
+        return []
     if not swept:
-        measure = primary(scored)
-        return [_bars(result, scored, measure)] if scored.scores else []
-    panels = [n for n in scored.measures.names if re.fullmatch(r"(recall|R)@\d+", n)]
-    wanted = primary(scored)
-    panels = [wanted, *(n for n in panels if n != wanted and not n.endswith("@1"))][:_PANELS]
-    figures = []
-    for measure in panels:
-        curves = []
-        for model in swept:
-            results = [s for s in scored.scores if s.model == model]
-            results.sort(key=lambda s: s.dim or 0)
-            bounds = [span for s in results if (span := s.interval(measure).span)]
-            low, high = zip(*bounds, strict=True) if len(bounds) == len(results) else (None, None)
-            curves.append(
-                draw.Line(
-                    model,
-                    [float(s.dim or 0) for s in results],
-                    [s.metrics[measure] for s in results],
-                    low,
-                    high,
-                    star=bool(results[0].details.get("trained_for_truncation")),
-                )
+        scores = in_order(scored.scores, measure)
+        return [
+            Bars(
+                file=f"{_file(name)}_{_file(measure)}", title=f"{measure}: {name}", y=measure,
+                groups=[score.label for score in scores],
+                series={measure: [score_of(score, measure) for score in scores]},
+                levels=baseline_levels(scored.baselines, measure),
+                caption=f"{measure} on {name}, with 95% intervals and baselines.",
             )
-        levels = [
-            draw.Level(s.label, s.metrics[measure]) for s in scored.scores if s.model not in swept
-        ]
-        levels += baseline_levels(baselines, measure)
-        svg = draw.lines(
-            folder / f"{_file(name)}_{_file(measure)}_by_dimension", curves, levels,
-            title=f"{measure} by dimension: {name}", x="dimensions kept of the embedding",
-            y=measure, log_x=True, fraction=True,
-        )  # fmt: skip
-        figures.append(Figure(svg, f"{measure} on {name}; bands are 95% intervals."))
-    return figures
+        ]  # fmt: skip
+    recalls = [n for n in scored.measures.names if re.fullmatch(r"(recall|R)@\d+", n)]
+    shown = [measure, *(n for n in recalls if n != measure and not n.endswith("@1"))][:_PANELS]
+    return [_by_dimension(scored, swept, measure) for measure in shown]
 
 
-def _bars(result: Evaluation, scored: Scored, measure: str) -> Figure:
-    scores = in_order(scored.scores, measure)
-    labels = [score.label for score in scores]
-    svg = draw.bars(
-        result.folder / "figures" / f"{_file(scored.name)}_{_file(measure)}",
-        labels,
-        {measure: [score.metrics[measure] for score in scores]},
-        {measure: [score.interval(measure).span for score in scores]},
-        baseline_levels(scored.baselines, measure),
-        title=f"{measure}: {scored.name}",
-        y=measure,
-    )
-    return Figure(svg, f"{measure} on {scored.name}, with 95% intervals and baselines.")
+def _by_dimension(scored: Scored, swept: Sequence[str], measure: str) -> Lines:
+    """A curve a model that was cut to several dimensions, a level for any other."""
+    curves = []
+    for model in swept:
+        scores = sorted((s for s in scored.scores if s.model == model), key=lambda s: s.dim or 0)
+        points = ((float(s.dim or 0), score_of(s, measure)) for s in scores)
+        star = bool(scores[0].details.get("trained_for_truncation"))
+        curves.append(Line.of(model, points, star=star))
+    levels = [Level(s.label, s.metrics[measure]) for s in scored.scores if s.model not in swept]
+    return Lines(
+        file=f"{_file(scored.name)}_{_file(measure)}_by_dimension",
+        title=f"{measure} by dimension: {scored.name}", curves=curves,
+        levels=[*levels, *baseline_levels(scored.baselines, measure)],
+        x="dimensions kept of the embedding", y=measure, log_x=True, fraction=True,
+        caption=f"{measure} on {scored.name}; bands are 95% intervals.",
+    )  # fmt: skip
 
 
-def baseline_levels(baselines: Mapping[str, Any], measure: str) -> list[draw.Level]:
-    """The same two as lines of a picture."""
-    levels = []
-    if baselines["best"]:
-        name, value = best_at(baselines["rankings"], measure)
-        levels.append(draw.Level(f"query-blind: {name}", value, True))
-    if baselines["random"][measure] is not None:
-        levels.append(draw.Level("random order", baselines["random"][measure], True))
-    return levels
-
-
-def _overview(result: Evaluation) -> Section:
-    measure = primary(result.datasets[0])
+def _overview(result: Evaluation) -> Iterator[Section]:
+    measure = result.datasets[0].primary
     sets = [scored for scored in result.datasets if measure in scored.measures.names]
     of_first = in_order(sets[0].scores, measure)
     labels = list(dict.fromkeys(s.label for s in [*of_first, *(s for d in sets for s in d.scores)]))
-    results = {(i, s.label): s for i, scored in enumerate(sets) for s in scored.scores}
-    values: dict[str, list[float | None]] = {}
-    spans: dict[str, list[tuple[float, float] | None]] = {}
-    for label in labels:
-        of = [results.get((i, label)) for i in range(len(sets))]
-        values[label] = [score.metrics[measure] if score else None for score in of]
-        spans[label] = [score.interval(measure).span if score else None for score in of]
+    results = {(i, s.label): score_of(s, measure) for i, d in enumerate(sets) for s in d.scores}
+    values = {label: [results.get((i, label)) for i in range(len(sets))] for label in labels}
     names = [scored.name for scored in sets]
-    folder = result.folder / "figures"
-    figures = [
-        Figure(
-            draw.bars(folder / f"overview_{_file(measure)}", names, values, spans, [],
-                      title=f"{measure} by data set", y=measure),
-            f"{measure}, with 95% intervals.",
+    if result.seeds:
+        yield Section(
+            "Over seeds",
+            [f"The same recipe under {len(sets)} seeds: mean and standard deviation over the "
+             "seeds."],
+            [seeds_panel(result.datasets)],
+            terminal_title=f"{measure} and others over {len(sets)} seeds",
+        )  # fmt: skip
+    pictures: list[Picture] = [
+        Bars(
+            file=f"overview_{_file(measure)}", title=f"{measure} by data set", y=measure,
+            groups=names, series=values, caption=f"{measure}, with 95% intervals.",
         )
     ]  # fmt: skip
     density = [d.densities["query_graph_density"] for d in sets]
     if len(sets) >= 3 and all(value is not None for value in density):
         points = {
-            label: [(x, y) for x, y in zip(density, ys, strict=True) if y is not None]
-            for label, ys in values.items()
-            if None not in ys
-        }
+            label: [(x, one.value) for x, one in zip(density, of, strict=True)
+                    if one is not None and one.value is not None]
+            for label, of in values.items()
+            if None not in of
+        }  # fmt: skip
         if points:
-            svg = draw.scatter(
-                folder / "density", points, names, title=f"{measure} by density of the qrels",
-                x="density of the query graph (pairs of queries that share a document)", y=measure,
+            pictures.append(
+                Scatter(
+                    file="density", title=f"{measure} by density of the qrels", points=points,
+                    labels=names, y=measure,
+                    x="density of the query graph (pairs of queries that share a document)",
+                    caption="Denser qrel matrices against scores (LIMIT, Table 2).",
+                )
             )  # fmt: skip
-            figures.append(Figure(svg, "Denser qrel matrices against scores (LIMIT, Table 2)."))
-    head, rows, best = of_systems(measure, values, names)
-    graph = [
-        [what, *(shown(d.densities[key]) if d.densities[key] is not None else "–" for d in sets)]
-        for what, key in (
-            ("density of the query graph", "query_graph_density"),
-            ("density of the document graph", "document_graph_density"),
-            ("average query strength", "average_query_strength"),
-        )
-    ]
-    view = TableView(head, rows + graph, faint=range(len(rows), len(rows) + len(graph)), best=best)
-    tables = [view]
-    text = []
-    if result.seeds:
-        tables.insert(0, over_seeds(result.datasets))
-        text.append(
-            f"The same recipe under {len(sets)} seeds: mean and standard deviation over the seeds."
-        )
-    return Section("All data sets", text, tables, figures)
+    yield Section(
+        "All data sets", tables=[data_sets_panel(sets, measure, labels)], pictures=pictures,
+        printed=False,
+    )  # fmt: skip
 
 
 def _file(name: str) -> str:

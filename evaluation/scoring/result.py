@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.scores import Score
+from retgen.evaluation.scoring.scores import Score, primary_of
 from retgen.evaluation.scoring.significance import Difference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
-from retgen.pages import Section
+from retgen.results.page import Section
 from retgen.statistics.clustered import Units
 
 
@@ -42,6 +42,11 @@ class Scored:
     name: str = ""  # tells data sets of one call apart
     task: TaskResults | None = None
     parts: list[Part] = field(default_factory=list)
+
+    @property
+    def primary(self) -> str:
+        """The measure of the order, the summary and the pictures."""
+        return primary_of(self.measures.names, self.collection)
 
     @property
     def all_notes(self) -> list[str]:

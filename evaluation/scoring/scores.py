@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.scoring.mteb_files import mteb_score
 from retgen.evaluation.search.names import label, slug
 from retgen.evaluation.search.rankings import Rankings, write_run
 from retgen.statistics.clustered import Estimate
@@ -53,6 +54,21 @@ class Score:
         spans = [self.interval(name) for name in self.names]
         result["intervals"] = {n: s[1:] for n, s in zip(self.names, spans, strict=True)}
         return result | {"details": self.details}
+
+
+def primary_of(names: Sequence[str], collection: Collection) -> str:
+    """The measure of the order, the summary and the pictures: the main one, else the first."""
+    main = mteb_score(collection.main_measure)
+    return next((name for name in names if mteb_score(name) == main), names[0])
+
+
+def in_order(scores: Iterable[Score], measure: str) -> list[Score]:
+    """The best system first, its dimensions together, the largest of them first."""
+    scores = list(scores)
+    best: dict[str, float] = {}
+    for score in scores:
+        best[score.model] = max(best.get(score.model, -1.0), score.metrics[measure])
+    return sorted(scores, key=lambda s: (-best[s.model], s.model, -(s.dim or 0)))
 
 
 def at_largest(scores: Sequence[Score]) -> list[Score]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retgen.evaluation.scoring.panels import p_value
 from retgen.evaluation.scoring.scores import Score, at_largest
 from retgen.evaluation.scoring.significance import Difference
-from retgen.evaluation.scoring.tables import p_value, primary
 from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at
 
@@ -32,7 +32,7 @@ def sentences(result: Evaluation) -> list[str]:
     if outcome:  # of candidate sets: what such a data set is for
         ranked = []
     if len(ranked) == 1:
-        outcome += _leader(ranked[0], primary(ranked[0])), _against(ranked[0], primary(ranked[0]))
+        outcome += _leader(ranked[0], ranked[0].primary), _against(ranked[0], ranked[0].primary)
     elif ranked:
         outcome += _leaders(result, ranked), _against_all(ranked)
     return [*outcome, missing(result)]
@@ -141,7 +141,7 @@ def baseline(baselines: Mapping[str, Any], measure: str) -> tuple[str, float | N
 
 def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
     if result.seeds:
-        measure = primary(ranked[0])
+        measure = ranked[0].primary
         spread = {
             s.label: [o.metrics[measure] for d in ranked for o in d.scores if o.label == s.label]
             for s in at_largest(ranked[0].scores)
@@ -158,14 +158,14 @@ def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
     wins: Counter[str] = Counter()
     held = tested = 0
     for scored in ranked:
-        measure = primary(scored)
+        measure = scored.primary
         first, *others = _ranking(scored, measure)
         wins[first.label] += 1
         one = _comparison(scored, measure, first, others[0]) if others else None
         if one is not None and one.adjusted is not None:
             tested += 1
             held += one.adjusted < LEVEL and one.difference != 0
-    names = _listed(list(dict.fromkeys(primary(scored) for scored in ranked)))
+    names = _listed(list(dict.fromkeys(scored.primary for scored in ranked)))
     lead = _listed([f"{name} on {count} of {len(ranked)}" for name, count in wins.most_common()])
     text = f"The highest {names} of a data set: {lead}"
     if tested:
@@ -177,7 +177,7 @@ def _against_all(ranked: Sequence[Scored]) -> str:
     weak = []
     gaps = []
     for scored in ranked:
-        measure = primary(scored)
+        measure = scored.primary
         first = _ranking(scored, measure)[0]
         _, base = baseline(scored.baselines, measure)
         if base is not None and not_above(first, measure, base):
@@ -216,7 +216,7 @@ def _unjudged(unjudged: Sequence[Scored], several: bool) -> str:
     if several:
         return f"Labels are incomplete in {_listed([scored.name for scored in unjudged])}"
     (scored,) = unjudged
-    first = _ranking(scored, primary(scored))[0] if scored.scores else None
+    first = _ranking(scored, scored.primary)[0] if scored.scores else None
     if first is None or not first.judged:
         return "Labels are incomplete"
     name = max(first.judged, key=lambda name: int(name.partition("@")[2]))

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from retgen.data import Query
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.names import label
-from retgen.pages import Section, TableView
 from retgen.progress import Progress
+from retgen.results.page import Section
+from retgen.results.tables import TableView
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.names import label
-from retgen.pages import Section, TableView
+from retgen.results.page import Section
 
 M = TypeVar("M")  # the measures of a system in one domain
 
@@ -132,12 +131,8 @@ class Task(ABC, Generic[M]):
         """The measures of a system as JSON."""
 
     @abstractmethod
-    def tables(self, results: Sequence[SystemResult[M]]) -> dict[str, TableView]:
-        """Tables of all systems by their titles, for the terminal and eval.md."""
-
-    @abstractmethod
-    def sections(self, results: Sequence[SystemResult[M]], figures: Path) -> Iterable[Section]:
-        """The task's part of the page; pictures go to the folder `figures`."""
+    def sections(self, results: Sequence[SystemResult[M]]) -> Iterable[Section]:
+        """What the page, eval.md and the terminal show of all systems."""
 
     def sentences(self, results: Sequence[SystemResult[M]]) -> Sequence[str]:
         """What came out, for the summary of the page; nothing unless a task says so."""

@@ -4,47 +4,52 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from retgen.evaluation import plots as draw
 from retgen.evaluation.training.arms import BEFORE
-from retgen.pages import Figure, Section, TableView
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.page import Section
+from retgen.results.panel import Column, Panel
+from retgen.results.pictures import Bars
 
 if TYPE_CHECKING:
     from retgen.evaluation.training.result import Training
 
+_CHANGE = Measure("change", signed=True)
 
-def compared_table(result: Training) -> TableView:
+
+def _panel(result: Training) -> Panel:
     """A row an arm on each data set: its score, and its differences to reference and untrained."""
     reference = result.arms[0].name
+    others = {reference: f"against {reference}", BEFORE: "against untrained"}
     rows = []
     for scored in result.scored_sets:
-        measure = scored.primary
         for arm in result.arms:
-            against = "" if arm.name == reference else scored.change(arm.name, reference)
-            rows.append([
-                scored.label, arm.name, measure, f"{arm.scores(scored)[measure]:.4f}", against,
-                scored.change(arm.name, BEFORE),
-            ])  # fmt: skip
-    beside = [f"against {reference}", "against untrained"]
-    return TableView(["data set", result.noun, "measure", "score", *beside], rows, names=3)
+            by = {"data set": scored.label, "of": scored.primary}
+            rows.append(Measurement(arm.name, "score", by, arm.scores(scored)[scored.primary]))
+            for other in others:
+                change = scored.difference(arm.name, other, scored.primary)
+                if arm.name != other and change is not None:
+                    rows.append(Measurement(arm.name, "change", {**by, "against": other}, *change))
+    columns = [Column("score", Measure("score"))]
+    columns += [Column(head, _CHANGE, {"against": one}) for one, head in others.items()]
+    heads = ["data set", result.noun, "measure"]
+    return Panel(
+        "", rows, columns, ["data set", "system", "of"], heads, missing="", interval="inside",
+        terminal_interval="inside", best=False,
+    )  # fmt: skip
 
 
 def compared_section(result: Training) -> Section:
     """The part of the page."""
     scored_sets = result.scored_sets
-    scores: dict[str, list[float | None]] = {
-        BEFORE: [scored.scores(result.trained, BEFORE)[scored.primary] for scored in scored_sets]
-    }
-    for arm in result.arms:
-        scores[arm.name] = [arm.scores(scored)[scored.primary] for scored in scored_sets]
-    spans = {
-        name: [scored.intervals.get(name, {}).get(scored.primary) for scored in scored_sets]
-        for name in scores
-    }
-    groups = [f"{scored.label}\n{scored.primary}" for scored in scored_sets]
-    svg = draw.bars(
-        result.folder / "figures" / "compared", groups, scores, spans, [],
-        title=f"Scores by the {result.noun} trained on", y="score",
-    )  # fmt: skip
+    series: dict[str, list[Measurement | None]] = {}
+    for name in (BEFORE, *(arm.name for arm in result.arms)):
+        arm = next((arm for arm in result.arms if arm.name == name), None)
+        for scored in scored_sets:
+            scores = arm.scores(scored) if arm else scored.scores(result.trained, BEFORE)
+            low, high = scored.intervals.get(name, {}).get(scored.primary, (None, None))
+            by = {"data set": scored.label}
+            one = Measurement(name, scored.primary, by, scores[scored.primary], low, high)
+            series.setdefault(name, []).append(one)
     if result.noun == "negatives":
         text = "pairs, steps and seeds ({})."
         parts = [f"{arm.name}: {arm.words}" for arm in result.arms]
@@ -57,6 +62,13 @@ def compared_section(result: Training) -> Section:
             f"The same model, {text.format(', '.join(parts))}",
             "Differences are paired, with 95% intervals that reckon with what queries share.",
         ],
-        [compared_table(result)],
-        [Figure(svg, f"Before training, and after it with each of these {result.noun}.")],
+        [_panel(result)],
+        [
+            Bars(
+                file="compared", title=f"Scores by the {result.noun} trained on", y="score",
+                groups=[f"{scored.label}\n{scored.primary}" for scored in scored_sets],
+                series=series,
+                caption=f"Before training, and after it with each of these {result.noun}.",
+            )
+        ],
     )  # fmt: skip

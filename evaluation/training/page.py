@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from retgen.evaluation import plots as draw
-from retgen.evaluation.scoring.page import baseline_levels
+from retgen.evaluation.scoring.panels import (
+    baseline_levels,
+    bound_rows,
+    differences_panel,
+    p_value,
+    score_measure,
+    signed_interval,
+)
 from retgen.evaluation.scoring.summary import LEVEL, against
-from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of, signed_interval
 from retgen.evaluation.training.arms import AFTER, BEFORE
-from retgen.evaluation.training.compared import compared_section, compared_table
-from retgen.evaluation.training.sides_page import side_tables, sides_section
-from retgen.markdown import escaped, markdown_table
-from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
-from retgen.write import write_file
+from retgen.evaluation.training.compared import compared_section
+from retgen.evaluation.training.sides_page import sides_section
+from retgen.results.measurements import Measurement
+from retgen.results.page import Page, Section
+from retgen.results.panel import Column, Panel
+from retgen.results.pictures import Line, Lines
+from retgen.results.tables import TableView
 
 if TYPE_CHECKING:
     from retgen.evaluation.training.result import ScoredSet, Training
@@ -25,43 +33,41 @@ _LOSS = (
 )
 
 
-def scores_table(result: Training, scored: ScoredSet) -> TableView:
-    """A row a model, a column a measure; below the best reachable and the baselines."""
+def _scores(result: Training, scored: ScoredSet) -> list[Panel]:
+    """A row a model, a column a measure, then what training changed; below what can be reached."""
     names = scored.measures.names
-    models = [
-        (BEFORE, scored.scores(result.trained, BEFORE)),
-        *((arm.label, arm.scores(scored)) for arm in result.arms),
-    ]
-    rows = [[label, *(f"{scores[name]:.4f}" for name in names)] for label, scores in models]
-    begin = len(rows)
-    rows += [
-        [label, *cells] for label, cells in bound_rows(scored.ceiling, scored.baselines, names)
-    ]
-    columns = {i: [of[name] for _, of in models] for i, name in enumerate(names, start=1)}
-    return TableView(
-        [f"{scored.role}: {scored.collection.name}", *names], rows, faint=range(begin, len(rows)),
-        best=best_places(columns),
-        beside={
-            (row, i): f"{change[1]:+.3f} to {change[2]:+.3f}"
-            for row, arm in enumerate(result.arms, start=1)
-            for i, name in enumerate(names, start=1)
+    before = scored.scores(result.trained, BEFORE)
+    rows = [Measurement(BEFORE, name, {}, before[name]) for name in names]
+    changes = []
+    for arm in result.arms:
+        scores = arm.scores(scored)
+        rows += [Measurement(arm.label, name, {}, scores[name]) for name in names]
+        changes += [
+            Measurement(f"{arm.label} − {BEFORE}", name, {"of": "change"}, *change)
+            for name in names
             if (change := scored.difference(arm.name, BEFORE, name)) is not None
-        },
-    )  # fmt: skip
+        ]
+    bounds = bound_rows(scored.ceiling, scored.baselines, names)
+    heads = [f"{scored.role}: {scored.collection.name}"]
+    columns = [Column(name, score_measure(name)) for name in names]
+    panel = Panel("", [*rows, *bounds], columns, heads=heads,
+                  baselines=frozenset(one.system for one in bounds))  # fmt: skip
+    if not changes:
+        return [panel]
+    columns = [Column(name, replace(score_measure(name), signed=True), {"of": "change"})
+               for name in names]  # fmt: skip
+    less = Panel("", changes, columns, heads=heads, interval="inside", best=False)
+    return [panel, less]
 
 
 def text(result: Training) -> str:
     """For a terminal."""
     warnings = [f"warning: {one}." for one in result.warnings()]
-    parts = ["\n".join([_what_was_done(result), *warnings])]
-    parts += [text_table(scores_table(result, scored)) for scored in result.scored_sets]
-    if result.compared:
-        parts.append(f"{text_table(compared_table(result))}\n{result.conclusion()}")
-    if (dilemma := result.dilemma()) is not None:
-        tables = "\n\n".join(map(text_table, side_tables(result)))
-        parts.append(f"{tables}\n{dilemma}")
-    shown, _, page = terminal(parts, result.notes(), result.folder / "train.html").rpartition("\n")
-    return f"{shown}\nmodel: {result.trained.path}\n{page}"
+    before = ["\n".join([_what_was_done(result), *warnings])]
+    before += [text for text in (result.conclusion(), result.dilemma()) if text]
+    page = page_of(result).terminal(result.folder / "train.html", result.notes(), before)
+    shown, _, last = page.rpartition("\n")
+    return f"{shown}\nmodel: {result.trained.path}\n{last}"
 
 
 def sentences(result: Training) -> list[str]:
@@ -70,7 +76,7 @@ def sentences(result: Training) -> list[str]:
     message += [text for text in (result.dilemma(), result.conclusion()) if text is not None]
     message += [_change(result, scored) for scored in result.scored_sets]
     scored = result.scored_sets[0]
-    measure = primary_of(scored.measures.names, scored.collection)
+    measure = scored.primary
     after = result.arms[0].scores(scored)[measure]
     message.append(
         f"After training it is {against(scored.baselines, scored.ceiling, measure, after)}."
@@ -80,7 +86,7 @@ def sentences(result: Training) -> list[str]:
 
 
 def _change(result: Training, scored: ScoredSet) -> str:
-    measure = primary_of(scored.measures.names, scored.collection)
+    measure = scored.primary
     first = result.arms[0]
     before, after = scored.scores(result.trained, BEFORE)[measure], first.scores(scored)[measure]
     where = "the test set" if scored.role == "test" else "the data set outside"
@@ -129,16 +135,16 @@ def _trained(result: Training) -> str:
 
 def write_page(result: Training) -> None:
     """figures/, train.md and train.html."""
-    sections, summary = list(_sections(result)), sentences(result)
-    tables = [table for section in sections for table in section.tables]
-    parts = [escaped(" ".join(summary)) + "\n"]
-    parts += [markdown_table(table.head, table.rows, table.names) for table in tables]
-    write_file(result.folder / "train.md", "\n".join(parts))
-    page = Page(
+    page_of(result).write(result.folder, "train")
+
+
+def page_of(result: Training) -> Page:
+    """All that is shown."""
+    return Page(
         f"{result.model}, fine-tuned", "retgen training",
-        f"{result.pairs.origin}.".replace("..", "."), summary, sections, result.command,
+        f"{result.pairs.origin}.".replace("..", "."), sentences(result), list(_sections(result)),
+        result.command,
     )  # fmt: skip
-    write_file(result.folder / "train.html", page.html())
 
 
 def _sections(result: Training) -> Iterator[Section]:
@@ -151,28 +157,18 @@ def _sections(result: Training) -> Iterator[Section]:
         "Before and after",
         [
             f"{_trained(result)}. {_how(result)[0].upper()}{_how(result)[1:]}.",
-            "The best of a column is in bold; below a score after training stands the 95% "
-            "interval of its difference to the one before.",
+            "The best of a column is in bold; below stands what training changed, with 95% "
+            "intervals.",
         ],
-        [scores_table(result, scored) for scored in scored_sets],
-        [Figure(_by_step(result, scored_sets[0]), "Scores of the test set on the way.")],
+        [panel for scored in scored_sets for panel in _scores(result, scored)],
+        [_by_step(result, scored_sets[0])],
         result.notes(),
     )  # fmt: skip
     tables = [
-        TableView(
-            [f"{scored.collection.name}: difference", "measure", "mean", "95% interval", "p"],
-            [
-                [
-                    f"{c.first} − {c.second}", c.measure, f"{c.difference:+.4f}",
-                    signed_interval(c.low, c.high), p_value(c.adjusted),
-                ]
-                for c in scored.comparisons
-            ],
-            names=2,
-        )
+        differences_panel(scored.comparisons, scored.measures.names)
         for scored in scored_sets
         if scored.comparisons
-    ]  # fmt: skip
+    ]
     if tables:
         yield Section(
             "Which differences hold",
@@ -181,6 +177,7 @@ def _sections(result: Training) -> Iterator[Section]:
                 "for each measure by itself (of several models, after Holm's correction)."
             ],
             tables,
+            printed=False,
         )
     yield Section(
         "The training",
@@ -196,13 +193,14 @@ def _sections(result: Training) -> Iterator[Section]:
                 names=2,
             )
         ],
-        [Figure(_losses(result), _LOSS)],
+        [_losses(result)],
+        printed=False,
     )
 
 
-def _by_step(result: Training, scored: ScoredSet) -> str:
+def _by_step(result: Training, scored: ScoredSet) -> Lines:
     """Test scores at every evaluation; the last planned step is scored as saved."""
-    chosen = primary_of(scored.measures.names, scored.collection)
+    chosen = scored.primary
     names = [chosen, *(name for name in scored.measures.names if name != chosen)][:4]
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for entry in result.trained.history:
@@ -210,37 +208,35 @@ def _by_step(result: Training, scored: ScoredSet) -> str:
             value = entry["scores"].get(f"test {name}")
             if value is not None:
                 points[name].append((float(entry["step"]), value))
-    curves = [
-        draw.Line(name, [x for x, _ in of], [y for _, y in of]) for name, of in points.items()
-    ]
+    curves = [Line(name, [x for x, _ in of], [y for _, y in of]) for name, of in points.items()]
     levels = [
         level._replace(name=f"{chosen}, {level.name}")
         for level in baseline_levels(scored.baselines, chosen)
     ]
-    return draw.lines(
-        result.folder / "figures" / "scores", curves, levels,
-        title=f"Scores by step: {scored.collection.name}", x="training steps", y="score",
-        fraction=True,
+    return Lines(
+        file="scores", title=f"Scores by step: {scored.collection.name}", curves=curves,
+        levels=levels, x="training steps", y="score", fraction=True,
+        caption="Scores of the test set on the way.",
     )  # fmt: skip
 
 
-def _losses(result: Training) -> str:
+def _losses(result: Training) -> Lines:
     losses = result.trained.losses
-    curves = [draw.Line("training loss", [float(s) for s, _ in losses], [v for _, v in losses])]
+    curves = [Line("training loss", [float(s) for s, _ in losses], [v for _, v in losses])]
     held = [
         (float(entry["step"]), entry["held_out_loss"])
         for entry in result.trained.evaluated()
         if entry["held_out_loss"] is not None
     ]
     if held:
-        curves.append(draw.Line("held-out loss", [s for s, _ in held], [v for _, v in held]))
+        curves.append(Line("held-out loss", [s for s, _ in held], [v for _, v in held]))
     for arm in result.arms[1:]:
         other = arm.runs[0].losses
         curves.append(
-            draw.Line(f"training loss, {arm.words}", [float(s) for s, _ in other],
+            Line(f"training loss, {arm.words}", [float(s) for s, _ in other],
                       [v for _, v in other])
         )  # fmt: skip
-    return draw.lines(
-        result.folder / "figures" / "loss", curves, [], title="Loss", x="training steps", y="loss",
-        small=len(losses) > 40,
+    return Lines(
+        file="loss", title="Loss", curves=curves, x="training steps", y="loss",
+        small=len(losses) > 40, caption=_LOSS,
     )  # fmt: skip

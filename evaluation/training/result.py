@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.scoring.scores import primary_of
 from retgen.evaluation.scoring.significance import Difference, between, change_text
-from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.training.arms import AFTER, BEFORE, noun
 from retgen.evaluation.training.config import TrainConfig, Trained
 from retgen.evaluation.training.pairs import Pairs

@@ -22,6 +22,7 @@ from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.by_type import ALL, rows_by
 from retgen.evaluation.scoring.columns import NONE, values_of
 from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.scoring.scores import primary_of
 from retgen.evaluation.scoring.significance import (
     Difference,
     between,
@@ -29,7 +30,6 @@ from retgen.evaluation.scoring.significance import (
     compare,
     units_of,
 )
-from retgen.evaluation.scoring.tables import primary_of
 from retgen.evaluation.training.arms import BEFORE, BM25
 from retgen.progress import Progress
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from retgen.evaluation import plots as draw
+from retgen.evaluation.scoring.significance import between
 from retgen.evaluation.search.names import slug
 from retgen.evaluation.training.arms import BEFORE, BM25
-from retgen.pages import Figure, Place, Section, TableView, best_places
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.page import Section
+from retgen.results.panel import Column, Panel
+from retgen.results.pictures import Bars
 
 if TYPE_CHECKING:
     from retgen.evaluation.training.result import ScoredSet, Training
@@ -17,11 +20,6 @@ if TYPE_CHECKING:
 
 _DRAWN = 8  # values of the column, those of the most queries
 _CHARACTERS = 63  # that fit below the plot
-
-
-def side_tables(result: Training) -> list[TableView]:
-    """Of each data set with sides, a row a system on each side."""
-    return [_table(result, scored, scored.sides) for scored in result.scored_sets if scored.sides]
 
 
 def sides_section(result: Training) -> Section:
@@ -35,43 +33,33 @@ def sides_section(result: Training) -> Section:
             "are paired, with 95% intervals that reckon with what its queries share; BM25 is for "
             "comparison.",
         ],
-        side_tables(result),
-        [
-            Figure(
-                _picture(result, scored, sides),
-                f"{scored.label}, with 95% intervals{_part(sides)}.",
-            )
-            for scored, sides in split
-        ],
+        [_panel(result, scored, sides) for scored, sides in split],
+        [_picture(result, scored, sides) for scored, sides in split],
     )
 
 
-def _table(result: Training, scored: ScoredSet, sides: Sides) -> TableView:
+def _panel(result: Training, scored: ScoredSet, sides: Sides) -> Panel:
+    """A row a system on each side: its score, and its differences to others."""
     measure, reference = sides.measure, result.arms[0].name
     systems = {BEFORE: "untrained", **{arm.name: arm.name for arm in result.arms}, BM25: "BM25"}
-    rows: list[list[str]] = []
-    best: set[Place] = set()
-    faint: list[int] = []
+    others = {BEFORE: "untrained", **({reference: reference} if len(result.arms) > 1 else {})}
+    rows = []
     for side in sides.sides:
-        first = len(rows)
-        scores = [side.means[name][measure] for name in systems]
-        for name, score in zip(systems, scores, strict=True):
-            trained = name not in (BM25, BEFORE)
-            against = [side.change(name, BEFORE, measure) if trained else ""]
-            if len(result.arms) > 1:
-                other = trained and name != reference
-                against.append(side.change(name, reference, measure) if other else "")
-            rows.append([side.value, f"{side.queries:,}", systems[name], f"{score:.4f}", *against])
-        best |= {(first + row, column) for row, column in best_places({3: scores[:-1]})}
-        faint.append(len(rows) - 1)
-    head = [f"{scored.label}: {sides.column}", "queries", "model", measure, "against untrained"]
-    if len(result.arms) > 1:
-        head.append(f"against {reference}")
-    return TableView(head, rows, names=3, best=best, faint=faint)
-
-
-def _part(sides: Sides) -> str:
-    return f"; the {_DRAWN} largest of its values" if len(sides.sides) > _DRAWN + 1 else ""
+        for name, label in systems.items():
+            by = {"side": side.value, "queries": f"{side.queries:,}"}
+            rows.append(Measurement(label, measure, by, side.means[name][measure]))
+            for other, words in others.items():
+                change = between(side.comparisons, name, other, measure)
+                if name not in (BM25, BEFORE, other) and change is not None:
+                    rows.append(Measurement(label, "change", {**by, "against": words}, *change))
+    changed = Measure("change", signed=True, better="")
+    changes = [Column(f"against {words}", changed, {"against": words})
+               for words in others.values()]  # fmt: skip
+    return Panel(
+        "", rows, [Column(measure, Measure(measure)), *changes], ["side", "queries", "system"],
+        [f"{scored.label}: {sides.column}", "queries", "model"], missing="", interval="inside",
+        terminal_interval="inside", baselines=frozenset({"BM25"}), best_within="side",
+    )  # fmt: skip
 
 
 def _broken(value: str, width: int) -> str:
@@ -80,19 +68,22 @@ def _broken(value: str, width: int) -> str:
     return "\n".join(wrap(value, max(width, 2), max_lines=2, placeholder="…"))
 
 
-def _picture(result: Training, scored: ScoredSet, sides: Sides) -> str:
+def _picture(result: Training, scored: ScoredSet, sides: Sides) -> Bars:
     measure = sides.measure
     labels = {BEFORE: "untrained", **{arm.name: arm.words for arm in result.arms}, BM25: "BM25"}
     shown = [*sides.sides[:-1][:_DRAWN], sides.sides[-1]]
     width = _CHARACTERS // len(shown)
-    groups = [f"{_broken(side.value, width)}\n{side.queries:,}" for side in shown]
-    return draw.bars(
-        result.folder / "figures" / f"sides_{slug(scored.label)}",
-        groups,
-        {label: [side.means[name][measure] for side in shown]
-         for name, label in labels.items()},
-        {label: [side.intervals.get(name, {}).get(measure) for side in shown]
-         for name, label in labels.items()},
-        [],
-        title=f"{scored.label}: {measure} by {sides.column} (and number of queries)", y=measure,
+    part = f"; the {_DRAWN} largest of its values" if len(sides.sides) > _DRAWN + 1 else ""
+    series: dict[str, list[Measurement | None]] = {}
+    for name, label in labels.items():
+        for side in shown:
+            low, high = side.intervals.get(name, {}).get(measure, (None, None))
+            value = side.means[name][measure]
+            one = Measurement(label, measure, {"side": side.value}, value, low, high)
+            series.setdefault(label, []).append(one)
+    return Bars(
+        file=f"sides_{slug(scored.label)}", y=measure, series=series,
+        groups=[f"{_broken(side.value, width)}\n{side.queries:,}" for side in shown],
+        title=f"{scored.label}: {measure} by {sides.column} (and number of queries)",
+        caption=f"{scored.label}, with 95% intervals{part}.",
     )  # fmt: skip

@@ -13,7 +13,7 @@ from retgen.changes.shown import (
     title_of,
     verdict,
 )
-from retgen.pages import Change, Page, Pieces, Section
+from retgen.results.page import ChangedRecord, Page, Section, Segments
 
 
 def page_of(diff: Diff) -> Page:
@@ -24,7 +24,7 @@ def page_of(diff: Diff) -> Page:
     if (table := score_table(diff)) is not None:
         sections.append(Section("Scores", tables=[table]))
     if diff.examples:
-        changes = [Change(title_of(one), _texts(one)) for one in diff.examples]
+        changes = [ChangedRecord(title_of(one), _texts(one)) for one in diff.examples]
         sections.append(Section("Examples", changes=changes))
     if diff.notes:
         sections.append(Section("Notes", notes=diff.notes))
@@ -35,7 +35,7 @@ def page_of(diff: Diff) -> Page:
     )  # fmt: skip
 
 
-def _texts(example: Example) -> list[tuple[str, bool, Pieces]]:
+def _texts(example: Example) -> list[tuple[str, bool, Segments]]:
     result = []
     for part, before, after in sides_of(example):
         # the texts of a qrel are not what changed

@@ -9,9 +9,10 @@ from typing import Any
 from retgen.changes.examples import Example, LabelExample
 from retgen.changes.matched import LabelChanges, TextChanges
 from retgen.changes.result import Diff, all_labels
-from retgen.evaluation.scoring.tables import p_value, signed_interval
-from retgen.pages import Pieces, TableView, text_table
+from retgen.evaluation.scoring.panels import p_value, signed_interval
 from retgen.reporting.examples import marked
+from retgen.results.page import Segments
+from retgen.results.tables import TableView
 from retgen.tokenizer import laid_out
 
 _AROUND = 12  # words shown before the first and after the last that differ
@@ -122,13 +123,13 @@ def title_of(example: Example) -> str:
     return f"{what} {example.what}: {example.id}{was}"
 
 
-def sides_of(example: Example) -> list[tuple[str, Pieces | None, Pieces | None]]:
+def sides_of(example: Example) -> list[tuple[str, Segments | None, Segments | None]]:
     """(part, before, after) of an example, cut where they differ, long texts shortened."""
     if isinstance(example, LabelExample):
         held = {"query": example.query, "document": example.document}
         return [(part, None, _plain(text)) for part, text in held.items() if text is not None]
     before, after = example.before or {}, example.after or {}
-    result: list[tuple[str, Pieces | None, Pieces | None]] = []
+    result: list[tuple[str, Segments | None, Segments | None]] = []
     for part in {**before, **after}:
         if example.what == "changed":
             old, new = (_text(side.get(part)) for side in (before, after))
@@ -148,12 +149,12 @@ def _text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _plain(text: str) -> Pieces:
+def _plain(text: str) -> Segments:
     words = laid_out(text)
     return [("".join(words[:_OPENING]) + (" …" if len(words) > _OPENING else ""), False)]
 
 
-def excerpts(a: str, b: str) -> tuple[Pieces, Pieces]:
+def excerpts(a: str, b: str) -> tuple[Segments, Segments]:
     """Both texts around what differs, marked there. White space at the end is not shown.
 
     Of the words from the first that differs to the last, no more than 80 are shown.
@@ -181,17 +182,17 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> int:
 
 def text(diff: Diff) -> str:
     """All of it for a terminal. Control characters of records are spelt out."""
-    parts = [f"A  {diff.a}\nB  {diff.b}", text_table(counts(diff))]
+    parts = [f"A  {diff.a}\nB  {diff.b}", counts(diff).text()]
     if remarked := remarks(diff):
         parts.append("\n".join(remarked))
     if (keys := stated_keys(diff)) is not None:
         rows = [[printable(cell) for cell in row] for row in keys.rows[:_KEYS]]
-        parts.append(text_table(TableView(keys.head, rows, keys.names)))
+        parts.append(TableView(keys.head, rows, keys.names).text())
         if len(keys.rows) > _KEYS:
             parts.append(f"... and {len(keys.rows) - _KEYS:,} more keys; --json has all")
     parts += ["\n".join(_lines(example)) for example in diff.examples]
     if (table := score_table(diff)) is not None:
-        parts.append(text_table(table))
+        parts.append(table.text())
     if diff.notes:
         parts.append("\n".join(f"note: {note}" for note in diff.notes))
     return "\n\n".join([*parts, verdict(diff)])
@@ -209,7 +210,7 @@ def _lines(example: Example) -> list[str]:
     return result
 
 
-def _marked(pieces: Pieces, sign: str) -> str:
+def _marked(pieces: Segments, sign: str) -> str:
     return "".join(
         f"[{sign}{printable(piece)}{sign}]" if special else printable(piece)
         for piece, special in pieces

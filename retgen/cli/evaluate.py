@@ -153,10 +153,10 @@ def eval_command(
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     if study is None and seeds is None:
         look_at(*paths)
-    from retgen.evaluation.plots import without
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
+    from retgen.results.pictures import missing_package
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
@@ -185,7 +185,7 @@ def eval_command(
     )
     command, cut = shlex.join(["gen", *sys.argv[1:]]), numbers("--dims", dims)
     result: Any
-    if not (quiet or json) and (why := without()):
+    if not (quiet or json) and (why := missing_package()):
         print(f"gen: {why}", file=sys.stderr)
     with shown_progress(quiet, json) as progress:
         if study is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from retgen.pages import Pieces
+from retgen.results.page import Segments
 from retgen.tokenizer import STOPWORDS, laid_out
 
 _TEXT = 900  # characters of a document shown
@@ -23,18 +23,18 @@ def example_of(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"title": example["title"], "head": example["head"], "rows": rows}
 
 
-def _side_by_side(a: str, b: str) -> tuple[Pieces, Pieces]:
+def _side_by_side(a: str, b: str) -> tuple[Segments, Segments]:
     return [(a, False)], [(b, False)]
 
 
-def differences(a: str, b: str) -> tuple[Pieces, Pieces]:
+def differences(a: str, b: str) -> tuple[Segments, Segments]:
     """Both texts cut up by words, special where the other has something else."""
     return marked(laid_out(a), laid_out(b))
 
 
-def marked(before: Sequence[str], after: Sequence[str]) -> tuple[Pieces, Pieces]:
+def marked(before: Sequence[str], after: Sequence[str]) -> tuple[Segments, Segments]:
     """The same of texts that are words already, each with the white space before it."""
-    pieces: tuple[Pieces, Pieces] = ([], [])
+    pieces: tuple[Segments, Segments] = ([], [])
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         for side, words in zip(pieces, (before[i:j], after[k:m]), strict=True):
@@ -104,7 +104,7 @@ def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
 
 
-def _highlight(text: str, phrases: Sequence[str]) -> Pieces:
+def _highlight(text: str, phrases: Sequence[str]) -> Segments:
     """A text cut at its phrases, and shortened around the first of them."""
     spans = [match.span() for match in _pattern(phrases).finditer(text)] if phrases else []
     start = max(0, min(spans[0][0] - _TEXT // 3, len(text) - _TEXT)) if spans else 0

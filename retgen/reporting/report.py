@@ -16,10 +16,10 @@ import orjson
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.lines import around
-from retgen.pages import render
 from retgen.recipe import Recipe, written_out
 from retgen.reporting.evidence import solved_blindly
 from retgen.reporting.view import view
+from retgen.results.page import render
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, write_file
 

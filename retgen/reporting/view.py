@@ -12,10 +12,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 from retgen import plots
-from retgen.pages import Pieces
 from retgen.reporting import evidence
 from retgen.reporting.examples import example_of, examples_of
 from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
+from retgen.results.page import Segments
 from retgen.validators.origin import marked
 from retgen.yaml_text import to_yaml
 
@@ -349,7 +349,7 @@ def _entry(finding: Mapping[str, Any], room: int) -> dict[str, Any]:
 # --- words --------------------------------------------------------------------------------------
 
 
-def _code_spans(text: str) -> Pieces:
+def _code_spans(text: str) -> Segments:
     """A paragraph of the card cut at its `code`."""
     return [(piece, i % 2 == 1) for i, piece in enumerate(text.split("`")) if piece]
 

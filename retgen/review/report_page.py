@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from retgen.pages import Fold, Page, Section, TableView, text_table
+from retgen.results.page import Fold, Page, Section
+from retgen.results.tables import TableView
 from retgen.review.certificates import in_words
 from retgen.write import write_file
 
@@ -22,11 +23,11 @@ _MEASURES = {
 
 def text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
-    parts = ["\n".join(summary(result)), text_table(_populations(result)[0])]
+    parts = ["\n".join(summary(result)), _populations(result)[0].text()]
     parts += _planted(result)
-    parts.append(text_table(_annotators(result)))
+    parts.append(_annotators(result).text())
     if result["agreement"] is not None:
-        parts.append(text_table(_agreement(result)))
+        parts.append(_agreement(result).text())
     parts.append("\n".join(["Next:", *(f"- {line}" for line in next_looks(result))]))
     return "\n\n".join(parts) + f"\n\npage: {page}"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from retgen.evaluation import plots as draw
-from retgen.evaluation.scoring.page import baseline_levels
+from retgen.evaluation.scoring.panels import baseline_levels, bound_rows, score_measure
+from retgen.evaluation.scoring.scores import in_order
 from retgen.evaluation.scoring.summary import against
-from retgen.evaluation.scoring.tables import bound_rows, in_order, primary_of
-from retgen.markdown import escaped, markdown_table
-from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
-from retgen.write import write_file
+from retgen.results.measurements import Measurement
+from retgen.results.page import Page, Section
+from retgen.results.panel import Column, Panel
+from retgen.results.pictures import Level, Line, Lines
 
 if TYPE_CHECKING:
     from retgen.studies.result import Trainings
@@ -19,28 +19,26 @@ if TYPE_CHECKING:
 _PANELS = 3
 
 
-def scores_table(result: Trainings) -> TableView:
+def _scores(result: Trainings) -> Panel:
     """A row a training, the best training set first; below what was not trained, the best
     reachable, the baselines.
     """
     first = next(iter(result.trained.values()))
     scored = first.scored_sets[0]
-    names = scored.measures.names
-    measure = primary_of(names, scored.collection)
+    names, measure = scored.measures.names, scored.primary
     after = _after(result)
     systems = [(on, str(dim), after[on, dim]) for on, dim in _in_order(result, measure)]
     systems.append((f"{first.model}, not trained", "", scored.scores(first.trained, "before")))
     for score in in_order(result.beside.datasets[0].scores, measure) if result.beside else []:
         systems.append((score.model, str(score.dim or ""), score.metrics))
-    rows = [[on, dim, *(f"{of[name]:.4f}" for name in names)] for on, dim, of in systems]
-    begin = len(rows)
-    rows += [
-        [label, "", *cells] for label, cells in bound_rows(scored.ceiling, scored.baselines, names)
+    rows = [
+        Measurement(on, name, {"dim": dim}, of[name]) for on, dim, of in systems for name in names
     ]
-    columns = {i: [of[name] for _, _, of in systems] for i, name in enumerate(names, start=2)}
-    return TableView(
-        ["trained on", "dim", *names], rows, faint=range(begin, len(rows)),
-        best=best_places(columns),
+    bounds = bound_rows(scored.ceiling, scored.baselines, names)
+    return Panel(
+        "", [*rows, *bounds], [Column(name, score_measure(name)) for name in names],
+        ["system", "dim"], ["trained on", "dim"], whole="",
+        baselines=frozenset(one.system for one in bounds),
     )  # fmt: skip
 
 
@@ -62,7 +60,7 @@ def sentences(result: Trainings) -> list[str]:
     """The summary of the page: each training set at its best dimension, against what else is."""
     first = next(iter(result.trained.values()))
     scored = first.scored_sets[0]
-    measure = primary_of(scored.measures.names, scored.collection)
+    measure = scored.primary
     after = _after(result)
     sets = list(dict.fromkeys(on for on, _ in _in_order(result, measure)))
     lines = []
@@ -90,14 +88,16 @@ def sentences(result: Trainings) -> list[str]:
 
 def text(result: Trainings) -> str:
     """For a terminal."""
-    return terminal([text_table(scores_table(result))], [], result.folder / "study.html")
+    return page_of(result).terminal(result.folder / "study.html")
 
 
 def write_page(result: Trainings) -> None:
     """figures/, study.md and study.html."""
-    view, summary = scores_table(result), sentences(result)
-    table = markdown_table(view.head, view.rows, view.names)
-    write_file(result.folder / "study.md", f"{escaped(' '.join(summary))}\n\n{table}")
+    page_of(result).write(result.folder, "study")
+
+
+def page_of(result: Trainings) -> Page:
+    """All that is shown."""
     first = next(iter(result.trained.values()))
     collection = first.scored_sets[0].collection
     notes = [
@@ -113,35 +113,32 @@ def write_page(result: Trainings) -> None:
             "queries. If domain shift were what makes the task hard, training on other words of "
             "the same form would help as training on the test pairs does."
         ],
-        [view],
+        [_scores(result)],
         [_picture(result, name) for name in first.scored_sets[0].measures.names[:_PANELS]],
         notes,
     )
-    name, about = result.study.study, result.about
-    page = Page(name, "retgen study", about, summary, [section], result.command)
-    write_file(result.folder / "study.html", page.html())
+    about = result.about
+    return Page(
+        result.study.study, "retgen study", about, sentences(result), [section], result.command
+    )
 
 
-def _picture(result: Trainings, measure: str) -> Figure:
+def _picture(result: Trainings, measure: str) -> Lines:
     first = next(iter(result.trained.values()))
     scored = first.scored_sets[0]
     curves = []
     for on in dict.fromkeys(on for on, _ in result.trained):
         of = {d: one for (o, d), one in result.trained.items() if o == on}
         values = [one.scored_sets[0].scores(one.trained, "after")[measure] for one in of.values()]
-        curves.append(draw.Line(f"trained on {on}", [*map(float, of)], values))
-    levels = [
-        draw.Level(f"{first.model}, not trained", scored.scores(first.trained, "before")[measure])
-    ]
+        curves.append(Line(f"trained on {on}", [*map(float, of)], values))
+    levels = [Level(f"{first.model}, not trained", scored.scores(first.trained, "before")[measure])]
     if result.beside:
         levels += [
-            draw.Level(score.label, score.metrics[measure])
-            for score in result.beside.datasets[0].scores
+            Level(score.label, score.metrics[measure]) for score in result.beside.datasets[0].scores
         ]
-    svg = draw.lines(
-        result.folder / "figures" / measure.replace("@", "-at-"), curves,
-        [*levels, *baseline_levels(scored.baselines, measure)],
-        title=f"{measure} by dimension and training set", x="dimensions of the projection",
-        y=measure, log_x=True, fraction=True,
+    return Lines(
+        file=measure.replace("@", "-at-"), title=f"{measure} by dimension and training set",
+        curves=curves, levels=[*levels, *baseline_levels(scored.baselines, measure)],
+        x="dimensions of the projection", y=measure, log_x=True, fraction=True,
+        caption=f"{measure} after training, by what was trained on.",
     )  # fmt: skip
-    return Figure(svg, f"{measure} after training, by what was trained on.")

@@ -16,7 +16,6 @@ import yaml
 from retgen import evaluate, export, run
 from retgen.data import open_dataset
 from retgen.errors import UsageError
-from retgen.evaluation.scoring.tables import primary
 from retgen.export.facts import facts_of
 from retgen.export.mteb import score
 from retgen.export.mteb.gates import Gate, gates
@@ -408,9 +407,9 @@ def test_a_run_says_what_it_is_scored_by(tmp_path: Path) -> None:
     folder = export(made.path, "mteb", tmp_path / "out")
     assert keywords(folder / "task.py")["main_score"] == "recall_at_3"
     scored = evaluate(made.path, models=["bm25", "tfidf"], out=tmp_path / "eval")
-    assert primary(scored.datasets[0]) == "recall@3"
+    assert scored.datasets[0].primary == "recall@3"
     assert list(scored.to_json()["results"][0]["metrics"])[2] == "recall@3"
     asked = evaluate(made.path, metrics=["nDCG@10", "R@3"], out=tmp_path / "asked")
-    assert primary(asked.datasets[0]) == "R@3"
+    assert asked.datasets[0].primary == "R@3"
     other = evaluate(made.path, metrics=["MRR@10", "nDCG@10"], out=tmp_path / "other")
-    assert primary(other.datasets[0]) == "MRR@10"
+    assert other.datasets[0].primary == "MRR@10"

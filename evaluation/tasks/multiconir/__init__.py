@@ -6,17 +6,19 @@ A data set without their metadata holds none, and nothing here looks at it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.compare import LadderData, mean_rates
 from retgen.evaluation.tasks.multiconir.ladders import holds_ladders
+from retgen.evaluation.tasks.multiconir.page import sections
+from retgen.evaluation.tasks.multiconir.panels import by_label
 from retgen.evaluation.tasks.multiconir.rates import Rates
+from retgen.evaluation.tasks.multiconir.sentences import sentences
 from retgen.evaluation.tasks.multiconir.summary import summary
 from retgen.evaluation.tasks.task import SystemResult, Task
-from retgen.pages import Section, TableView
+from retgen.results.page import Section
 
 __all__ = ["INSTRUCTION", "Ladders"]
 
@@ -51,18 +53,8 @@ class Ladders(Task[Rates]):
             each = {name: summary(rates) for name, rates in result.domains.items()}
         return summary(mean_rates(result)) | {"domains": each or list(result.domains)}
 
-    def tables(self, results: Sequence[SystemResult[Rates]]) -> dict[str, TableView]:
-        from retgen.evaluation.tasks.multiconir.tables import TITLES, tables
-
-        return {TITLES[name]: view for name, view in tables(results).items()}
-
-    def sections(self, results: Sequence[SystemResult[Rates]], figures: Path) -> Iterable[Section]:
-        from retgen.evaluation.tasks.multiconir.page import sections
-
-        return sections(results, figures)
+    def sections(self, results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
+        return sections(results)
 
     def sentences(self, results: Sequence[SystemResult[Rates]]) -> Sequence[str]:
-        from retgen.evaluation.tasks.multiconir.sentences import sentences
-        from retgen.evaluation.tasks.multiconir.tables import readings
-
-        return sentences(readings(results))
+        return sentences(by_label(results))

@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from retgen.evaluation import plots as draw
 from retgen.evaluation.tasks.multiconir.pairs import Cell
-from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.summary import Reading
-from retgen.evaluation.tasks.multiconir.tables import (
+from retgen.evaluation.tasks.multiconir.panels import (
+    Systems,
     averages,
     by_condition,
+    by_label,
     by_place,
     by_style,
     by_violations,
     by_words,
     controls,
     has_violations,
-    readings,
-    tables,
+    singles,
+    task1,
+    task2,
+    task3,
 )
+from retgen.evaluation.tasks.multiconir.rates import Rates
+from retgen.evaluation.tasks.multiconir.summary import Reading
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.pages import Figure, Fold, Section, TableView
+from retgen.results.measurements import Measurement
+from retgen.results.page import Fold, Section
+from retgen.results.panel import Panel
+from retgen.results.pictures import CHANCE, Line, Lines
 from retgen.statistics.clustered import too_few
 
 _CURVES = 6  # systems in a picture
 
 
-def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[Section]:
-    """The sections of the page; pictures go to `folder`."""
-    reads = readings(results)
-    ladders = max(read.rates.ladders for read in reads.values())
+def sections(results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
+    """The sections of the page."""
+    systems = by_label(results)
+    ladders = max(read.rates.ladders for read in systems.values())
     domains = list(dict.fromkeys(name for one in results for name in one.domains))
-    view = tables(results)
+    first, second, third = task1(systems), task2(systems), task3(results, systems)
     over = f" and {len(domains)} domains, which weigh the same" if len(domains) > 1 else ""
     yield Section(
         "Ladders",
@@ -42,7 +47,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "Below each stands its 95% interval over ladders. Decline is "
             "Q1 less the longest query; blind is under the query of another ladder.",
         ],
-        [averages(reads)],
+        [averages(systems)],
     )
     yield Section(
         "Task 1: more conditions",
@@ -51,9 +56,9 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "violates one of the conditions asked for; a tie is a loss. Qn asks for conditions 1 "
             "to n; decline is Q1 less the last. The table has the mean of the query styles.",
         ],
-        [view["task1"]],
-        [_by_length(reads, folder)],
-        folded=_folds("Each query style by itself", by_style(reads, "task1")),
+        [first],
+        [_by_length(systems)],
+        folded=_folds("Each query style by itself", by_style(systems, first)),
     )
     yield Section(
         "Task 2: down the ladder",
@@ -62,20 +67,20 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "and so on. P is the positive. The paper's Table 13 runs the other way, from the "
             "documents that violate most.",
         ],
-        [view["task2"]],
-        [_down(reads, folder)],
-        folded=_folds("Each query style by itself", by_style(reads, "task2")),
+        [second],
+        [_down(systems)],
+        folded=_folds("Each query style by itself", by_style(systems, second)),
     )
-    if "task3" in view:
+    if third is not None:
         yield Section(
             "Task 3: the style of the query",
             [
                 "Of the same neighbours, how many are won under one style of the query and not won "
                 "under the other; by domain, and the unweighted mean.",
             ],
-            [view["task3"]],
+            [third],
         )
-    if "singles" in view:
+    if violated := singles(systems):
         yield Section(
             "One condition violated, wherever it stands",
             [
@@ -83,7 +88,7 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
                 "alone. Pair by pair a longer query changes little; that the positive beats all n "
                 "of them, as whoever takes the first document needs, becomes rare.",
             ],
-            [view[name] for name in ("singles", "wordings") if name in view],
+            violated,
         )
     notes = [
         "blind: under the query of another ladder, so from the documents alone. Chance is 50% less "
@@ -91,12 +96,12 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
     ]
     notes += filter(None, [too_few(ladders, f"{ladders} ladders")])
     folded = [
-        *_folds("Task 4: longer documents", by_words(reads)),
-        *_folds("The place of the violated condition in the query", by_place(reads)),
-        *_folds("Which condition is violated", by_condition(reads)),
-        *_folds("Win rates by conditions asked for and violated", list(by_violations(reads))),
+        *_folds("Task 4: longer documents", by_words(second)),
+        *_folds("The place of the violated condition in the query", by_place(systems)),
+        *_folds("Which condition is violated", by_condition(systems)),
+        *_folds("Win rates by conditions asked for and violated", list(by_violations(systems))),
     ]
-    figures = [_violated(reads, folder)] if any(has_violations(r) for r in reads.values()) else []
+    pictures = [_violated(systems)] if any(has_violations(r) for r in systems.values()) else []
     yield Section(
         "Controls",
         [
@@ -105,82 +110,73 @@ def sections(results: Sequence[SystemResult[Rates]], folder: Path) -> Iterable[S
             "win rate by how many of the conditions asked for are violated, and the one where all "
             "of them are, whatever n.",
         ],
-        [controls(reads, small=True)],
-        figures,
+        [controls(systems)],
+        pictures,
         notes,
         folded,
     )
 
 
-def _folds(title: str, views: Sequence[TableView]) -> list[Fold]:
-    return [Fold(title, views)] if views else []
+def _folds(title: str, panels: Sequence[Panel]) -> list[Fold]:
+    return [Fold(title, panels)] if panels else []
 
 
-def _by_length(reads: dict[str, Reading], folder: Path) -> Figure:
+def _by_length(systems: Systems) -> Lines:
+    first = dict(list(systems.items())[:_CURVES])
     curves = [
         _curve(label, read, [read.query(n) for n in range(1, read.conditions + 1)])
-        for label, read in list(reads.items())[:_CURVES]
+        for label, read in first.items()
     ]
-    blind = [
+    curves += [
         _curve(f"{label}, blind", read, [
             [("blind", s, n) for s in read.styles] for n in range(1, read.conditions + 1)
         ], like=label)
-        for label, read in list(reads.items())[: _CURVES // 2]
+        for label, read in list(systems.items())[: _CURVES // 2]
         if read.rates.where("blind")
     ]  # fmt: skip
-    svg = draw.lines(
-        folder / "ladders_task1", [*curves, *blind], [draw.Level("chance", 0.5, True)],
-        title="Task 1: win rate by conditions asked for", x="conditions in the query", y="win rate",
-        fraction=True,
+    return Lines(
+        file="ladders_task1", title="Task 1: win rate by conditions asked for", curves=curves,
+        levels=[CHANCE], x="conditions in the query", y="win rate", fraction=True,
+        caption="The positive against HN1, with bands of 95%; dashed: under the query of another "
+        "ladder.",
     )  # fmt: skip
-    return Figure(
-        svg,
-        "The positive against HN1, with bands of 95%; dashed: under the query of another ladder.",
-    )
 
 
-def _down(reads: dict[str, Reading], folder: Path) -> Figure:
+def _down(systems: Systems) -> Lines:
     curves = [
         _curve(label, read, [read.rung(i) for i in range(1, read.rungs + 1)])
-        for label, read in list(reads.items())[:_CURVES]
+        for label, read in list(systems.items())[:_CURVES]
     ]
-    svg = draw.lines(
-        folder / "ladders_task2", curves, [draw.Level("chance", 0.5, True)],
-        title="Task 2: win rate of neighbours", x="HN(i-1) against HNi, at i", y="win rate",
-        fraction=True,
+    return Lines(
+        file="ladders_task2", title="Task 2: win rate of neighbours", curves=curves,
+        levels=[CHANCE], x="HN(i-1) against HNi, at i", y="win rate", fraction=True,
+        caption="At 1 stands the positive against HN1. Bands are 95% intervals.",
     )  # fmt: skip
-    return Figure(svg, "At 1 stands the positive against HN1. Bands are 95% intervals.")
 
 
-def _violated(reads: dict[str, Reading], folder: Path) -> Figure:
-    result = {label: read for label, read in reads.items() if has_violations(read)}
+def _violated(systems: Systems) -> Lines:
+    shown = {label: read for label, read in systems.items() if has_violations(read)}
     curves, diagonal = [], []
-    for label, read in list(result.items())[: _CURVES // 2 + 1]:
+    for label, read in list(shown.items())[: _CURVES // 2 + 1]:
         steps = range(1, read.conditions + 1)
-        n = read.conditions
-        name = f"{label}, {n} conditions"
-        curves.append(_curve(name, read, [read.query(n, violated=v) for v in steps]))
+        name = f"{label}, {read.conditions} conditions"
+        curves.append(_curve(name, read, [read.query(read.conditions, violated=v) for v in steps]))
         all_of = [read.query(v, violated=v) for v in steps]
         diagonal.append(_curve(f"{label}, no other condition", read, all_of, like=name))
-    svg = draw.lines(
-        folder / "ladders_violations", [*curves, *diagonal], [draw.Level("chance", 0.5, True)],
-        title="Win rate by violated conditions", x="violated conditions", y="win rate",
+    return Lines(
+        file="ladders_violations", title="Win rate by violated conditions",
+        curves=[*curves, *diagonal], levels=[CHANCE], x="violated conditions", y="win rate",
         fraction=True,
+        caption="The positive against documents that violate more and more of the longest query; "
+        "dashed: of queries that ask for nothing else.",
     )  # fmt: skip
-    return Figure(
-        svg,
-        "The positive against documents that violate more and more of the longest query; dashed: "
-        "of queries that ask for nothing else.",
-    )
 
 
-def _curve(name: str, read: Reading, cells: Sequence[Sequence[Cell]], like: str = "") -> draw.Line:
+def _curve(name: str, read: Reading, cells: Sequence[Sequence[Cell]], like: str = "") -> Line:
     """A point for each of `cells`, from 1; dashed and without a band beside the curve `like`."""
-    result = [(x, e) for x, one in enumerate(cells, start=1) if (e := read(*one)) is not None]
-    curve = draw.Line(name, [float(x) for x, _ in result], [e.value for _, e in result])
-    if like:
-        return curve._replace(dashed=True, like=like)
-    spans = [span for _, e in result if (span := e.span)]
-    if len(spans) < len(result):
-        return curve
-    return curve._replace(low=[low for low, _ in spans], high=[high for _, high in spans])
+    points = [
+        (float(x), Measurement.of(name, "win rate", read(*one)))
+        for x, one in enumerate(cells, start=1)
+    ]
+    curve = Line.of(name, points)
+    return curve._replace(low=None, high=None, dashed=True, like=like) if like else curve

@@ -10,20 +10,20 @@ from retgen.statistics.clustered import Estimate
 _NAMED = 3  # systems named in a sentence
 
 
-def sentences(reads: Mapping[str, Reading]) -> list[str]:
+def sentences(systems: Mapping[str, Reading]) -> list[str]:
     """The summary of a page, of systems by their labels."""
-    result = [_winners(reads), _decline(reads), _others(reads), _blind(reads)]
+    result = [_winners(systems), _decline(systems), _others(systems), _blind(systems)]
     return [sentence for sentence in result if sentence]
 
 
 def _of(
-    reads: Mapping[str, Reading], measure: Callable[[Reading], Estimate | None]
+    systems: Mapping[str, Reading], measure: Callable[[Reading], Estimate | None]
 ) -> dict[str, Estimate]:
-    return {label: one for label, read in reads.items() if (one := measure(read)) is not None}
+    return {label: one for label, read in systems.items() if (one := measure(read)) is not None}
 
 
-def _winners(reads: Mapping[str, Reading]) -> str:
-    rates = _of(reads, lambda read: read(*read.task1()))
+def _winners(systems: Mapping[str, Reading]) -> str:
+    rates = _of(systems, lambda read: read(*read.task1()))
     if not rates:
         return ""
     order = sorted(rates, key=lambda label: -rates[label].value)
@@ -32,11 +32,11 @@ def _winners(reads: Mapping[str, Reading]) -> str:
     return f"Average win rate of the positive over HN1 (Task 1): {', '.join(message)}{more}."
 
 
-def _decline(reads: Mapping[str, Reading]) -> str:
+def _decline(systems: Mapping[str, Reading]) -> str:
     """Where the interval of Q1 less the longest query excludes 0."""
-    conditions = max(read.conditions for read in reads.values())
+    conditions = max(read.conditions for read in systems.values())
     declines = _of(
-        reads, lambda read: read.rates.difference(read.query(1), read.query(read.conditions))
+        systems, lambda read: read.rates.difference(read.query(1), read.query(read.conditions))
     )
     if conditions < 2 or not declines:
         return ""
@@ -51,9 +51,9 @@ def _decline(reads: Mapping[str, Reading]) -> str:
     return f"From 1 to {conditions} conditions the win rate {_listed(parts)}."
 
 
-def _others(reads: Mapping[str, Reading]) -> str:
-    rates = _of(reads, lambda read: read(*read.task2()))
-    flips = _of(reads, lambda read: read(*read.rates.where("flip")))
+def _others(systems: Mapping[str, Reading]) -> str:
+    rates = _of(systems, lambda read: read(*read.task2()))
+    flips = _of(systems, lambda read: read(*read.rates.where("flip")))
     parts = []
     if rates:
         best = max(rates, key=lambda label: rates[label].value)
@@ -68,14 +68,14 @@ def _others(reads: Mapping[str, Reading]) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
-def _blind(reads: Mapping[str, Reading]) -> str:
+def _blind(systems: Mapping[str, Reading]) -> str:
     """Win rates from the documents alone, against chance, where ties are lost."""
-    rates = _of(reads, lambda read: read(*read.blind()))
+    rates = _of(systems, lambda read: read(*read.blind()))
     if not rates:
         return ""
     apart = []
     for label, rate in rates.items():
-        tied = reads[label](("tied", "blind task1"))
+        tied = systems[label](("tied", "blind task1"))
         chance = (1 - (tied.value if tied else 0.0)) / 2
         if rate.above(chance) or rate.below(chance):
             apart.append(f"{label} {100 * rate.value:.1f}% where chance is {100 * chance:.1f}%")

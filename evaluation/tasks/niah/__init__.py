@@ -6,7 +6,6 @@ A data set without their metadata holds none, and nothing here looks at it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from retgen.data import Dataset
@@ -14,9 +13,12 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.niah.cells import Cells
 from retgen.evaluation.tasks.niah.compare import HaystackData
 from retgen.evaluation.tasks.niah.haystacks import holds_haystacks
+from retgen.evaluation.tasks.niah.page import sections
+from retgen.evaluation.tasks.niah.panels import by_label
+from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.niah.summary import summary
 from retgen.evaluation.tasks.task import SystemResult, Task
-from retgen.pages import Section, TableView
+from retgen.results.page import Section
 
 __all__ = ["NeedlesInHaystacks"]
 
@@ -46,18 +48,8 @@ class NeedlesInHaystacks(Task[Cells]):
         each = {name: summary(cells) for name, cells in result.domains.items()}
         return next(iter(each.values())) if len(each) == 1 else {"domains": each}
 
-    def tables(self, results: Sequence[SystemResult[Cells]]) -> dict[str, TableView]:
-        from retgen.evaluation.tasks.niah.tables import readings, tables
-
-        return tables(readings(results))
-
-    def sections(self, results: Sequence[SystemResult[Cells]], figures: Path) -> Iterable[Section]:
-        from retgen.evaluation.tasks.niah.page import sections
-
-        return sections(results, figures)
+    def sections(self, results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
+        return sections(results)
 
     def sentences(self, results: Sequence[SystemResult[Cells]]) -> Sequence[str]:
-        from retgen.evaluation.tasks.niah.sentences import sentences
-        from retgen.evaluation.tasks.niah.tables import readings
-
-        return sentences(readings(results))
+        return sentences(by_label(results))

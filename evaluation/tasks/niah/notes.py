@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retgen.evaluation.tasks.niah.tables import CONTROL, Row
+from retgen.evaluation.tasks.niah.panels import CONTROL, Row
 
 _LISTED = 6  # rows that are named as not drawn
 _NEAR = 0.25  # share of near-answers in the words from which on a haystack is mostly these

@@ -3,62 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from retgen.evaluation import plots as draw
 from retgen.evaluation.search.names import slug
 from retgen.evaluation.tasks.niah.cells import Cells, too_few
-from retgen.evaluation.tasks.niah.compare import CHUNKS, THIRDS
+from retgen.evaluation.tasks.niah.compare import CHUNKS
 from retgen.evaluation.tasks.niah.notes import caption, near_notes, not_drawn, of_controls
-from retgen.evaluation.tasks.niah.summary import Undefined, effective, psi
-from retgen.evaluation.tasks.niah.tables import (
-    TITLES,
+from retgen.evaluation.tasks.niah.panels import (
+    DIFFERENCES,
     Row,
+    by_category,
+    by_label,
     by_length,
+    by_order,
+    by_place,
     differences,
-    effective_texts,
+    effective_text,
+    has_values,
     lengths_of,
-    named,
-    readings,
+    reading,
     rows_of,
+    sensitivity,
     side_by_side,
-    there,
-    title,
-    with_span,
+    varied,
     wordings,
 )
+from retgen.evaluation.tasks.niah.summary import Undefined, effective
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.pages import Figure, Fold, Section, TableView
-from retgen.statistics.clustered import Estimate
+from retgen.results.page import Fold, Section
+from retgen.results.panel import Panel
+from retgen.results.pictures import CHANCE, HeatMap, Level, Line, Lines
 
 _CURVES = 6  # rows in a picture
 _MAPS = 3  # rows with a picture by place
 _TOKENS = "tokens of the haystack"
 _AUC = "AUC within the question"
-_CHANCE = draw.Level("chance", 0.5, True)
 
 
-def sections(results: Sequence[SystemResult[Cells]], folder: Path) -> Iterable[Section]:
-    """The sections of the page; pictures go to `folder`."""
-    reads = readings(results)
-    rows = rows_of(reads)
+def sections(results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
+    """The sections of the page."""
+    rows = rows_of(by_label(results))
     scored = [row for row in rows if any(c.measure == "auc" for c in row.cells.values)]
     if scored:
-        yield _by_length(scored, folder)
-    yield _against_controls(rows, scored, folder)
-    if makes := side_by_side(scored):
+        yield _by_length(scored)
+    yield _against_controls(rows, scored)
+    if panels := side_by_side(scored):
         yield Section(
-            "Makes of haystacks side by side",
-            [
-                "A row a make: the AUC, and in small print how far it is from the first make, "
-                "paired over questions."
-            ],
-            [makes],
+            "Variants of haystacks side by side",
+            ["A row a variant: the AUC, and how far it is from that of the first variant, paired "
+             "over questions."],
+            panels,
             notes=near_notes(scored),
-        )
+        )  # fmt: skip
     if compared := differences(scored):
         yield Section(
-            TITLES["differences"],
+            DIFFERENCES,
             [
                 "Differences of a question weigh the same; the slope is that of the score from "
                 "first to last place, which compares where two systems score on one scale, as a "
@@ -67,22 +65,21 @@ def sections(results: Sequence[SystemResult[Cells]], folder: Path) -> Iterable[S
             [compared],
         )
     if scored:
-        yield _places(scored, folder)
-        yield from _wordings(scored, folder)
-        yield _makes(scored, folder)
-        yield _cards(scored, folder)
+        yield _places(scored)
+        yield from _wordings(scored)
+        yield _orders_and_categories(scored)
+        yield _cards(scored)
 
 
-def _by_length(rows: Sequence[Row], folder: Path) -> Section:
+def _by_length(rows: Sequence[Row]) -> Section:
     questions = max(len(row.cells.questions) for row in rows)
     means = f"Means over {questions} questions, with 95% intervals over questions."
     if warning := too_few(questions):
         means = f"Means over questions; {warning}."
     cut = any(reach.truncated for row in rows for reach in row.cells.reach.values())
     notes = [
-        "* and dots: not every haystack is read whole. The shares stand below the system: what is "
-        "truncated, and whose needle is in what it reads. What it would score if it read on is not "
-        "measured",
+        "* and dots: not every haystack is read whole. What a system would score if it read on is "
+        "not measured",
     ] * cut
     notes += [
         "effective length: the longest up to which a score keeps 85% of its best at 250, 500 or "
@@ -103,8 +100,8 @@ def _by_length(rows: Sequence[Row], folder: Path) -> Section:
             f"length without needle (the controls of all questions), a tie half; 0.5 is chance. "
             f"{means}",
         ],
-        [by_length(rows, "auc")],
-        [_curves(rows, "auc", _AUC, folder, [_CHANCE])],
+        [one for one in (by_length(rows, "auc"), reading(rows)) if one is not None],
+        [_curves(rows, "auc", _AUC, [CHANCE])],
         notes,
     )
 
@@ -113,22 +110,19 @@ def _chunked(row: Row) -> bool:
     return row.name.split(" · ")[0].endswith(CHUNKS)
 
 
-def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) -> Section:
-    both = there(rows, "ratio, neutral")
+def _against_controls(rows: Sequence[Row], scored: Sequence[Row]) -> Section:
+    both = has_values(rows, "ratio, neutral")
     best = "ratio, neutral" if both else "ratio"
-    figures = [_curves(rows, best, "comparative ratio", folder, [_CHANCE])]
-    tables = [by_length(rows, best)]
-    titles = [title(best, rows)]
+    pictures = [_curves(rows, best, "comparative ratio", [CHANCE])]
+    panels: list[Panel] = [by_length(rows, best)]
     folded = []
     if scored:
-        figures.append(_curves(scored, "normalised", "normalised similarity", folder, []))
-        separation = best.replace("ratio", "gain")
-        tables.append(by_length(scored, separation))
-        titles.append(title(separation, scored))
+        pictures.append(_curves(scored, "normalised", "normalised similarity", []))
+        panels.append(by_length(scored, best.replace("ratio", "gain")))
         other = ("ratio", "gain") if both else ()
         further = (*other, "effect", "similarity", "normalised")
-        folded = [Fold(title(m, scored), [by_length(scored, m)]) for m in further
-                  if there(scored, m)]  # fmt: skip
+        more = [by_length(scored, name) for name in further if has_values(scored, name)]
+        folded = [Fold(one.title, [one], printed=True) for one in more]
     text = (
         "The comparative ratio is the share of haystacks that score above their control, a tie "
         "half; the separation how far the scores of the two lie apart. Scores of different systems "
@@ -136,52 +130,27 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row], folder: Path) 
     )
     return Section(
         "Similarity, comparative ratio, separation",
-        [text, of_controls(rows), f"First below: {'; then: '.join(titles)}."],
-        tables,
-        figures,
-        folded=folded,
-    )
-
-
-def _curves(
-    rows: Sequence[Row], measure: str, y: str, folder: Path, levels: Sequence[draw.Level]
-) -> Figure:
-    shown = [row for row in plainest_first(rows) if curve(row, measure).x]
-    curves = [curve(row, measure) for row in shown[:_CURVES]]
-    svg = draw.lines(
-        folder / f"haystacks_{measure.split(',')[0]}", curves, levels,
-        title=f"{y[0].upper()}{y[1:]} by length", x=_TOKENS, y=y, log_x=True,
+        [text, of_controls(rows)], panels, pictures, folded=folded,
     )  # fmt: skip
-    return Figure(svg, caption(shown[:_CURVES], shown[_CURVES:], ", with the share truncated"))
 
 
-def curve(row: Row, measure: str, name: str = "") -> draw.Line:
+def _curves(rows: Sequence[Row], measure: str, y: str, levels: Sequence[Level]) -> Lines:
+    shown = [row for row in plainest_first(rows) if curve(row, measure).x]
+    return Lines(
+        file=f"haystacks_{measure.split(',')[0]}", title=f"{y[0].upper()}{y[1:]} by length",
+        curves=[curve(row, measure) for row in shown[:_CURVES]], levels=levels, x=_TOKENS, y=y,
+        log_x=True, caption=caption(shown[:_CURVES], shown[_CURVES:], ", with the share truncated"),
+    )  # fmt: skip
+
+
+def curve(row: Row, measure: str, name: str = "") -> Line:
     """A measure by length, dotted where haystacks are truncated."""
-    points: list[tuple[int, Estimate]] = []
-    for length in row.cells.lengths(row.arm):
-        estimate = row.cells.estimate(row.cell(measure, length))
-        if estimate:
-            points.append((length, estimate))
-    cut = [row.cells.reach[row.arm, length].truncated for length, _ in points]
-    low, high = _band([estimate for _, estimate in points])
-    return draw.Line(
-        name or row.name,
-        [float(length) for length, _ in points],
-        [e.value for _, e in points],
-        low,
-        high,
-        beside=[f"{share:.0%} cut" if share else "" for share in cut],
-    )
-
-
-def _band(
-    estimates: Sequence[Estimate],
-) -> tuple[list[float], list[float]] | tuple[None, None]:
-    """Intervals as a picture takes them, nothing wide where there is none."""
-    if all(one.low is None for one in estimates):
-        return None, None
-    lows = [one.value if one.low is None else one.low for one in estimates]
-    return lows, [one.value if one.high is None else one.high for one in estimates]
+    points = zip(row.lengths, row.course(measure), strict=True)
+    known = [(length, one) for length, one in points if one.value is not None]
+    cut = [row.cells.reach[row.arm, length].truncated for length, _ in known]
+    beside = [f"{share:.0%} cut" if share else "" for share in cut]
+    line = Line.of(name or row.name, ((float(n), one) for n, one in known))
+    return line._replace(beside=beside)
 
 
 def plainest_first(rows: Sequence[Row]) -> list[Row]:
@@ -189,24 +158,26 @@ def plainest_first(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row.cells.arms.index(row.arm))
 
 
-def _places(rows: Sequence[Row], folder: Path) -> Section:
-    figures = []
+def _places(rows: Sequence[Row]) -> Section:
     rows = plainest_first(rows)
+    pictures = []
     for row in rows[:_MAPS]:
-        lengths = row.cells.lengths(row.arm)
-        places = sorted({int(p) for n in lengths for p in _parts(row, "auc by place", n)})
-        values = [
-            [row.cells.mean(row.cell("auc by place", n, str(place))) for n in lengths]
-            for place in places
-        ]
-        svg = draw.heat_map(
-            folder / f"haystacks_places_{slug(row.name)}", [str(place + 1) for place in places],
-            _marked(row), values, title=f"AUC by place of the needle: {row.name}",
-            x=_TOKENS, y="place, from the beginning",
+        places = sorted({int(p) for n in row.lengths for p in
+                         row.cells.parts("auc by place", row.arm, n)})  # fmt: skip
+        pictures.append(
+            HeatMap(
+                file=f"haystacks_places_{slug(row.name)}",
+                title=f"AUC by place of the needle: {row.name}", columns=_marked(row),
+                rows=[str(place + 1) for place in places],
+                values=[
+                    [row.cells.mean(row.cell("auc by place", n, str(p))) for n in row.lengths]
+                    for p in places
+                ],
+                x=_TOKENS, y="place, from the beginning",
+                caption="Place 1 is the beginning, the last the end; *: not read whole.",
+            )
         )  # fmt: skip
-        figures.append(
-            Figure(svg, "Place 1 is the beginning, the last the end; *: not read whole.")
-        )
+    index = sensitivity(rows)
     return Section(
         "The place of the needle",
         [
@@ -215,134 +186,95 @@ def _places(rows: Sequence[Row], folder: Path) -> Section:
             "text, and the position sensitivity index of these three, 1 - min / max: 0 where the "
             "place does not matter. Since it takes extremes, noise alone makes it larger than 0.",
         ],
-        figures=figures,
-        notes=[not_drawn(rows[_MAPS:], "the folds below by thirds of the text, and in eval.json")]
+        [] if index is None else [index],
+        pictures,
+        [not_drawn(rows[_MAPS:], "the folds below by thirds of the text, and in eval.json")]
         * (len(rows) > _MAPS),
-        folded=[Fold(row.name, [_by_place(row)]) for row in rows],
+        [Fold(row.name, [by_place(row)]) for row in rows],
     )
 
 
 def _marked(row: Row) -> list[str]:
     """Lengths, with a star where not every haystack is read whole."""
-    return [
-        f"{n:,}{'*' if row.cells.reach[row.arm, n].truncated else ''}"
-        for n in row.cells.lengths(row.arm)
-    ]
+    return [f"{n:,}{row.mark(n)}" for n in row.lengths]
 
 
-def _parts(row: Row, measure: str, length: int) -> list[str]:
-    return row.cells.parts(measure, row.arm, length)
-
-
-def _by_place(row: Row) -> TableView:
-    cells, lines = row.cells, []
-    for length, marked in zip(cells.lengths(row.arm), _marked(row), strict=True):
-        measures = [cells.estimate(row.cell(m, length))
-                    for m in ("pearson", "spearman", "slope")]  # fmt: skip
-        thirds = [cells.mean(row.cell("auc by third", length, t)) for t in THIRDS]
-        every = (*measures, psi(cells, row.arm, length))
-        texts = ["–" if one is None else with_span(one) for one in every]
-        shown = [f"{value:.3f}" if value is not None else "–" for value in thirds]
-        lines.append([marked, *texts, *shown])
-    head = ["tokens", "Pearson", "Spearman", "slope", "PSI", *(f"AUC: {third}" for third in THIRDS)]
-    return TableView(head, lines)
-
-
-def _wordings(rows: Sequence[Row], folder: Path) -> Iterable[Section]:
+def _wordings(rows: Sequence[Row]) -> Iterable[Section]:
     each = wordings(rows)
     if each:
-        # every system with and without terms, before its chunks, other makes and more terms
+        # every system with and without terms, before its chunks, other variants and more terms
         queries = list(dict.fromkeys(row.query for row in each))
         drawn = plainest_first(sorted(each, key=lambda row: queries.index(row.query)))
         drawn.sort(key=_chunked)
-        svg = draw.lines(
-            folder / "haystacks_expansion", [curve(row, "auc") for row in drawn[:_CURVES]],
-            [_CHANCE], title="AUC by terms added to the question",
-            x=_TOKENS, y=_AUC, log_x=True,
-        )  # fmt: skip
+        title = "AUC by terms added to the question"
         yield Section(
             "Query expansion",
             ["The AUC where related terms are added to the question, and where none are."],
-            [by_length(each, "auc")],
-            [Figure(svg, caption(drawn[:_CURVES], drawn[_CURVES:]))],
-        )
+            [by_length(each, "auc", title)],
+            [
+                Lines(
+                    file="haystacks_expansion", title=title, levels=[CHANCE],
+                    curves=[curve(row, "auc") for row in drawn[:_CURVES]], x=_TOKENS, y=_AUC,
+                    log_x=True, caption=caption(drawn[:_CURVES], drawn[_CURVES:]),
+                )
+            ],
+        )  # fmt: skip
 
 
-def _makes(rows: Sequence[Row], folder: Path) -> Section:
-    folded = [Fold(f"By order of the needle: {row.name}", [_by_order(row)]) for row in rows]
-    folded += [Fold(f"By category: {row.name}", [_by_category(row)]) for row in rows]
+def _orders_and_categories(rows: Sequence[Row]) -> Section:
+    folded = [Fold(f"By order of the needle: {row.name}", [by_order(row)]) for row in rows]
+    folded += [Fold(f"By category: {row.name}", [by_category(row)]) for row in rows]
     return Section(
         "Order and category",
         [
             "A category holds a few questions, so it has no interval: what differs between "
             "categories may be a single question.",
         ],
-        figures=[_categories(rows[0], folder, others=len(rows) > 1)],
+        pictures=[_categories(rows[0], others=len(rows) > 1)],
         folded=folded,
     )
 
 
-def _by_order(row: Row) -> TableView:
-    lengths = row.cells.lengths(row.arm)
-    lines = []
-    for measure in ("auc", "ratio", "normalised"):
-        for order in _parts(row, "auc", lengths[0]):
-            every = [row.cells.estimate(row.cell(measure, n, order)) for n in lengths]
-            cells = [with_span(e) if e else "–" for e in every]
-            lines.append([measure, order, *cells])
-    return TableView(["measure", "order", *(f"{n:,}" for n in lengths)], lines, names=2)
-
-
-def _by_category(row: Row) -> TableView:
-    cells, lengths = row.cells, row.cells.lengths(row.arm)
-    lines = []
-    for category in dict.fromkeys(cells.categories):
-        values = [cells.mean(row.cell("auc", n), category) for n in lengths]
-        shown = [f"{value:.3f}" if value is not None else "–" for value in values]
-        lines.append([category, str(cells.categories.count(category)), *shown])
-    return TableView(["AUC", "questions", *(f"{n:,}" for n in lengths)], lines)
-
-
-def _categories(row: Row, folder: Path, *, others: bool) -> Figure:
-    cells, lengths = row.cells, row.cells.lengths(row.arm)
+def _categories(row: Row, *, others: bool) -> HeatMap:
+    cells = row.cells
     names = list(dict.fromkeys(cells.categories))
-    values = [[cells.mean(row.cell("auc", n), one) for n in lengths] for one in names]
-    labels = [f"{one} ({cells.categories.count(one)})" for one in names]
-    svg = draw.heat_map(
-        folder / "haystacks_categories", labels, _marked(row), values,
-        title=f"AUC by category: {row.name}", x=_TOKENS, y="",
-    )  # fmt: skip
     text = "In brackets the number of questions; *: not read whole."
-    return Figure(svg, f"{text} All other rows stand in the folds below." if others else text)
+    return HeatMap(
+        file="haystacks_categories", title=f"AUC by category: {row.name}", x=_TOKENS,
+        rows=[f"{one} ({cells.categories.count(one)})" for one in names], columns=_marked(row),
+        values=[[cells.mean(row.cell("auc", n), one) for n in row.lengths] for one in names],
+        caption=f"{text} All other rows stand in the folds below." if others else text,
+    )  # fmt: skip
 
 
-def _cards(rows: Sequence[Row], folder: Path) -> Section:
+def _cards(rows: Sequence[Row]) -> Section:
     """A picture for each model: its curve, and that of its chunks."""
-    figures = []
-    chunked = {row.name: row for row in rows}
+    pictures = []
+    by_name = {row.name: row for row in rows}
     first = rows[0].cells.arms[0]
     for row in rows:
         label = row.name.split(" · ")[0]
         if row.arm != first or _chunked(row):
             continue
-        lines = [curve(row, "auc", "read as it is")]
-        other = chunked.get(row.name.replace(label, f"{label}, {CHUNKS}", 1))
-        if other:
-            lines.append(curve(other, "auc", CHUNKS))
+        curves = [curve(row, "auc", "read as it is")]
+        if other := by_name.get(row.name.replace(label, f"{label}, {CHUNKS}", 1)):
+            curves.append(curve(other, "auc", CHUNKS))
         reached = effective(row.cells, row.arm)
-        known = f" (effective length {effective_texts(reached)[0]})"
-        known = "" if isinstance(reached, Undefined) else known
-        svg = draw.lines(
-            folder / f"card_{slug(label)}", lines, [_CHANCE],
-            title=f"{label}: needles found by length{known}", x=_TOKENS,
-            y=_AUC, log_x=True,
+        known = ""
+        if not isinstance(reached, Undefined):
+            known = f" (effective length {effective_text(reached)})"
+        pictures.append(
+            Lines(
+                file=f"card_{slug(label)}", title=f"{label}: needles found by length{known}",
+                curves=curves, levels=[CHANCE], x=_TOKENS, y=_AUC, log_x=True,
+                caption=f"For the card of {label}: figures/card_{slug(label)}.png.",
+            )
         )  # fmt: skip
-        figures.append(Figure(svg, f"For the card of {label}: figures/card_{slug(label)}.png."))
-    count = len(lengths_of(rows))
-    make = " · ".join(named(first, rows[0].cells.arms))
-    makes = f", on the first make of haystacks ({make})" if make else ""
+    words = " · ".join(varied(first, rows[0].cells.arms).values())
+    variant = f", on the first variant of haystacks ({words})" if words else ""
     return Section(
         "Pictures for model cards",
-        [f"A picture a model, of {count} lengths{makes}; SVG and PNG stand in figures/."],
-        figures=figures,
-    )
+        [f"A picture a model, of {len(lengths_of(rows))} lengths{variant}; SVG and PNG stand in "
+         "figures/."],
+        pictures=pictures,
+    )  # fmt: skip

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from retgen.evaluation.tasks.niah.cells import Cell, Cells, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
+from retgen.evaluation.tasks.niah.panels import AUC, varied
 from retgen.evaluation.tasks.niah.summary import Undefined, effective, read_whole
-from retgen.evaluation.tasks.niah.tables import named, span_text
 from retgen.statistics.clustered import Estimate
 
 _NAMED = 4  # systems that get a sentence of their own
 
 
-def sentences(reads: dict[str, Cells]) -> list[str]:
-    """The summary of a page, of systems by their labels, on the first make of haystacks."""
+def sentences(systems: dict[str, Cells]) -> list[str]:
+    """The summary of a page, of systems by their labels, on the first variant of haystacks."""
     # of the data set with the fewest questions
-    warning = too_few(min(len(cells.questions) for cells in reads.values()))
+    warning = too_few(min(len(cells.questions) for cells in systems.values()))
     result = [f"{warning}."] if warning else []
-    for label, cells in list(reads.items())[:_NAMED]:
+    for label, cells in list(systems.items())[:_NAMED]:
         arm = cells.arms[0]
-        which = " · ".join([label, *named(arm, cells.arms)])
+        which = " · ".join([label, *varied(arm, cells.arms).values()])
         result += [_course(which, cells, arm), _unread(which, cells, arm)]
-    if len(reads) > _NAMED:
-        result.append(f"{len(reads) - _NAMED} more systems stand in the tables.")
-    result.append(_detectable(reads))
+    if len(systems) > _NAMED:
+        result.append(f"{len(systems) - _NAMED} more systems stand in the tables.")
+    result.append(_detectable(systems))
     return [sentence for sentence in result if sentence]
 
 
@@ -77,17 +77,17 @@ def _unread(label: str, cells: Cells, arm: Arm) -> str:
     )
 
 
-def _detectable(reads: dict[str, Cells]) -> str:
+def _detectable(systems: dict[str, Cells]) -> str:
     values = [
         value
-        for cells in reads.values()
+        for cells in systems.values()
         for cell in cells.values
         if (cell.measure, cell.query, cell.part) == ("auc", QUESTION, "")
         and (value := cells.detectable(cell))
     ]
     if not values:
         return ""
-    questions = max(len(cells.questions) for cells in reads.values())
+    questions = max(len(cells.questions) for cells in systems.values())
     return (
         f"With {questions} questions the smallest difference of an AUC from chance that would be "
         f"seen is {min(values):.3f} to {max(values):.3f}, by system and length."
@@ -95,5 +95,5 @@ def _detectable(reads: dict[str, Cells]) -> str:
 
 
 def _spanned(estimate: Estimate) -> str:
-    span = span_text(estimate, 3)
+    span = AUC.interval_text(estimate.span)
     return f"{estimate.value:.3f}" + (f" (95% interval {span})" if span else "")

@@ -6,7 +6,6 @@ A data set without their metadata holds none, and nothing here looks at it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from retgen.data import Dataset
@@ -14,8 +13,9 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes
 from retgen.evaluation.tasks.twins.compare import TripleData
+from retgen.evaluation.tasks.twins.page import sections, sentences
 from retgen.evaluation.tasks.twins.triples import FACTORS, holds_triples
-from retgen.pages import Section, TableView
+from retgen.results.page import Section
 from retgen.statistics.clustered import Estimate
 
 __all__ = ["Twins"]
@@ -46,21 +46,10 @@ class Twins(Task[Changes]):
         each = {name: _summary(one) for name, one in result.domains.items()}
         return next(iter(each.values())) if len(each) == 1 else {"domains": each}
 
-    def tables(self, results: Sequence[SystemResult[Changes]]) -> dict[str, TableView]:
-        from retgen.evaluation.tasks.twins.page import tables
-
-        return tables(results)
-
-    def sections(
-        self, results: Sequence[SystemResult[Changes]], figures: Path
-    ) -> Iterable[Section]:
-        from retgen.evaluation.tasks.twins.page import sections
-
-        return sections(results, figures)
+    def sections(self, results: Sequence[SystemResult[Changes]]) -> Iterable[Section]:
+        return sections(results)
 
     def sentences(self, results: Sequence[SystemResult[Changes]]) -> Sequence[str]:
-        from retgen.evaluation.tasks.twins.page import sentences
-
         return sentences(results)
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 
-from retgen.evaluation import plots as draw
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.evaluation.tasks.twins.changes import SHARES, Changes
-from retgen.pages import Figure, Fold, Section, TableView
-from retgen.statistics.clustered import Estimate
+from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.page import Fold, Section
+from retgen.results.panel import Column, Panel, columns_by
+from retgen.results.pictures import CHANCE, Bars
 
-TITLES = {
-    "all": "Twins: shares of queries (%), and changes in gaps",
-    "base": "Base above twin (%)",
-    "control": "Control above twin (%)",
-    "sensitivity": "Sensitivity: control less twin, in gaps",
-}
-_FACTORS = {"slot_type": "type of the changed fact", "length": "facts a document"}
+MEASURES = [
+    *(Measure(name, digits=1, percent=True, chance=chance) for name, chance in
+      zip(SHARES, (0.5, 0.5, 1 / 3), strict=True)),
+    *(Measure(name, digits=3) for name in CHANGES),
+]  # fmt: skip
 _HEADS = {
     "base": "base > twin",
     "control": "control > twin",
@@ -26,14 +24,17 @@ _HEADS = {
     "rewording": "change of words",
     "sensitivity": "sensitivity",
 }
+_TITLES = {
+    "base": "Base above twin (%)",
+    "control": "Control above twin (%)",
+    "sensitivity": "Sensitivity: control less twin, in gaps",
+}
+_FACTORS = {"slot_type": "type of the changed fact", "length": "facts a document"}
 _SERIES = 6  # systems in a picture
-_CHANCE = {"base": "50.0", "control": "50.0", "last": "33.3"}
 _NAMED = 4  # systems that get a sentence of their own
 
-Reads = dict[str, Changes]
 
-
-def readings(results: Sequence[SystemResult[Changes]]) -> Reads:
+def by_label(results: Sequence[SystemResult[Changes]]) -> dict[str, Changes]:
     """The changes of each system by its label; where there are several data sets, on each."""
     several = any(len(one.domains) > 1 for one in results)
     return {
@@ -43,20 +44,31 @@ def readings(results: Sequence[SystemResult[Changes]]) -> Reads:
     }
 
 
-def tables(results: Sequence[SystemResult[Changes]]) -> dict[str, TableView]:
-    """All of them by their titles."""
-    reads = readings(results)
-    result = {TITLES["all"]: _over_all(reads)}
-    for measure in ("base", "control", "sensitivity"):
-        for factor, words in _FACTORS.items():
-            result[f"{TITLES[measure]}, by {words}"] = _by(reads, measure, factor)
+def measurements(systems: Mapping[str, Changes]) -> list[Measurement]:
+    """Every measure of every system: over all, by wording, and by wording and another factor."""
+    result = []
+    for label, one in systems.items():
+        levels: list[dict[str, str]] = [{}]
+        for wording in one.levels("wording"):
+            levels.append({"wording": wording})
+            levels += [
+                {"wording": wording, factor: level}
+                for factor in _FACTORS
+                for level in one.levels(factor)
+            ]
+        result += [
+            Measurement.of(label, measure.name, one.estimate(measure.name, **by), by)
+            for by in levels
+            for measure in MEASURES
+        ]
     return result
 
 
-def sections(results: Sequence[SystemResult[Changes]], folder: Path) -> Iterable[Section]:
-    """The sections of the page; pictures go to `folder`."""
-    reads = readings(results)
-    first = next(iter(reads.values()))
+def sections(results: Sequence[SystemResult[Changes]]) -> Iterable[Section]:
+    """The sections of the page."""
+    systems = by_label(results)
+    rows = measurements(systems)
+    first = next(iter(systems.values()))
     yield Section(
         "Twins: facts or words",
         [
@@ -71,113 +83,80 @@ def sections(results: Sequence[SystemResult[Changes]], folder: Path) -> Iterable
             "under the twin less that under the control, so the score of the control less that of "
             "the twin. Intervals are over triples.",
         ],
-        [_over_all(reads)],
-        [_picture(reads, "wording", "", folder)],
-    )
+        [
+            Panel(
+                "Twins: shares of queries (%), and changes in gaps", rows,
+                [Column(_HEADS[measure.name], measure) for measure in MEASURES],
+                rows=["system", "wording"], chance="chance", best=False,
+            )
+        ],
+        [_picture(rows, systems, "wording", "")],
+    )  # fmt: skip
     for factor, words in _FACTORS.items():
+        panels = {measure: _panel(rows, systems, measure, factor) for measure in _TITLES}
         yield Section(
             f"By {words}",
             ["By wording too, since names of persons and of other entities are never entailed: how "
              "often the control scores above the twin."],
-            [_by(reads, "control", factor)],
-            [
-                _picture(reads, factor, wording, folder)
-                for wording in first.levels("wording")
-            ],
+            [panels["control"]],
+            [_picture(rows, systems, factor, wording) for wording in first.levels("wording")],
             folded=[
-                Fold(TITLES[measure], [_by(reads, measure, factor)])
-                for measure in ("base", "sensitivity")
+                Fold(panels[one].title, [panels[one]], printed=True)
+                for one in ("base", "sensitivity")
             ],
         )  # fmt: skip
 
 
 def sentences(results: Sequence[SystemResult[Changes]]) -> list[str]:
     """The summary of a page."""
-    reads = readings(results)
+    systems = by_label(results)
     result = []
-    for label, one in list(reads.items())[:_NAMED]:
+    for label, one in list(systems.items())[:_NAMED]:
         shares = {w: one.estimate("control", wording=w) for w in one.levels("wording")}
-        said = ", ".join(f"{e.value:.0%} ({wording})" for wording, e in shares.items() if e)
+        listed = ", ".join(f"{e.value:.0%} ({wording})" for wording, e in shares.items() if e)
         result.append(
             f"{label}: the right facts in other words score above the same words with a wrong fact "
-            f"in {said} of queries; chance is 50%."
+            f"in {listed} of queries; chance is 50%."
         )
-    if len(reads) > _NAMED:
-        result.append(f"{len(reads) - _NAMED} more systems stand in the tables.")
+    if len(systems) > _NAMED:
+        result.append(f"{len(systems) - _NAMED} more systems stand in the tables.")
     return result
 
 
-def _over_all(reads: Reads) -> TableView:
-    lines: list[list[str]] = []
-    beside: dict[tuple[int, int], str] = {}
-    for label, one in reads.items():
-        for wording in ("", *one.levels("wording")):
-            only = {"wording": wording} if wording else {}
-            found = [one.estimate(measure, **only) for measure in _HEADS]
-            for column, (measure, estimate) in enumerate(zip(_HEADS, found, strict=True), start=2):
-                if span := _span(estimate, measure):
-                    beside[len(lines), column] = span
-            texts = [_text(e, m) for m, e in zip(_HEADS, found, strict=True)]
-            lines.append([label, wording or "all", *texts])
-    faint = [len(lines)]
-    lines.append(["chance", "", *(_CHANCE.get(measure, "") for measure in _HEADS)])
-    return TableView(
-        ["system", "wording", *_HEADS.values()], lines, names=2, faint=faint, beside=beside
-    )
+def _panel(
+    rows: Sequence[Measurement], systems: Mapping[str, Changes], name: str, factor: str
+) -> Panel:
+    """A row a system and wording, a column a level of the factor."""
+    measure = next(one for one in MEASURES if one.name == name)
+    levels = dict.fromkeys(level for one in systems.values() for level in one.levels(factor))
+    return Panel(
+        f"{_TITLES[name]}, by {_FACTORS[factor]}", rows, columns_by(measure, factor, levels),
+        rows=["system", "wording"], best=False,
+    )  # fmt: skip
 
 
-def _by(reads: Reads, measure: str, factor: str) -> TableView:
-    """A row a system and wording, a column a value of the factor."""
-    levels = list(dict.fromkeys(v for one in reads.values() for v in one.levels(factor)))
-    lines: list[list[str]] = []
-    beside: dict[tuple[int, int], str] = {}
-    for label, one in reads.items():
-        for wording in one.levels("wording"):
-            found = [one.estimate(measure, wording=wording, **{factor: v}) for v in levels]
-            for column, estimate in enumerate(found, start=2):
-                if span := _span(estimate, measure):
-                    beside[len(lines), column] = span
-            lines.append([label, wording, *(_text(one, measure) for one in found)])
-    return TableView(["system", "wording", *levels], lines, names=2, beside=beside)
-
-
-def _text(estimate: Estimate | None, measure: str) -> str:
-    if estimate is None:
-        return "–"
-    return f"{100 * estimate.value:.1f}" if measure in SHARES else f"{estimate.value:.3f}"
-
-
-def _span(estimate: Estimate | None, measure: str) -> str:
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return ""
-    if measure in SHARES:
-        return f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
-    return f"{estimate.low:.3f} to {estimate.high:.3f}"
-
-
-def _picture(reads: Reads, factor: str, wording: str, folder: Path) -> Figure:
+def _picture(
+    rows: Sequence[Measurement], systems: Mapping[str, Changes], factor: str, wording: str
+) -> Bars:
     """Shares of queries whose control is above the twin."""
-    shown = dict(list(reads.items())[:_SERIES])
-    only = {"wording": wording} if wording else {}
+    others = {"wording": wording} if wording else {}
+    known = {
+        (one.system, one.by[factor]): one
+        for one in rows
+        if one.measure == "control" and one.value is not None
+        and one.by == {**others, factor: one.by.get(factor)}
+    }  # fmt: skip
+    shown = list(systems)[:_SERIES]
     levels = [
         level
-        for level in next(iter(shown.values())).levels(factor)
-        if any(one.estimate("control", **only, **{factor: level}) for one in shown.values())
+        for level in next(iter(systems.values())).levels(factor)
+        if any((label, level) in known for label in shown)
     ]
-    series: dict[str, list[float | None]] = {}
-    spans: dict[str, list[tuple[float, float] | None]] = {}
-    for label, one in shown.items():
-        found = [one.estimate("control", **only, **{factor: level}) for level in levels]
-        series[label] = [e.value if e else None for e in found]
-        spans[label] = [
-            (e.low, e.high) if e and e.low is not None and e.high is not None else None
-            for e in found
-        ]
-    name = "_".join(filter(None, ("twins", factor, wording)))
-    words = {"wording": "wording of the query"}.get(factor) or _FACTORS[factor]
-    of = f", {wording} queries" if wording else ""
-    svg = draw.bars(
-        folder / name, levels, series, spans, [draw.Level("chance", 0.5, True)],
-        title=f"Control above twin, by {words}{of}", y="share of queries",
+    file = "_".join(filter(None, ("twins", factor, wording)))
+    words = {"wording": "wording of the query", **_FACTORS}[factor]
+    return Bars(
+        file=file, caption=f"A tie is half. figures/{file}.png.",
+        title=f"Control above twin, by {words}{f', {wording} queries' if wording else ''}",
+        y="share of queries", groups=levels, levels=[CHANCE],
+        series={label: [known.get((label, level)) for level in levels] for label in shown},
     )  # fmt: skip
-    return Figure(svg, f"A tie is half. figures/{name}.png.")

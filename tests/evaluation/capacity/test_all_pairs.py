@@ -196,10 +196,10 @@ def test_the_command_prints_the_table(gen, tmp_path: Path) -> None:  # type: ign
     result = gen("capacity", "--protocol", "paper", "--dims", "4-5", "--seeds", "1", "--out", "out")
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
+        "Critical n",
         "d  Table 6  paper's protocol  by seed  seconds",
         "4       10                 9        9      1.0",
         "5       14                14       14      1.0",
-        "",
-        "cubic through Table 6: -10.5322 +4.0309 d +0.0520 d² +0.0037 d³, r² 0.9986",
+        "note: cubic through Table 6: -10.5322 +4.0309 d +0.0520 d² +0.0037 d³, r² 0.9986",
         "page: out/capacity.html",
     ]

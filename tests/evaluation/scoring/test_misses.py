@@ -61,7 +61,7 @@ def test_errors_by_words_shared(dataset, trec, tmp_path: Path) -> None:  # type:
     }  # fmt: skip
     assert len(rows) == 14
     lines = text_of(result).splitlines()
-    begin = lines.index("What is missed, and what stands in its place") + 2
+    begin = lines.index("What is missed, and what stands in its place") + 1
     table = [line.split() for line in (lines[begin + 1], lines[begin + 4])]
     assert table == [["mine", "3", "2", "1", "0"], ["mine", "11", "1", "10"]]
     assert (

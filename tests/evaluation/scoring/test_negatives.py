@@ -83,5 +83,5 @@ def test_a_data_set_says_what_scores_are_broken_down_by(tmp_path: Path) -> None:
     violators = by["operator"]["results"][0]
     assert 0 < violators["hard_negatives@10"] <= 1
     lines = text_of(result).splitlines()
-    head = lines[lines.index("Scores by operator") + 2].split()
+    head = lines[lines.index("Scores by operator") + 1].split()
     assert head == ["operator", "system", "queries", "nDCG@10", "hard", "negatives@10"]

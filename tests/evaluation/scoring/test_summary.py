@@ -9,8 +9,8 @@ import pytest
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
+from retgen.evaluation.scoring.panels import scores_panel
 from retgen.evaluation.scoring.summary import sentences
-from retgen.evaluation.scoring.tables import table
 from retgen.studies.seeds import evaluate_seeds
 from tests.pages import Read
 
@@ -57,7 +57,8 @@ def test_who_leads_against_what_and_what_is_missing(one_each: Path, tmp_path: Pa
     assert page.tags.count("small") == 3 * 2  # an interval below each score
     assert leader in page.text
     md = (tmp_path / "out" / "eval.md").read_text()
-    assert md.startswith("good has the highest recall@1")
+    assert md.startswith(f"# {one_each.name}\n\n30 documents")
+    assert "\n\ngood has the highest recall@1" in md
     assert "95% intervals:\n\n| system | dim | recall@1 | MRR@2 |" in md
 
 
@@ -76,7 +77,7 @@ def test_leads_that_do_not_hold_and_ties(one_each: Path, tmp_path: Path) -> None
     result = evaluate(one_each, runs=runs[:1], metrics=["recall@1"], out=tmp_path / "3")
     assert sentences(result)[0].startswith("c reaches recall@1 0.5000 (95% interval 0.3")
     # of one system none is best
-    assert table(result.datasets[0]).best == set()
+    assert scores_panel(result.datasets[0]).table().best == set()
 
 
 def test_nothing_is_missing_where_labels_are_complete(limit_run: Path, tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_nothing_is_missing_where_labels_are_complete(limit_run: Path, tmp_path:
     assert sentences(result)[-1] == (
         "Every pair is labelled, no text was cut and every system was scored."
     )
-    view = table(result.datasets[0])
+    view = scores_panel(result.datasets[0]).table()
     assert [row[:2] for row in view.rows[:3]] == [
         ["bm25", ""], ["static:minilm", "384"], ["static:minilm", "32"],
     ]  # fmt: skip
@@ -103,7 +104,7 @@ def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Pat
         "minilm read no more than 16 tokens and cut 15 documents and 0 queries. Not scored: "
         "no/such-model."
     )
-    assert table(result.datasets[0]).head[-2:] == ["docs cut", "queries cut"]
+    assert scores_panel(result.datasets[0]).table().head[-2:] == ["docs cut", "queries cut"]
 
 
 def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: Path) -> None:

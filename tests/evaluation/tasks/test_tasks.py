@@ -68,7 +68,9 @@ TASK = '''
 from retgen.data import query_of
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks.task import Comparison, Measured, Task, TaskData
-from retgen.pages import Section, TableView
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.page import Section
+from retgen.results.panel import Column, Panel
 
 
 class Pairs(Comparison):
@@ -108,12 +110,13 @@ class Choices(Task):
     def summary(self, result):
         return {"accuracy": sum(result.domains.values()) / len(result.domains)}
 
-    def tables(self, results):
-        rows = [[one.label, f"{self.summary(one)['accuracy']:.2f}"] for one in results]
-        return {"Accuracy of a choice of two": TableView(["system", "accuracy"], rows)}
-
-    def sections(self, results, figures):
-        yield Section("Choices", ["Which of two?"], list(self.tables(results).values()))
+    def sections(self, results):
+        rows = [
+            Measurement(one.label, "accuracy", {}, self.summary(one)["accuracy"]) for one in results
+        ]
+        accuracy = Column("accuracy", Measure("accuracy", digits=2, chance=0.5))
+        panel = Panel("Accuracy of a choice of two", rows, [accuracy], chance="chance")
+        yield Section("Choices", ["Which of two?"], [panel])
 '''
 
 
@@ -132,6 +135,7 @@ def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> N
     assert (result.returncode, result.stderr) == (0, "")
     assert "Accuracy of a choice of two\nsystem      accuracy\n" in result.stdout
     assert "note: two candidates a query" in result.stdout
+    assert "chance          0.50" in result.stdout
     folder = tmp_path / "outputs" / "my_choices" / "eval"
     content = json.loads((folder / "eval.json").read_text())
     assert [(row["model"], sorted(row["choices"])) for row in content["results"]] == [

@@ -199,7 +199,7 @@ def test_what_is_said_of_the_arms(compared: Training) -> None:
     assert [line.split("  ")[0] for line in lines[head + 1 : head + 10]] == (
         ["test"] * 3 + ["outside limit"] * 3 + ["outside twin"] * 3
     )
-    assert lines[head + 10] == compared.to_json()["conclusion"]
+    assert compared.to_json()["conclusion"] in lines[:head]
     assert (
         "note: scores after training are means over 2 seeds (42 to 43); intervals are over queries"
         in lines

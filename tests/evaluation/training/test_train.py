@@ -90,9 +90,10 @@ def test_what_is_said(memorised: Training, short: str) -> None:
     assert lines[1] == (
         "no hard negatives (the pairs have none); no prompts; weights float32, products float32"
     )
-    assert lines[3].split() == ["test:", "limit", "recall@2", "nDCG@10"]
-    assert [line.split("  ")[0] for line in lines[4:9]] == [
-        "before", "after", "best reachable", lines[7].split("  ")[0], "random order",
+    assert lines[3:5] == ["Before and after", lines[4]]
+    assert lines[4].split() == ["test:", "limit", "recall@2", "nDCG@10"]
+    assert [line.split("  ")[0] for line in lines[5:10]] == [
+        "before", "after", "best reachable", lines[8].split("  ")[0], "random order",
     ]  # fmt: skip
     assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
     assert (
@@ -241,7 +242,7 @@ def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-d
                  "--out", "scored")  # fmt: skip
     result = json.loads(scored.stdout)["results"][0]
     assert result["details"]["prompts"] == {"query": "find: ", "document": ""}
-    assert f"{result['metrics']['recall@2']:.4f}" in lines[5]
+    assert f"{result['metrics']['recall@2']:.4f}" in lines[6]
     assert lines[-2:] == [
         "model: outputs/train_limit_static--minilm/model",
         "page: outputs/train_limit_static--minilm/train.html",

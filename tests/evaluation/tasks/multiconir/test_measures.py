@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.tasks.multiconir import Ladders, panels
 from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, Plan, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
 from retgen.evaluation.tasks.multiconir.summary import summary
-from retgen.evaluation.tasks.multiconir.tables import tables
 from retgen.evaluation.tasks.task import SystemResult
 
 
@@ -272,8 +272,8 @@ def test_a_random_order_beats_all_of_n_once_in_n_plus_1() -> None:
 
 
 def test_the_tables_of_single_violations() -> None:
-    shown = tables([SystemResult("bm25", None, {"houses": singles(SINGLES)})])
-    one = shown["singles"]
+    result = [SystemResult("bm25", None, {"houses": singles(SINGLES)})]
+    one, two = (panel.table() for panel in panels.singles(panels.by_label(result)))
     assert one.head == ["system", "", "Q1", "Q2", "average", "95% interval"]
     assert [row[:5] for row in one.rows] == [
         ["bm25", "wins", "40.0", "40.0", "40.00"],
@@ -282,7 +282,6 @@ def test_the_tables_of_single_violations() -> None:
         ["random order", "beats all", "50.0", "33.3", "41.67"],  # 1/2, 1/3
     ]
     assert one.faint == [2, 3]
-    two = shown["wordings"]
     assert two.head == ["system", "Task 1", "literal", "entailed"]
     assert [cell.split(" (")[0] for cell in two.rows[0]] == ["bm25", "65.0", "50.0", "60.0"]
     assert two.rows[1] == ["random order", "50.0", "50.0", "50.0"]
@@ -293,8 +292,12 @@ def test_without_every_single_violation_there_is_no_such_table() -> None:
     one = ladder("a", singles={1: "a-1"}, wordings=("literal", "entailed"))
     rates = rates_of(make_plan([one]))
     assert summary(rates)["singles"] is None
-    shown = tables([SystemResult("bm25", None, {"houses": rates})])
-    assert set(shown) == {"task1", "task2", "task3", "controls"}
+    result = SystemResult("bm25", None, {"houses": rates})
+    assert panels.singles(panels.by_label([result])) == []
+    assert [section.title for section in Ladders().sections([result])] == [
+        "Ladders", "Task 1: more conditions", "Task 2: down the ladder",
+        "Task 3: the style of the query", "Controls",
+    ]  # fmt: skip
 
 
 # --- intervals ----------------------------------------------------------------------------------

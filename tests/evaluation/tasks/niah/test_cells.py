@@ -9,9 +9,9 @@ import pytest
 
 from retgen.evaluation.tasks.niah.cells import Cell, Cells, Reach, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm, Filler
+from retgen.evaluation.tasks.niah.panels import by_length, differences, rows_of, side_by_side
 from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.niah.summary import Reached, Undefined, effective, psi, read_whole
-from retgen.evaluation.tasks.niah.tables import differences, rows_of, side_by_side, tables
 
 ARM = Arm("one_hop", Filler("shuffled", True, 0))
 COUNT = 20
@@ -106,7 +106,7 @@ def test_few_questions_have_no_interval() -> None:
     made = cells({cell("auc"): values})
     assert made.estimate(cell("auc")) == (pytest.approx(0.25), None, None)
     assert effective(made, ARM) is Undefined.FEW
-    (view,) = (table for name, table in tables({"one": made}).items() if name.startswith("AUC"))
+    view = by_length(rows_of({"one": made}), "auc").table()
     assert view.rows[0] == ["one", "0.250", "– (too few questions)"]
     assert view.beside == {}
     assert too_few(12) == ""
@@ -174,8 +174,9 @@ def test_systems_are_compared_question_by_question() -> None:
         (0.1, 0.0952, 0.1048), abs=1e-3
     )
     rows = rows_of({"before": before, "after": after, "elsewhere": other})
-    view = differences(rows)
-    assert view is not None
+    panel = differences(rows)
+    assert panel is not None
+    view = panel.table()
     assert view.head == ["less before", "measure", "128"]
     assert view.rows == [["after", "AUC", "+0.100 (+0.095 to +0.105)"]]
     assert differences(rows[:1]) is None
@@ -187,16 +188,15 @@ def test_makes_stand_side_by_side() -> None:
     values = np.linspace(0.2, 0.8, COUNT)
     more = np.where(np.arange(COUNT) % 2, 0.05, 0.15)
     made = cells({cell("auc"): values})
-    assert side_by_side(rows_of({"one": made})) is None
+    assert side_by_side(rows_of({"one": made})) == []
     both = replace(
         made, reach={**made.reach, (other, 128): Reach(8, 1.0, 0.5)},
         values={**made.values, cell("auc")._replace(arm=other): values + more},
     )  # fmt: skip
-    view = side_by_side(rows_of({"one": both}))
-    assert view is not None
+    view, less = (one.table() for one in side_by_side(rows_of({"one": both})))
     assert view.head == ["AUC", "needle", "near-answers", "128"]
     assert view.rows == [
         ["one", "one-hop", "0 near-answers", "0.500"],
         ["one", "literal", "1 near-answer", "0.600*"],
     ]
-    assert view.beside == {(1, 3): "+0.100 (+0.076 to +0.124)"}
+    assert less.rows == [["one", "literal", "1 near-answer", "+0.100 (+0.076 to +0.124)"]]

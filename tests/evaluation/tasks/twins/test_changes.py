@@ -8,7 +8,7 @@ import pytest
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.evaluation.tasks.twins import Twins
 from retgen.evaluation.tasks.twins.changes import Changes, changes
-from retgen.evaluation.tasks.twins.page import TITLES, sentences, tables
+from retgen.evaluation.tasks.twins.page import sentences
 from retgen.statistics.clustered import FEWEST, Estimate
 
 COUNT = 12
@@ -84,16 +84,19 @@ def test_a_system_that_prefers_what_is_not_asked_for_has_no_unit() -> None:
 def test_tables_and_sentences() -> None:
     one = made([[5.0, 4.0, 3.0, 0.0], [4.0, 2.0, 4.0, 0.0]])
     result = [SystemResult("bm25", None, {"set": one})]
-    shown = tables(result)
-    assert list(shown) == [
-        TITLES["all"],
-        *(
-            f"{TITLES[measure]}, by {words}"
-            for measure in ("base", "control", "sensitivity")
-            for words in ("type of the changed fact", "facts a document")
-        ),
-    ]
-    assert shown[TITLES["all"]].rows == [
+    parts = list(Twins().sections(result))
+    tables = [one for part in parts for one in part.tables]
+    tables += [one for part in parts for fold in part.folded for one in fold.tables]
+    shown = {one.title: one.table() for one in tables}
+    overall = "Twins: shares of queries (%), and changes in gaps"
+    titles = ("Base above twin (%)", "Control above twin (%)",
+              "Sensitivity: control less twin, in gaps")  # fmt: skip
+    assert set(shown) == {
+        overall,
+        *(f"{title}, by {words}" for title in titles
+          for words in ("type of the changed fact", "facts a document")),
+    }  # fmt: skip
+    assert shown[overall].rows == [
         ["bm25", "all", "100.0", "50.0", "50.0", "0.375", "0.250", "0.125"],
         ["bm25", "literal", "100.0", "0.0", "0.0", "0.250", "0.500", "-0.250"],
         ["bm25", "entailed", "100.0", "100.0", "100.0", "0.500", "0.000", "0.500"],

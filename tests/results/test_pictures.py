@@ -6,35 +6,29 @@ import re
 from pathlib import Path
 
 import retgen
-from retgen.evaluation import plots as draw
+from retgen.results.measurements import Measurement
+from retgen.results.pictures import Bars, HeatMap, Level, Line, Lines, Picture, Scatter
 
 COLOUR = re.compile(r"#[0-9a-f]{6}(?=[;\"])")
 
 
 def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
-    lines = [draw.Line(f"system {i}", [1.0, 2.0], [0.1 * i, 0.2], [0.0, 0.1], [0.3, 0.4])
+    lines = [Line(f"system {i}", [1.0, 2.0], [0.1 * i, 0.2], [0.0, 0.1], [0.3, 0.4])
              for i in range(9)]  # fmt: skip
     hollow = lines[0]._replace(name="cut short", hollow=[1])
     noted = lines[1]._replace(name="not read", beside=["", "40% cut"])
-    pages = [
-        draw.lines(
-            tmp_path / "lines", [*lines, hollow, noted],
-            [draw.Level("a", 0.5), draw.Level("b", 0.4, True)],
-            title="t", x="x", y="y", fraction=True,
-        ),
-        draw.bars(
-            tmp_path / "bars", ["a", "b"], {"r": [0.5, None]}, {"r": [(0.4, 0.6), None]},
-            [draw.Level("baseline", 0.1, True)], title="t", y="y",
-        ),
-        draw.scatter(
-            tmp_path / "scatter", {"a": [(0.1, 0.5), (0.2, 0.6)]}, ["p", "q"], title="t", x="x",
-            y="y",
-        ),
-        draw.heat_map(
-            tmp_path / "heat_map", ["1", "2"], ["a", "b"], [[0.25, 1.0], [None, 0.0]], title="t",
-            x="x", y="y",
-        ),
+    one = Measurement("r", "recall", {}, 0.5, 0.4, 0.6)
+    axes = {"caption": "", "title": "t", "x": "x", "y": "y"}
+    pictures: list[Picture] = [
+        Lines(file="lines", curves=[*lines, hollow, noted], fraction=True,
+              levels=[Level("a", 0.5), Level("b", 0.4, True)], **axes),
+        Bars(file="bars", groups=["a", "b"], series={"r": [one, None]},
+             levels=[Level("baseline", 0.1, True)], **axes),
+        Scatter(file="scatter", points={"a": [(0.1, 0.5), (0.2, 0.6)]}, labels=["p", "q"], **axes),
+        HeatMap(file="heat_map", rows=["1", "2"], columns=["a", "b"],
+                values=[[0.25, 1.0], [None, 0.0]], **axes),
     ]  # fmt: skip
+    pages = [picture.draw(tmp_path) for picture in pictures]
     style = (Path(retgen.__file__).parent / "page.css").read_text()
     light, dark = style.split("@media (prefers-color-scheme: dark)", 1)
     for name, page in zip(("lines", "bars", "scatter", "heat_map"), pages, strict=True):
@@ -52,8 +46,8 @@ def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
 def test_a_legend_of_long_names_leaves_the_picture_its_width(tmp_path: Path) -> None:
     widths = []
     for name in ("minilm", "minilm, best chunk · 100 terms, 73% of the queries cut"):
-        curves = [draw.Line(f"{name} {i}", [1.0, 2.0], [0.5, 0.1 * i]) for i in range(6)]
-        svg = draw.lines(tmp_path / "picture", curves, [], title="t", x="x", y="y")
+        curves = [Line(f"{name} {i}", [1.0, 2.0], [0.5, 0.1 * i]) for i in range(6)]
+        svg = Lines(file="picture", caption="", title="t", curves=curves).draw(tmp_path)
         widths.append(float(svg.partition('width="')[2].partition("pt")[0]))
     assert abs(widths[1] - widths[0]) < 15  # points
 
@@ -61,8 +55,8 @@ def test_a_legend_of_long_names_leaves_the_picture_its_width(tmp_path: Path) -> 
 def test_names_of_many_groups_stand_apart(tmp_path: Path) -> None:
     names = [f"superlative{i}" for i in range(8)]
     few, many = (
-        draw.bars(tmp_path / "bars", some, {"r": [0.5] * len(some)}, {"r": [None] * len(some)},
-                  [], title="t", y="y")
+        Bars(file="bars", caption="", title="t", groups=some, y="y",
+             series={"r": [Measurement("r", "recall", {}, 0.5)] * len(some)}).draw(tmp_path)
         for some in (names[:2], names)
     )  # fmt: skip
 
@@ -72,3 +66,13 @@ def test_names_of_many_groups_stand_apart(tmp_path: Path) -> None:
 
     assert size(few) == 9.5
     assert size(many) * 0.6 * len(names[0]) * len(names) < 6.6 * 72
+
+
+def test_a_curve_of_measurements_has_a_band_where_they_have_intervals() -> None:
+    rows = [Measurement("a", "auc", {}, 0.5, 0.4, 0.6), Measurement("a", "auc", {}, 0.7),
+            Measurement("a", "auc", {}, None)]  # fmt: skip
+    points = [(float(x), one) for x, one in enumerate(rows)]
+    assert Line.of("a", points, star=True) == Line(
+        "a", [0.0, 1.0], [0.5, 0.7], [0.4, 0.7], [0.6, 0.7], star=True
+    )
+    assert Line.of("a", points[1:]) == Line("a", [1.0], [0.7])

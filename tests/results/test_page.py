@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from retgen.pages import (
-    Figure,
-    Fold,
-    Page,
-    Section,
-    TableView,
-    best_places,
-    render,
-    terminal,
-    text_table,
-)
 from retgen.reporting.view import view
+from retgen.results.page import Fold, Page, Section, render
+from retgen.results.pictures import Bars
+from retgen.results.tables import TableView, best_places
 from tests.pages import Read
 
 SCORES = TableView(
@@ -40,16 +33,18 @@ def test_small_print_is_a_table_where_there_is_no_page() -> None:
     assert result.head == ["system", "dim", "recall@2"]
     assert result.rows == [["<b>bm25", "", "0.850–0.950"], ["minilm", "384", "0.300–0.500"]]
     assert TableView(["a"], [["b"]]).small_print() is None
-    assert "0.850" not in text_table(SCORES)
+    assert "0.850" not in SCORES.text()
 
 
-def test_a_page_of_results() -> None:
+def test_a_page_of_results(tmp_path: Path) -> None:
     section = Section(
-        "Scores", ["Means."], [SCORES], [Figure("<svg></svg>", "a <picture>")], ["a note"],
+        "Scores", ["Means."], [SCORES],
+        [Bars(file="bars", title="t", caption="a <picture>", groups=[], series={})], ["a note"],
         [Fold("By style", [SCORES])],
     )  # fmt: skip
     html = Page("set", "retgen evaluation", "46 documents.", ["One.", "Two <i>."], [section],
-                "gen eval 'a b'").html()  # fmt: skip
+                "gen eval 'a b'").html(tmp_path / "figures")  # fmt: skip
+    assert {one.name for one in (tmp_path / "figures").iterdir()} == {"bars.png", "bars.svg"}
     page = Read(html)
     assert page.tags.count("table") == 2
     assert page.tags.count("thead") == 2
@@ -78,5 +73,27 @@ def test_the_report_and_the_results_share_a_skeleton() -> None:
 
 
 def test_what_a_command_prints() -> None:
-    printed = terminal(["one\ntable", "another"], ["a note"], Path("out/eval.html"))
-    assert printed == "one\ntable\n\nanother\nnote: a note\npage: out/eval.html"
+    sections = [
+        Section("Scores", tables=[SCORES, replace(SCORES, title="Again")], terminal_title="a/b"),
+        Section("More", tables=[SCORES], printed=False, folded=[Fold("Folded", [SCORES])]),
+        Section("Last", folded=[Fold("Open", [SCORES, SCORES], printed=True)]),
+    ]
+    page = Page("x", "retgen evaluation", "", ["It won."], sections, "gen eval x")
+    table = SCORES.text()
+    assert page.terminal(Path("out/eval.html"), ["a note", "a note"], ["before"]) == (
+        f"before\n\na/b\n{table}\n\nAgain\n{table}\n\nOpen\n{table}\n\nOpen\n{table}\n"
+        "note: a note\npage: out/eval.html"
+    )
+
+
+def test_markdown_has_what_the_page_has() -> None:
+    sections = [
+        Section("Scores", ["Means."], [replace(SCORES, title="Scores")], notes=["a *note*"],
+                folded=[Fold("By style", [SCORES])], printed=False),
+    ]  # fmt: skip
+    page = Page("x", "retgen evaluation", "46 documents.", ["It won."], sections, "gen eval x")
+    lines = page.markdown().splitlines()
+    assert [line for line in lines if line.startswith("#")] == ["# x", "## Scores", "### By style"]
+    assert lines.count("95% intervals:") == 2
+    assert lines[2:5] == ["46 documents.", "", "It won."]
+    assert lines[-1] == "- a &#42;note&#42;"

@@ -1,0 +1,361 @@
+"""Panels of needles in haystacks: a row a system and variant of haystacks, a column a length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from retgen.evaluation.tasks.niah.cells import Cell, Cells
+from retgen.evaluation.tasks.niah.compare import THIRDS
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm, terms
+from retgen.evaluation.tasks.niah.summary import Reached, Undefined, effective, psi
+from retgen.evaluation.tasks.task import SystemResult
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.panel import Column, Panel, columns_by
+from retgen.statistics.clustered import Estimate
+
+# what stands instead of the needle in a control, by its kind
+CONTROL = {"none": "its filler without needle", "neutral": "its filler with a neutral sentence"}
+AUC = Measure("auc", 3, chance=0.5)
+_RATIO, _GAIN = Measure("ratio", 3, chance=0.5), Measure("gain", 4, chance=0.0)
+# (measure, head of the first column, title)
+SHOWN = {
+    "auc": (AUC, "AUC", "AUC within the question, by tokens of the haystack (* not read whole)"),
+    "ratio, neutral": (_RATIO, "ratio", "Comparative ratio: a haystack above {}"),
+    "ratio": (_RATIO, "ratio", "Comparative ratio: a haystack above {}"),
+    "gain, neutral": (_GAIN, "separation", "Separation: score of a haystack less that of {}"),
+    "gain": (_GAIN, "separation", "Separation: score of a haystack less that of {}"),
+    "effect": (
+        Measure("effect", 2, chance=0.0), "effect size",
+        "Effect size: haystacks against all texts without needle (Cohen's d)",
+    ),
+    "similarity": (Measure("similarity", 3), "score", "Score of question and haystack"),
+    "normalised": (
+        Measure("normalised", 2), "normalised",
+        "Normalised: divided by the score of question and needle alone",
+    ),
+}  # fmt: skip
+DIFFERENCES = "Less the first system, paired over questions, with 95% intervals"
+_EFFECTIVE = Measure("effective length", 0)
+_COMPARED = {"auc": "AUC", "ratio": "ratio", "slope": "slope by place"}
+_DIFFERENCE = Measure("difference", 3, signed=True)
+
+
+class Row(NamedTuple):
+    """A system on haystacks of one variant, under one wording of the questions."""
+
+    name: str
+    cells: Cells
+    arm: Arm
+    query: str = QUESTION
+
+    def cell(self, measure: str, length: int, part: str = "") -> Cell:
+        """A measure of its own."""
+        return Cell(measure, self.query, self.arm, length, part)
+
+    @property
+    def lengths(self) -> list[int]:
+        """In rising order."""
+        return self.cells.lengths(self.arm)
+
+    def mark(self, length: int) -> str:
+        """A star where not every haystack of a length is read whole."""
+        return "*" if self.cells.reach[self.arm, length].truncated else ""
+
+    def measured(self, measure: str, length: int, part: str = "", **by: str) -> Measurement:
+        """One measure at one length."""
+        estimate = self.cells.estimate(self.cell(measure, length, part))
+        star = self.mark(length) if estimate else ""
+        by = {"length": f"{length:,}", **by}
+        return Measurement.of(self.name, measure, estimate, by, note=star)
+
+    def course(self, measure: str) -> list[Measurement]:
+        """One measure at every length."""
+        return [self.measured(measure, length) for length in self.lengths]
+
+
+def by_label(results: Sequence[SystemResult[Cells]]) -> dict[str, Cells]:
+    """The measures of each system by its label; where there are several data sets, on each."""
+    several = any(len(one.domains) > 1 for one in results)
+    return {
+        f"{one.label}: {domain}" if several else one.label: cells
+        for one in results
+        for domain, cells in one.domains.items()
+    }
+
+
+def rows_of(systems: dict[str, Cells]) -> list[Row]:
+    """Every system on every variant of haystacks."""
+    return [
+        Row(" · ".join([label, *varied(arm, cells.arms).values()]), cells, arm)
+        for label, cells in systems.items()
+        for arm in cells.arms
+    ]
+
+
+def varied(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
+    """What a variant has that not all variants have, in words."""
+    each = {one: _words(one) for one in arms}
+    return {
+        what: text
+        for what, text in _words(arm).items()
+        if len({words[what] for words in each.values()}) > 1
+    }
+
+
+def _words(arm: Arm) -> dict[str, str]:
+    filler, filtered, number = arm.around
+    return {
+        "needle": arm.needle.replace("_", "-"),
+        "filler": filler,
+        "lexical-leak filter": "filtered" if filtered else "unfiltered",
+        "near-answers": f"{number} near-answer{'' if number == 1 else 's'}",
+    }
+
+
+def has_values(rows: Sequence[Row], measure: str) -> bool:
+    """Whether any of the systems has a number of a measure."""
+    return any(
+        cell.measure == measure and not np.isnan(values).all()
+        for row in rows
+        for cell, values in row.cells.values.items()
+    )
+
+
+def lengths_of(rows: Sequence[Row]) -> list[int]:
+    """All lengths, in rising order."""
+    return sorted({length for row in rows for length in row.lengths})
+
+
+def columns_of(rows: Sequence[Row], measure: Measure) -> list[Column]:
+    """A column a length."""
+    return columns_by(measure, "length", [f"{length:,}" for length in lengths_of(rows)])
+
+
+def by_length(rows: Sequence[Row], name: str, title: str = "") -> Panel:
+    """A measure by length; AUC and ratio with effective length.
+
+    Below a ratio stands how far the fillers of haystack and control differ.
+    """
+    measure, head, words = SHOWN[name]
+    measure = replace(measure, name=name)
+    measured = [one for row in rows for one in row.course(name)]
+    columns = columns_of(rows, measure)
+    if name in ("auc", "ratio"):
+        measured += [effective_length(row, name) for row in rows]
+        columns.append(Column("effective length", _EFFECTIVE, {"of": name}))
+    kinds = {name.partition(", ")[2] or row.cells.kinds[0] for row in rows}
+    return Panel(
+        title or words.format(" or ".join(CONTROL[one] for one in sorted(kinds))), measured,
+        columns, heads=[head], chance="chance" if measure.chance is not None else "", best=False,
+        below=_differing(rows, name) if name.startswith("ratio") else [],
+    )  # fmt: skip
+
+
+def effective_length(row: Row, name: str = "auc") -> Measurement:
+    """The longest length, "≥" where none longer was read whole, and its interval; or why not."""
+    reached = effective(row.cells, row.arm, row.query, name)
+    if isinstance(reached, Undefined):
+        return Measurement(row.name, _EFFECTIVE.name, {"of": name}, None, note=f"– ({reached})")
+    low, high = (reached.low, reached.high) if reached.low < reached.high else (None, None)
+    open_end = "≥" if reached.plain.open else ""
+    by = {"of": name}
+    return Measurement(
+        row.name, _EFFECTIVE.name, by, reached.plain.length, low, high, note=open_end
+    )
+
+
+def effective_text(reached: Reached) -> str:
+    """The same in a title."""
+    return f"{'≥ ' if reached.plain.open else ''}{reached.plain.length:,}"
+
+
+def _differing(rows: Sequence[Row], name: str) -> list[list[str]]:
+    """The share of the controls' filler that is not that of the haystack; nothing if not known."""
+    shares: dict[int, list[float]] = {}
+    for row in rows:
+        kind = name.partition(", ")[2] or row.cells.kinds[0]
+        for length in row.lengths:
+            if make := row.cells.makes.get((row.arm, length)):
+                shares.setdefault(length, []).append(make.differs[kind])
+    every = [shares.get(length) for length in lengths_of(rows)]
+    if not any(every):
+        return []
+    means = [f"{sum(each) / len(each):.0%}" if each else "–" for each in every]
+    return [["filler of the control that differs", *means]]
+
+
+def reading(rows: Sequence[Row]) -> Panel | None:
+    """What systems read of the haystacks; None where all read all."""
+    share = Measure("share", 0, percent=True, sign="%")
+    measured = []
+    for row in rows:
+        if not any(row.mark(length) for length in row.lengths):
+            continue
+        for length in row.lengths:
+            reach = row.cells.reach[row.arm, length]
+            for of, value in (("truncated", reach.truncated), ("needle read", reach.seen)):
+                by = {"of": of, "length": f"{length:,}"}
+                if value is not None:
+                    measured.append(Measurement(row.name, share.name, by, value))
+    if not measured:
+        return None
+    return Panel(
+        "What is read of the haystacks: how many are truncated, and whose needle is read",
+        measured, columns_of(rows, share), rows=["system", "of"], heads=["system", ""], missing="",
+        best=False,
+    )  # fmt: skip
+
+
+def sensitivity(rows: Sequence[Row]) -> Panel | None:
+    """The position sensitivity index; None where it has no interval anywhere."""
+    measure = Measure("psi", 3)
+    measured = [
+        Measurement.of(
+            row.name,
+            measure.name,
+            psi(row.cells, row.arm, n),
+            {"length": f"{n:,}"},
+            note=row.mark(n),
+        )
+        for row in rows
+        for n in row.lengths
+    ]
+    if not any(one.span for one in measured):
+        return None
+    return Panel(
+        "Position sensitivity: 1 - min / max of the AUC over the thirds of the text", measured,
+        columns_of(rows, measure), heads=["PSI"], best=False,
+    )  # fmt: skip
+
+
+def differences(rows: Sequence[Row]) -> Panel | None:
+    """Each system less the first on the same haystacks, in what compares; None for one system.
+
+    The slope is in scores: of a model before and after training it compares, of others hardly.
+    """
+    measured = []
+    for row in rows:
+        first = next(one for one in rows if _comparable(one, row))
+        if first is row:
+            continue
+        less = first.cells.paired(row.cells)
+        for measure, words in _COMPARED.items():
+            each = {n: less.estimate(row.cell(measure, n)) for n in lengths_of(rows)}
+            measured += [
+                Measurement.of(row.name, "difference", one, {"length": f"{n:,}", "of": words})
+                for n, one in each.items()
+                if any(each.values())
+            ]
+    if not measured:
+        return None
+    heads = [f"less {rows[0].name.split(' · ')[0]}", "measure"]
+    return Panel(
+        DIFFERENCES, measured, columns_of(rows, _DIFFERENCE), ["system", "of"], heads,
+        interval="inside", terminal_interval="inside", best=False,
+    )  # fmt: skip
+
+
+def _comparable(one: Row, other: Row) -> bool:
+    """Whether two rows are of the same haystacks and questions."""
+    same = (one.cells.dataset, one.arm, one.query) == (other.cells.dataset, other.arm, other.query)
+    return same and list(one.cells.questions) == list(other.cells.questions)
+
+
+def side_by_side(rows: Sequence[Row]) -> list[Panel]:
+    """Variants of haystacks: their AUC, and what it is less that of the first variant, paired over
+    questions. Nothing for a single variant.
+    """
+    rows = [row for row in rows if len(row.cells.arms) > 1]
+    if not has_values(rows, "auc"):
+        return []
+    factors = list(dict.fromkeys(c for row in rows for c in varied(row.arm, row.cells.arms)))
+    plain: list[Measurement] = []
+    less: list[Measurement] = []
+    for row in rows:
+        words = varied(row.arm, row.cells.arms)
+        by = {factor: words.get(factor, "–") for factor in factors}
+        short = row._replace(name=row.name.split(" · ")[0])
+        for length in row.lengths:
+            own, first = row.cell("auc", length), Cell("auc", row.query, row.cells.arms[0], length)
+            plain.append(short.measured("auc", length, **by))
+            if row.arm != first.arm:
+                change: Estimate | None = row.cells.difference(own, first)
+                at = {"length": f"{length:,}", **by}
+                less.append(Measurement.of(short.name, "difference", change, at))
+    factors = ["system", *factors]
+    return [
+        Panel("Side by side: AUC by variant of the haystacks", plain, columns_of(rows, AUC),
+              factors, ["AUC", *factors[1:]], best=False),
+        Panel("The same less the first variant", less, columns_of(rows, _DIFFERENCE), factors,
+              ["AUC", *factors[1:]], interval="inside", terminal_interval="inside", best=False),
+    ]  # fmt: skip
+
+
+def wordings(rows: Sequence[Row]) -> list[Row]:
+    """Every system under every wording of the questions; nothing where there is but one."""
+
+    def name(row: Row, query: str) -> str:
+        cut = row.cells.cut.get(query)
+        more = f", {cut:.0%} of the queries cut" if cut else ""
+        return f"{row.name} · {terms(query) or 'no'} terms{more}"
+
+    return [
+        row._replace(name=name(row, query), query=query)
+        for row in rows
+        if len(row.cells.queries) > 1
+        for query in row.cells.queries
+    ]
+
+
+def by_place(row: Row) -> Panel:
+    """Correlation and slope of the score with depth, PSI and AUC by thirds of the text."""
+    measured = []
+    columns = []
+    for head, name in (("Pearson", "pearson"), ("Spearman", "spearman"), ("slope", "slope")):
+        columns.append(Column(head, Measure(name, 3)))
+        measured += [row.measured(name, n)._replace(note="") for n in row.lengths]
+    columns.append(Column("PSI", Measure("psi", 3)))
+    measured += [
+        Measurement.of(row.name, "psi", psi(row.cells, row.arm, n), {"length": f"{n:,}"})
+        for n in row.lengths
+    ]
+    for third in THIRDS:
+        columns.append(Column(f"AUC: {third}", AUC, {"third": third}))
+        for n in row.lengths:
+            mean = row.cells.mean(row.cell("auc by third", n, third))
+            measured.append(
+                Measurement(row.name, "auc", {"third": third, "length": f"{n:,}"}, mean)
+            )
+    return Panel("", measured, columns, ["length"], ["tokens"], interval="inside", best=False)
+
+
+def by_order(row: Row) -> Panel:
+    """AUC, ratio and normalised score by the order of needle and filler."""
+    measured = [
+        row.measured(name, n, order, of=name, order=order)._replace(measure="value", note="")
+        for name in ("auc", "ratio", "normalised")
+        for order in row.cells.parts("auc", row.arm, row.lengths[0])
+        for n in row.lengths
+    ]
+    columns = columns_of([row], Measure("value", 3))
+    return Panel("", measured, columns, ["of", "order"], ["measure", "order"], interval="inside",
+                 best=False)  # fmt: skip
+
+
+def by_category(row: Row) -> Panel:
+    """The AUC of each category of questions, and how many there are."""
+    questions = Measure("questions", 0)
+    measured = []
+    for category in dict.fromkeys(row.cells.categories):
+        count = row.cells.categories.count(category)
+        measured.append(Measurement(row.name, "questions", {"category": category}, count))
+        for n in row.lengths:
+            mean = row.cells.mean(row.cell("auc", n), category)
+            by = {"category": category, "length": f"{n:,}"}
+            measured.append(Measurement(row.name, "auc", by, mean, n=count))
+    columns = [Column("questions", questions), *columns_of([row], AUC)]
+    return Panel("", measured, columns, ["category"], ["AUC"], best=False)

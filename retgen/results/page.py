@@ -1,0 +1,178 @@
+"""HTML pages: one file each, without scripts or requests; whatever is text is escaped.
+
+`page.html` is what all of them share: head, style, heading, summary, sections, and the command that
+makes the page again. Results fill it from a `Page`, the report of a run from report.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from retgen import plots
+from retgen.markdown import escaped
+from retgen.results.tables import TableView
+from retgen.write import write_file
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from retgen.results.measurements import Measurement
+    from retgen.results.pictures import Picture
+
+_TEMPLATES = Path(__file__).parent.parent
+
+Segments = list[tuple[str, bool]]  # a text cut up: (segment, whether it is highlighted)
+
+
+class Table(Protocol):
+    """A panel of measurements, or a table of texts as it stands."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def measurements(self) -> Sequence[Measurement]: ...
+
+    def table(self, *, terminal: bool = False) -> TableView:
+        """The texts; `terminal`: as a terminal shows them, without small print."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Tables that a page shows on request. `printed`: a terminal shows them too."""
+
+    title: str
+    tables: Sequence[Table]
+    printed: bool = False
+
+
+@dataclass(frozen=True)
+class ChangedRecord:
+    """A record and its texts before and after: (what it is, whether it is the one before, text)."""
+
+    title: str
+    texts: Sequence[tuple[str, bool, Segments]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page of results.
+
+    `printed`: a terminal shows its tables, under `terminal_title` if there is one.
+    """
+
+    title: str
+    text: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+    notes: Sequence[str] = ()
+    folded: Sequence[Fold] = ()
+    changes: Sequence[ChangedRecord] = ()
+    printed: bool = True
+    terminal_title: str = ""
+
+    def views(self) -> list[TableView]:
+        """Its tables of texts."""
+        return [one.table() for one in self.tables]
+
+    def printed_texts(self) -> Iterator[str]:
+        """Its tables for a terminal, the first one under a title, and whatever has its own."""
+        title = self.terminal_title or self.title
+        printed = [(one, title) for one in self.tables if self.printed]
+        printed += [
+            (one, self.terminal_title or fold.title)
+            for fold in self.folded
+            for one in fold.tables
+            if fold.printed
+        ]
+        for at, (one, other) in enumerate(printed):
+            heading = one.title or (other if at == 0 or other != title else "")
+            yield "\n".join(filter(None, [heading, one.table(terminal=True).text()]))
+
+    def markdown(self) -> str:
+        """Title, text, tables with what is folded, notes."""
+        parts = [f"## {escaped(self.title)}"]
+        parts += [escaped(" ".join(self.text))] if self.text else []
+        parts += [view.markdown(but=self.title) for view in self.views()]
+        for fold in self.folded:
+            for view in (one.table() for one in fold.tables):
+                parts.append(replace(view, title=view.title or fold.title).markdown())
+        parts += ["\n".join(f"- {escaped(note)}" for note in self.notes)] if self.notes else []
+        return "\n\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of results. `lede`: what was measured. `summary`: what came out, in sentences.
+
+    `again`: the command that makes it.
+    """
+
+    name: str
+    eyebrow: str
+    lede: str
+    summary: Sequence[str]
+    sections: Sequence[Section]
+    again: str
+
+    def html(self, figures: Path | None = None) -> str:
+        """The whole file; pictures, if there are any, are drawn and written to `figures`."""
+        values = {key: getattr(self, key) for key in self.__dataclass_fields__}
+
+        def svg(picture: Picture) -> str:
+            assert figures is not None, "a page with pictures needs a folder for them"
+            return picture.draw(figures)
+
+        return render("result_page.html", {**values, "svg": svg})
+
+    def markdown(self) -> str:
+        """The summary, and every section with its tables."""
+        parts = [f"# {escaped(self.name)}"]
+        parts += [escaped(text) for text in (self.lede, " ".join(self.summary)) if text]
+        return "\n\n".join([*parts, *(one.markdown() for one in self.sections)]) + "\n"
+
+    def write(self, folder: Path, stem: str) -> None:
+        """Write STEM.md, STEM.html and figures/ to the folder."""
+        write_file(folder / f"{stem}.md", self.markdown())
+        write_file(folder / f"{stem}.html", self.html(folder / "figures"))
+
+    def measurements(self) -> Iterator[Measurement]:
+        """What its tables are made of."""
+        for section in self.sections:
+            for one in (*section.tables, *(one for fold in section.folded for one in fold.tables)):
+                yield from one.measurements
+
+    def terminal(self, path: Path, notes: Iterable[str] = (), before: Sequence[str] = ()) -> str:
+        """For a terminal: texts, tables, what must be known of them, where the page is."""
+        tables = [text for section in self.sections for text in section.printed_texts()]
+        lines = [f"note: {note}" for note in dict.fromkeys(notes)]
+        return "\n\n".join([*before, *tables]) + "\n" + "\n".join([*lines, f"page: {path}"])
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """A template of this folder with the style that all pages share."""
+    from markupsafe import Markup
+
+    style = Markup((_TEMPLATES / "page.css").read_text("utf-8"))
+    return str(_compiled(template).render({**values, "style": style}))
+
+
+@cache
+def _compiled(template: str) -> jinja2.Template:
+    import jinja2  # 40 ms, and only pages need it
+
+    from retgen.templates import CompiledTemplates
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        bytecode_cache=CompiledTemplates(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"number": plots.number, "score": plots.score, "size": plots.size}
+    return environment.get_template(template)

@@ -1,0 +1,87 @@
+"""Tables of texts: what a panel becomes, and what has no measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from retgen.markdown import escaped, markdown_table
+from retgen.results.measurements import Measurement
+
+Place = tuple[int, int]  # row and column of a cell
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table of texts: `head`, `rows` of as many cells; the first `names` columns are text.
+
+    `faint`: indices of rows to compare with (baselines). `best`: cells with the best value of
+    their column. `beside`: what a page prints small in a cell, as the interval of a score.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+    faint: Sequence[int] = ()
+    best: Collection[Place] = ()
+    beside: Mapping[Place, str] = field(default_factory=dict)
+    title: str = ""
+    measurements: Sequence[Measurement] = ()  # it has none: it is texts
+
+    def table(self, *, terminal: bool = False) -> TableView:
+        """Itself, as a panel gives its table."""
+        return self
+
+    def small_print(self) -> TableView | None:
+        """What a page prints small, as a table of its own; None if there is nothing."""
+        columns = sorted({column for _, column in self.beside})
+        if not columns:
+            return None
+        named = range(columns[0])
+        rows = [
+            [row[i] for i in named] + [self.beside.get((at, column), "") for column in columns]
+            for at, row in enumerate(self.rows)
+            if any((at, column) in self.beside for column in columns)
+        ]
+        return TableView([self.head[i] for i in (*named, *columns)], rows, self.names)
+
+    def text(self) -> str:
+        """For a terminal: texts left, numbers right."""
+        lines = [list(self.head), *map(list, self.rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if i < self.names else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+
+    def markdown(self, but: str = "") -> str:
+        """Under its title, if that is not `but`, with its small print as a table of its own."""
+        parts = [f"### {escaped(self.title)}"] if self.title not in ("", but) else []
+        parts.append(markdown_table(self.head, self.rows, self.names).rstrip())
+        if small := self.small_print():
+            parts.append("95% intervals:")
+            parts.append(markdown_table(small.head, small.rows, small.names).rstrip())
+        return "\n\n".join(parts)
+
+
+def best_places(
+    columns: Mapping[int, Sequence[float | None]], lowest: Collection[int] = ()
+) -> set[Place]:
+    """The cells with the best value of each column, as it is printed: ties are all best.
+
+    Of fewer than two values none is best. `lowest`: columns in which less is better.
+    """
+    result: set[Place] = set()
+    for column, values in columns.items():
+        known = [round(value, 4) for value in values if value is not None]
+        if len(known) > 1:
+            top = min(known) if column in lowest else max(known)
+            result |= {
+                (row, column)
+                for row, value in enumerate(values)
+                if value is not None and round(value, 4) == top
+            }
+    return result
