@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+MOST = 50  # errors of one recipe that are listed
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -44,8 +46,9 @@ _OPTIONS = {"model": "--model", "limit": "--limit"}  # keys that have an option 
 def explain(
     error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: Sequence[str | int]
 ) -> Iterator[str]:
+    """A message for each error, up to `MOST` of them."""
     result = error.errors(include_url=False)
-    for item in result:
+    for item in result[:MOST]:
         # a list whose items were refused is also reported as too short
         if item["type"] == "too_short" and any(
             other["loc"][: len(item["loc"])] == item["loc"] != other["loc"] for other in result
@@ -54,6 +57,8 @@ def explain(
         keys = _keys(item["loc"], data, item["type"])
         where = origin.where([*prefix, *keys])
         yield f"{where}: {_sentence(item, keys, schema, data)}"
+    if len(result) > MOST:
+        yield f"{origin.where(prefix)}: {len(result) - MOST:,} more errors"
 
 
 def _keys(loc: Sequence[str | int], data: Any, kind: str) -> list[str | int]:

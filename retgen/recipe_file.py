@@ -6,6 +6,7 @@ spelling.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -271,7 +272,8 @@ def _plain(value: Any, budget: list[int] | None = None, depth: int = 0) -> Any:
         # JSON ends at 64 bits; whatever is larger is out of every range here
         return int(value) if abs(value) < 2**63 else float(min(abs(value), 10**300))
     if isinstance(value, float):
-        return float(value)
+        # JSON has neither infinity nor "not a number"; as a text each is refused where it stands
+        return float(value) if math.isfinite(value) else str(value)
     return _text(value)
 
 

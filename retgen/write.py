@@ -415,8 +415,10 @@ def os_errors(path: Path) -> Iterator[None]:
             file = next((one for one in (path, *path.parents) if one.is_file()), path)
             what = f"{'it' if file == path else file} is a file, not a folder"
         remedy = (
-            "free some space" if error.errno in _NO_ROOM else "choose another folder with --out"
-        )
+            "free some space" if error.errno in _NO_ROOM
+            else "raise the limit (ulimit -f)" if error.errno == errno.EFBIG
+            else "choose another folder with --out"
+        )  # fmt: skip
         raise OutputError(
             f"cannot write {path}: {what}. What was finished before is kept: "
             f"{remedy} and run the same command again."

@@ -127,6 +127,8 @@ def test_unknown_recipe() -> None:
     ("key", "value", "expected"),
     [
         ("params.k", "two", "--set params.k: must be a whole number, not 'two'"),
+        ("params.k", float("nan"), "--set params.k: must be a whole number, not 'nan'"),
+        ("validate", float("-inf"), "--set validate: must be a mapping, not '-inf'"),
         ("params.kk", 2, "--set params.kk: unknown key; did you mean k? Allowed: docs, "
          "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern"),
         ("seed", -1, "--set seed: must be at least 0, not -1"),

@@ -22,6 +22,7 @@ from torch import nn
 
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype
+from retgen.evaluation.embedders.similarity import similarity_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -54,6 +55,8 @@ def load_model(
             if attn_implementation is not None:
                 raise UsageError(_no_attention(name, attn_implementation))
         else:
+            stated = _file(name, "config_sentence_transformers.json", dict)
+            similarity_of(name, stated.get("similarity_fn_name"))
             model = load(
                 SentenceTransformer, name, device, dtype,
                 attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
@@ -91,7 +94,22 @@ def load(
             model = model.to(number)  # modules that are no transformers load as they were saved
     if attn_implementation is not None and attention_of(model) is None:
         raise UsageError(_no_attention(name, attn_implementation))
+    _check_tokenizer(name, model)
     return model
+
+
+def _check_tokenizer(name: str, model: nn.Module) -> None:
+    """Raise `UsageError` if its files are missing: an empty one is made up then, without a word."""
+    transformer: Any = getattr(model, "transformers_model", None)
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if transformer is None or tokenizer is None or not hasattr(tokenizer, "__len__"):
+        return
+    known, rows = len(tokenizer), transformer.get_input_embeddings().weight.shape[0]
+    if 2 * known < rows:
+        raise UsageError(
+            f"--model {name}: its tokenizer knows {known:,} tokens, its embeddings are of "
+            f"{rows:,}; files of the tokenizer (tokenizer.json, vocab.txt, ...) are missing"
+        )
 
 
 _KINDS = {  # classes of sentence-transformers: what they are, and how one is named

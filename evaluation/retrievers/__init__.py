@@ -68,6 +68,8 @@ def check_name(name: str) -> None:
 
     `ModuleNotFoundError` for one that needs a package which is not installed.
     """
+    if not name.strip():
+        raise UsageError(f"--model: names nothing. Known: {known()}")
     result = type_of(name)
     if result is None:
         prefix, colon, _ = name.partition(":")

@@ -363,7 +363,9 @@ def model_options_of(
     if max_usd is None and not prices and replay is None and ledger is None:
         return None
     from retgen.agents.calls import ModelOptions
+    from retgen.agents.prices import Prices
 
+    Prices(prices or ())  # what is no price is refused, whether a model is asked or not
     return ModelOptions(ledger, max_usd, tuple(prices or ()), replay)
 
 

@@ -118,6 +118,8 @@ TEXT: dict[str, Fault] = {
     "usage a list": body(lambda w: w.body(w.text, usage=[1, 2])),
     "total alone": body(lambda w: w.body(w.text, usage=w.usage(input=None, output=None))),
     "total of the prompt": body(lambda w: w.body(w.text, usage=w.usage(output=None, total=w.tokens_in))),
+    "usage over 64 bits": body(lambda w: w.body(w.text, usage=w.usage(input=10**30, total=None))),
+    "a lone surrogate": body(lambda w: w.body(f"\ud800{w.text}")),
     "unknown finish": body(lambda w: w.body(w.text, ended="ended_well")),
     "no finish": body(lambda w: w.body(w.text, ended=None)),
     "cut, no usage": body(lambda w: w.body(w.text[: len(w.text) // 2], ended="length")),
@@ -156,6 +158,9 @@ NO_TEXT: dict[str, Fault] = {
     "JSON cut": body(lambda w: _encoded(w)[: len(_encoded(w)) // 2]),
     "JSON cut before its usage": body(lambda w: _encoded(w)[:-60]),
     "not UTF-8": body(lambda w: _encoded(w)[:40] + b"\xff\xfe"),
+    "a charset with lone surrogates": body(
+        lambda w: b'{"\\ud800": 1}',
+        headers={"content-type": "application/json; charset=unicode_escape"}),
     "204": body(lambda w: b"", status=204),
 }  # fmt: skip
 TRANSFER: dict[str, Fault] = {

@@ -93,6 +93,12 @@ def test_the_same_run_is_the_same_bytes(kb: Path, tmp_path: Path) -> None:
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
+def test_the_root_of_a_disk_is_no_place(kb: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        publish(kb, "file:/")
+    assert str(caught.value) == "file:/: is the root of a disk; name a folder"
+
+
 def test_an_unchanged_run_is_left_alone(kb: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     publish(kb, f"file:{out}")

@@ -72,7 +72,7 @@ class GoogleChat:
         body = _body(request, room)
         try:
             result = await self._api.async_request("post", f"{name}:generateContent", body)
-            raw = self._secrets.raw((result.body or "").encode())
+            raw = self._secrets.raw((result.body or "").encode("utf-8", "replace"))
         except UnicodeDecodeError as error:  # not UTF-8, but it may have been paid for
             raw = self._secrets.raw(error.object)
         except _NotOK as error:

@@ -296,7 +296,21 @@ def _words(error: BaseException) -> str:
 
 
 def _dumped(tree: object) -> bytes:
-    return orjson.dumps(tree, default=str, option=orjson.OPT_SORT_KEYS)
+    try:
+        return orjson.dumps(tree, default=str, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # a lone surrogate, an integer of more than 64 bits
+        return orjson.dumps(_representable(tree), default=str, option=orjson.OPT_SORT_KEYS)
+
+
+def _representable(tree: object) -> object:
+    """What JSON holds of a tree: "?" for lone surrogates, floats for integers over 64 bits."""
+    if isinstance(tree, str):
+        return tree.encode("utf-8", "replace").decode()
+    if isinstance(tree, int) and not -(2**63) <= tree < 2**64:
+        return float(min(abs(tree), 10**300)) * (1 if tree > 0 else -1)
+    if isinstance(tree, dict):
+        return {str(_representable(key)): _representable(one) for key, one in tree.items()}
+    return [*map(_representable, tree)] if isinstance(tree, list | tuple) else tree
 
 
 class LangChain(Backend):

@@ -23,6 +23,8 @@ class File(Destination):
     def __init__(self, address: str) -> None:
         super().__init__(address)
         self._folder = Path(address).expanduser()
+        if not self._folder.resolve().name:
+            raise UsageError(f"file:{address}: is the root of a disk; name a folder")
 
     @property
     def loaded_as(self) -> str:

@@ -16,13 +16,14 @@ import hmac
 import ipaddress
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 from fastapi import Request
 from h11 import LocalProtocolError
+from starlette.requests import ClientDisconnect
 
 LARGEST = 4 * 1024 * 1024  # bytes of a form: three texts with their edits, percent-encoded
 _FIELDS = 32
@@ -198,13 +199,21 @@ def form_token(request: Request) -> str:
     return hmac.new(session.encode(), b"retgen review form", hashlib.sha256).hexdigest()
 
 
+async def _chunks(request: Request) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect as error:  # nobody is there to read this
+        raise Refused(400, "The form ended in the middle.", "Send it again.") from error
+
+
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form that was sent from a page of ours. Raises `Refused`."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refused(415, "This is no form.", "Send the form of the page.")
     body = bytearray()
-    async for chunk in request.stream():
+    async for chunk in _chunks(request):
         body += chunk
         if len(body) > LARGEST:
             raise Refused(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +116,31 @@ def test_modules_that_give_no_vector_of_a_text(models: dict[str, Path], tmp_path
         f"--model {folder}: the folder holds no model that can be loaded ('sentence_embedding'). "
         "`minilm` needs no network."
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda folder: (folder / CLASS).write_text('{"similarity_fn_name": "zorp"}'),
+            "its similarity is zorp, which is not of single vectors (cosine, dot, euclidean, "
+            "manhattan); late:MODEL takes a late-interaction model of the Hub or a folder",
+        ),
+        (
+            lambda folder: [one.unlink() for one in folder.glob("*token*")],
+            "its tokenizer knows {} tokens, its embeddings are of {}; files of the tokenizer "
+            "(tokenizer.json, vocab.txt, ...) are missing",
+        ),
+    ],
+)
+def test_what_would_be_made_up_is_refused(
+    models: dict[str, Path], tmp_path: Path, change: Callable[[Path], object], message: str
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(models["dense"], folder)
+    change(folder)
+    said = re.sub(r"(?<=knows )[\d,]+|(?<=are of )[\d,]+", "{}", refusal(str(folder)))
+    assert said == f"--model {folder}: {message}"
 
 
 def test_training_refuses_what_is_no_embedder(models: dict[str, Path], tmp_path: Path) -> None:

@@ -168,6 +168,13 @@ def test_a_body_that_breaks_off_or_is_no_chunk(
                 with socket.create_connection(("127.0.0.1", port), timeout=20) as there:
                     there.sendall(f"POST /judge/anna HTTP/1.1\r\nhost: {host}\r\n{more}".encode())
                     assert 400 <= status(there.recv(1 << 16).decode()) < 500
+        # from a page of ours, and nobody waits for what is said of it
+        head = f"host: 127.0.0.1:{port}\r\norigin: http://127.0.0.1:{port}\r\ncontent-type: {FORM}"
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as there:
+            there.sendall(
+                f"POST /judge/anna HTTP/1.1\r\n{head}\r\ncontent-length: 50\r\n\r\nabc".encode()
+            )
+            time.sleep(0.2)
         assert "200" in Client(port).ask("GET", "/").split("\r\n")[0]
     said = {record.getMessage() for record in caplog.records}
     assert said <= {"ASGI callable returned without completing response."}  # and no traceback
