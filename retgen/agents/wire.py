@@ -17,8 +17,8 @@ _SHORTEST = 8  # characters of a key; what is shorter is a stand-in, and may be 
 
 
 def one_line(text: str) -> str:
-    """A server's words, in one line and not too long."""
-    return " ".join(text.split())[:_LONGEST]
+    """A server's words, in one line and not too long, with "?" for lone surrogates."""
+    return " ".join(text.split())[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 def error_of(tree: dict[str, Any], raw: bytes = b"") -> str:

@@ -178,6 +178,7 @@ STATUS: dict[str, Fault] = {
     "504": status(504, "deadline"),
     "529": status(529, "overloaded"),
     "400": status(400, "cannot be processed"),
+    "400 with a lone surrogate": status(400, "\ud800 cannot be processed"),
     "400 filtered": status(400, "flagged by our usage policy"),
     "400 too long": status(400, "maximum context length is 9 tokens"),
     "403": status(403, "no"),
