@@ -280,7 +280,8 @@ def _answered(links: list[BaseException]) -> tuple[int | None, Mapping[str, str]
             aws.get("HTTPStatusCode"),
         ):
             if isinstance(code, int) and 100 <= code < 600:
-                return int(code), headers, getattr(response, "content", b"")
+                body = getattr(response, "content", b"")
+                return int(code), headers, body if isinstance(body, bytes) else b""  # or a stream
     return None, {}, b""
 
 
