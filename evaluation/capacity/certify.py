@@ -22,7 +22,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST, exact
 from retgen.evaluation.capacity.certify_result import Certified, Margin
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.scoring.mteb_datasets import located
+from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.significance import relevance_matrix
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
@@ -69,7 +69,7 @@ def certify(
         raise UsageError("--seeds: at least 1")
     if not all(1 <= d <= HIGHEST for d in dims):
         raise UsageError(f"--dims: dimensions are whole numbers from 1 to {HIGHEST:,}")
-    path = located(path)
+    path = dataset_folder(path)
     open_dataset(path)  # a wrong path is told before torch is imported
     place = _device(device)
     collection = load(path, split, progress)
@@ -283,7 +283,7 @@ def _widest(
         progress("margins", place, len(dims))
         starts = [one for one in (known, *result[-1:]) if one is not None and one.dimension <= d]
         start = max(starts, key=lambda one: one.margin, default=None)
-        result.append(embedding.widen(whole, d, start, until=until, device=device))
+        result.append(embedding.widen_margin(whole, d, start, until=until, device=device))
     progress("margins", len(result), len(dims))
     return result
 
@@ -313,7 +313,7 @@ def _descend(
         progress("dimensions", best.dimension, best.dimension)
         middle = (low + best.dimension) // 2
         start = [one for one in result if one.dimension < middle]
-        one = embedding.widen(whole, middle, start[-1] if start else None, until=until,
+        one = embedding.widen_margin(whole, middle, start[-1] if start else None, until=until,
                               device=device)  # fmt: skip
         result = sorted([*result, one], key=lambda one: one.dimension)
         if one.margin >= wanted:

@@ -58,7 +58,7 @@ class Widest(NamedTuple):
     documents: NDArray[np.float64]
 
 
-def widen(
+def widen_margin(
     matrix: QrelMatrix,
     dimension: int,
     start: Widest | None = None,

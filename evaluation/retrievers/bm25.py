@@ -17,9 +17,9 @@ class BM25(RetrieverType):
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search import lexical
 
-        return lexical.BM25()
+        return lexical.BM25Retriever()
 
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.BM25())]
+        return [System(None, lexical.BM25Scorer())]

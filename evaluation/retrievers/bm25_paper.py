@@ -21,4 +21,4 @@ class BM25Paper(RetrieverType):
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.BM25Paper())]
+        return [System(None, lexical.BM25PaperScorer())]

@@ -21,9 +21,9 @@ class CapRetrieval(RetrieverType):
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search import capretrieval
 
-        return capretrieval.CapRetrieval(name)
+        return capretrieval.CapRetrievalBM25(name)
 
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.CapRetrieval(name))]
+        return [System(None, lexical.CapRetrievalScorer(name))]

@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType, System
-from retgen.evaluation.search.names import EMBEDDERS, names_embedder
+from retgen.evaluation.search.base import (
+    EMBEDDERS,
+    Retriever,
+    RetrieverType,
+    System,
+    names_embedder,
+)
 
 
-class Embedder(RetrieverType):
+class EmbedderType(RetrieverType):
     names: ClassVar[Mapping[str, str]] = EMBEDDERS
     form = "a folder or Hub id (owner/name)"
     about = "any sentence-transformers model, with its prompts"
@@ -22,11 +27,11 @@ class Embedder(RetrieverType):
 
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.embedders.base import load_embedder
-        from retgen.evaluation.search.dense import Dense
+        from retgen.evaluation.search.dense import DenseRetriever
 
-        return Dense(name, load_embedder(name, options), options)
+        return DenseRetriever(name, load_embedder(name, options), options)
 
     def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
-        from retgen.evaluation.search.candidates.neural import embedded
+        from retgen.evaluation.search.candidates.neural import embeddings_of
 
-        return embedded(name, retriever)
+        return embeddings_of(name, retriever)

@@ -25,7 +25,8 @@ class Hybrid(RetrieverType):
         return any(map(retrievers.runs_a_model, name.partition(":")[2].split("+")))
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.fusion import Hybrid
 
         parts = name.partition(":")[2].split("+")
-        return Hybrid(name, [retrievers.retriever(part, options) for part in parts])
+        from retgen.evaluation.search.fusion import HybridRetriever
+
+        return HybridRetriever(name, [retrievers.retriever(part, options) for part in parts])

@@ -23,9 +23,10 @@ class Late(RetrieverType):
         retrievers.check_name(name.partition(":")[2])
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.late import Late
 
-        return Late(name, name.partition(":")[2], options)
+        from retgen.evaluation.search.late import LateRetriever
+
+        return LateRetriever(name, name.partition(":")[2], options)
 
     def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates.neural import Interacting

@@ -64,11 +64,11 @@ class Mteb(RetrieverType):
         return mteb_retriever(name, name.partition(":")[2], options)
 
     def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
-        from retgen.evaluation.search.candidates.neural import embedded
-        from retgen.evaluation.search.dense import Dense
+        from retgen.evaluation.search.candidates.neural import embeddings_of
+        from retgen.evaluation.search.dense import DenseRetriever
 
         # one that searches by itself has no score of a pair
-        return embedded(name, retriever) if isinstance(retriever, Dense) else []
+        return embeddings_of(name, retriever) if isinstance(retriever, DenseRetriever) else []
 
 
 def _missing(extras: Sequence[str]) -> Iterator[str]:

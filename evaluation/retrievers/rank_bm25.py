@@ -17,9 +17,9 @@ class RankBM25(RetrieverType):
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search import lexical
 
-        return lexical.RankBM25()
+        return lexical.RankBM25Retriever()
 
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.RankBM25())]
+        return [System(None, lexical.RankBM25Scorer())]

@@ -24,10 +24,11 @@ class Rerank(RetrieverType):
         retrievers.check_name(parts[0])
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.rerank import Rerank
 
         first, _, model = name.partition(":")[2].partition("+")
-        return Rerank(name, retrievers.retriever(first, options), model, options)
+        from retgen.evaluation.search.rerank import RerankRetriever
+
+        return RerankRetriever(name, retrievers.retriever(first, options), model, options)
 
     def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates.neural import Crossed

@@ -18,9 +18,10 @@ class Sparse(RetrieverType):
     needs = ("torch", "sentence-transformers")
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.sparse import Sparse
 
-        return Sparse(name, name.partition(":")[2], options)
+        from retgen.evaluation.search.sparse import SparseRetriever
+
+        return SparseRetriever(name, name.partition(":")[2], options)
 
     def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
         return [System(None, retriever, lambda: retriever.details, retriever.embedder.pieces)]

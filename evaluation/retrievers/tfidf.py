@@ -17,9 +17,9 @@ class TFIDF(RetrieverType):
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search import lexical
 
-        return lexical.TFIDF()
+        return lexical.TFIDFRetriever()
 
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.TFIDF())]
+        return [System(None, lexical.TFIDFScorer())]

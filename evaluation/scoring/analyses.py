@@ -10,11 +10,11 @@ from retgen.data import Dataset
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import type_of
+from retgen.evaluation.scoring import by_type, thresholds
 from retgen.evaluation.scoring import misses as errors
-from retgen.evaluation.scoring import negatives, thresholds
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
-from retgen.evaluation.scoring.result import Part
+from retgen.evaluation.scoring.result import AnalysisResult
 from retgen.evaluation.scoring.scores import Score, primary_of
 from retgen.evaluation.search.base import Ranked, Retriever
 from retgen.progress import Progress
@@ -60,14 +60,14 @@ class Analysis:
 
     wanted: Analyses
     collection: Collection
-    _pairs: thresholds.Pairs | None = field(default=None, init=False)
+    _pairs: thresholds.LabelledPairs | None = field(default=None, init=False)
     _outcomes: list[thresholds.Outcome] = field(default_factory=list, init=False)
     _tops: list[tuple[Score, errors.Top]] = field(default_factory=list, init=False)
-    _negatives: dict[str, negatives.Shares] = field(default_factory=dict, init=False)
+    _negatives: dict[str, by_type.Shares] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.wanted.threshold is not None:
-            self._pairs = thresholds.labelled(self.collection)
+            self._pairs = thresholds.labelled_pairs(self.collection)
             if not len(self._pairs.positives):
                 raise UsageError(
                     f"--threshold: {self.collection.path} has no relevant document in its corpus"
@@ -96,11 +96,11 @@ class Analysis:
         if self.wanted.misses:
             self._tops.append((score, ranked.rankings.documents[:, : errors.DEPTH]))
         if self.collection.breakdown:
-            shares = negatives.shares(self.collection, ranked.rankings.documents)
+            shares = by_type.shares(self.collection, ranked.rankings.documents)
             if shares is not None:
                 self._negatives[score.label] = shares
 
-    def finish(self, scores: Sequence[Score], units: Units, folder: Path) -> list[Part]:
+    def finish(self, scores: Sequence[Score], units: Units, folder: Path) -> list[AnalysisResult]:
         """All that came out."""
         parts = []
         by = {}
@@ -112,16 +112,16 @@ class Analysis:
         if by:
             keys = {column: one.to_json() for column, one in by.items()}
             name = self.collection.name
-            parts.append(Part({"by": keys}, [one.section(name) for one in by.values()]))
+            parts.append(AnalysisResult({"by": keys}, [one.section(name) for one in by.values()]))
         if self._outcomes and self._pairs is not None:
-            counts = thresholds.described(self._pairs, self.collection)
+            counts = thresholds.pair_counts(self._pairs, self.collection)
             results = [one.to_json() for one in self._outcomes]
             shown = thresholds.section(self._outcomes, counts)
-            parts.append(Part({"classification": counts | {"results": results}}, [shown]))
+            parts.append(AnalysisResult({"classification": counts | {"results": results}}, [shown]))
         if self._tops:
             missed = errors.misses(self.collection, self._tops)
             errors.write_misses(folder, self.collection, missed)
-            parts.append(Part({"misses": missed.to_json()}, [missed.section()]))
+            parts.append(AnalysisResult({"misses": missed.to_json()}, [missed.section()]))
         return parts
 
     def _columns(self) -> dict[str, Mapping[str, str]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from retgen.data import Qrel
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.scoring.measures import Measures, cutoff, graded
+from retgen.evaluation.scoring.measures import Measures, cutoff, is_graded
 from retgen.evaluation.scoring.scores import primary_of
 from retgen.progress import Progress, silent
 from retgen.validators.baselines import WordTerms, query_blind_rankings, with_best
@@ -61,7 +61,7 @@ def _expected(collection: Collection, name: str) -> float | None:
     n = collection.documents
     base = name.partition("@")[0].lower()
     qrels = collection.qrels
-    if graded(name):
+    if is_graded(name):
         base, qrels = base.rpartition(" ")[2], collection.grades or {}
     k = min(cutoff(name) or n, n)
     values = []

@@ -16,15 +16,50 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.columns import NONE
-from retgen.evaluation.scoring.negatives import DEPTH, Shares, mean_share
 from retgen.evaluation.scoring.panels import score_measure
 from retgen.evaluation.scoring.scores import Score, in_order
-from retgen.evaluation.search.names import slug
+from retgen.evaluation.search.base import slug
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
 from retgen.results.panel import Column, Panel
 from retgen.results.pictures import Bars
 from retgen.statistics.clustered import FEWEST, Units
+
+DEPTH = 10
+
+Shares = NDArray[np.float64]  # (queries,), NaN where a query has no hard negative
+
+
+def shares(collection: Collection, documents: NDArray[np.int64]) -> Shares | None:
+    """Of every query, the share of its first `DEPTH` documents that are hard negatives.
+
+    `documents` (queries, depth): a ranking. None where the data set has none, or where what is not
+    judged is not known.
+    """
+    if not collection.complete:
+        return None
+    result = np.full(len(collection.queries), np.nan)
+    judged = [
+        [doc for doc, relevance in collection.qrels[query.query_id].items() if relevance == 0]
+        for query in collection.queries
+    ]
+    place = collection.places(doc for docs in judged for doc in docs)
+    for row, (query, docs) in enumerate(zip(collection.queries, judged, strict=True)):
+        if docs:
+            known = [place[doc] for doc in docs if doc in place]
+            found = np.isin(documents[row, :DEPTH], known).sum()
+            facts = query.metadata if isinstance(query.metadata, dict) else {}
+            stated = facts.get("hard_negatives")
+            there = stated if isinstance(stated, int) else len(docs)
+            result[row] = min(1.0, found * max(1.0, there / len(docs)) / DEPTH)
+    return None if np.isnan(result).all() else result
+
+
+def mean_share(values: Shares, rows: NDArray[np.int64]) -> float | None:
+    """The mean over some queries; None where none of them has a hard negative."""
+    known = values[rows][~np.isnan(values[rows])]
+    return float(known.mean()) if len(known) else None
+
 
 TOLERANCE = 0.01  # two scores of a query that are less apart are equal
 ALL = "all queries"
@@ -34,7 +69,7 @@ _GROUPS, _SERIES = 10, 6  # values and systems in a picture
 _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters")
 
 
-class Cell(NamedTuple):
+class SubgroupScore(NamedTuple):
     """One system on the queries of one value. `intervals`: (measures, 2), None of too few units.
 
     `better`, `worse`, `equal`: shares of the queries, against BM25; None without it and of itself.
@@ -58,7 +93,7 @@ class Breakdown(NamedTuple):
     column: str
     measure: str
     reference: str | None
-    cells: list[Cell]
+    cells: list[SubgroupScore]
 
     def to_json(self) -> dict[str, Any]:
         """The value of a column under `by` in eval.json."""
@@ -69,7 +104,7 @@ class Breakdown(NamedTuple):
             "results": [self._row(cell) for cell in self.cells],
         }
 
-    def _row(self, cell: Cell) -> dict[str, Any]:
+    def _row(self, cell: SubgroupScore) -> dict[str, Any]:
         names, spans = cell.score.names, cell.intervals
         row: dict[str, Any] = {"value": cell.value, "queries": cell.queries}
         row |= {"model": cell.score.model, "dim": cell.score.dim, "metrics": cell.metrics}
@@ -212,12 +247,12 @@ def _cell(
     reference: Score | None,
     measure: str,
     negatives: Shares | None,
-) -> Cell:
+) -> SubgroupScore:
     means = map(float, score.values[rows].mean(axis=0))
     metrics = dict(zip(score.names, means, strict=True))
     of = units.within(rows)
     spans = None if of.note else of.interval(score.values[rows])
-    cell = Cell(value, len(rows), score, metrics, spans)
+    cell = SubgroupScore(value, len(rows), score, metrics, spans)
     if negatives is not None:
         cell = cell._replace(negatives=mean_share(negatives, rows))
     if reference is None or score is reference:

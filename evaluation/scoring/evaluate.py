@@ -29,14 +29,13 @@ from retgen.evaluation.retrievers import (
 from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
-from retgen.evaluation.scoring.mteb_datasets import located
-from retgen.evaluation.scoring.mteb_files import measure, mteb_task_of, write_mteb
+from retgen.evaluation.scoring.mteb_files import dataset_folder, measure, mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import Evaluation, Scored
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
-from retgen.evaluation.search.names import slug
-from retgen.evaluation.search.rankings import read_run, spaced
+from retgen.evaluation.search.base import slug
+from retgen.evaluation.search.rankings import read_run, space
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
@@ -81,7 +80,7 @@ def evaluate(
     """
     for name in models:
         check_name(name)  # before anything is fetched
-    paths = [located(p) for p in ([path] if isinstance(path, str | Path) else path)]
+    paths = [dataset_folder(p) for p in ([path] if isinstance(path, str | Path) else path)]
     if any(dim < 1 for dim in dims):
         raise UsageError("--dims: dimensions are whole numbers from 1, for example 32,64,128")
     options = replace(options or Options(), dims=tuple(sorted(set(dims))))
@@ -259,7 +258,7 @@ def _score(
             of = f"{unranked:,} of {len(collection.queries):,} queries"
             notes.append(f"{score.label}: ranks no document for {of}, which count as 0")
         began = time.perf_counter()
-    if scores and spaced(collection.doc_ids):
+    if scores and space(collection.doc_ids):
         notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")
     result = baselines(collection, measures, progress)
     graph = densities(relevance_matrix(collection))

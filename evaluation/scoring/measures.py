@@ -55,7 +55,7 @@ def cutoff(name: str) -> int | None:
     return int(result.group(1)) if result else None
 
 
-def graded(name: str) -> bool:
+def is_graded(name: str) -> bool:
     """Whether a measure is one over the grades beside binary qrels."""
     return name.startswith(_GRADED)
 
@@ -69,7 +69,7 @@ class Measures:
 
     def check(self, collection: Collection) -> None:
         """Raises `UsageError` for measures over grades that a collection has not."""
-        named = [name for name in self.names if graded(name)]
+        named = [name for name in self.names if is_graded(name)]
         if named and collection.grades is None:
             raise UsageError(
                 f"--metric {named[0]}: {collection.path} has no grades beside its qrels "
@@ -116,7 +116,7 @@ class Measures:
     def _values(self, collection: Collection, run: _Run, by_grade: _Run) -> NDArray[np.float64]:
         """Values (queries, measures) of a ranking; of `by_grade` those over grades."""
         values = np.zeros((len(collection.queries), len(self.names)))
-        over = {name: graded(name) for name in self.names}
+        over = {name: is_graded(name) for name in self.names}
         if not all(over.values()):
             self._fill(values, collection, False, collection.qrels, run)
         if any(over.values()):
@@ -136,7 +136,7 @@ class Measures:
         rows = {query.query_id: row for row, query in enumerate(collection.queries)}
         columns: dict[Any, list[int]] = {}
         for column, (name, measure) in enumerate(zip(self.names, self._parsed, strict=True)):
-            if graded(name) == over_grades:
+            if is_graded(name) == over_grades:
                 columns.setdefault(measure, []).append(column)
         run = {
             query_id: row for query_id, row in run.items() if row

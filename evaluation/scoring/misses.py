@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.search.names import slug
+from retgen.evaluation.search.base import slug
 from retgen.results.page import Section
 from retgen.results.tables import TableView
 from retgen.tokenizer import content_stems, stems, tokens

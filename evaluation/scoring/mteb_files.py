@@ -24,7 +24,13 @@ from retgen.write import dump_json, make_folder, write_file
 if TYPE_CHECKING:
     from retgen.evaluation.collection import Collection
     from retgen.evaluation.scoring.scores import Score
+import shutil
+from collections.abc import Iterable
 
+from retgen.errors import UsageError
+from retgen.evaluation.embedders.cache import default_folder
+from retgen.messages import did_you_mean
+from retgen.write import AtomicFile
 
 DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
@@ -139,7 +145,7 @@ def _version() -> str | None:
 
 def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
     """MTEB's description of a model, with null for what is not known."""
-    from retgen.evaluation.search.names import slug
+    from retgen.evaluation.search.base import slug
 
     details = score.details
     given: dict[str, Any] = {}
@@ -173,3 +179,83 @@ def _setting(given: Mapping[str, Any]) -> str:
     values = {key: re.sub(r'[<>:"|?*/\\\x00]', "_", str(value)) for key, value in given.items()}
     name = "__".join(f"{key}_{values[key]}" for key in sorted(values))
     return name if len(name.encode()) <= 200 else xxhash.xxh3_128_hexdigest(name.encode())
+
+
+def dataset_folder(path: str | Path) -> Path:
+    """The folder that `mteb:NAME` stands for; any other path as it is."""
+    text = str(path)
+    return fetch(text.removeprefix("mteb:")) if text.startswith("mteb:") else Path(path)
+
+
+def fetch(name: str) -> Path:
+    """The folder of a retrieval task of MTEB's registry, downloaded once, in the cache.
+
+    Raises `UsageError` for an unknown name, a task of another kind and where the Hub cannot be
+    reached.
+    """
+    kept = default_folder() / "mteb" / name
+    if (kept / "qrels.jsonl").is_file():  # written last
+        return kept
+    import mteb
+    from huggingface_hub import constants, get_session
+
+    from retgen.evaluation.embedders.loading import quiet  # imports torch
+
+    tasks: dict[str, Any] = {t.metadata.name: t for t in mteb.get_tasks(task_types=["Retrieval"])}
+    if name not in tasks:
+        hint = did_you_mean(name, tasks)
+        raise UsageError(f"mteb:{name}: MTEB has no retrieval task {name!r}{hint or '.'}")
+    task = tasks[name]
+    try:
+        with quiet():
+            # fails at once without a network, where loading retries each of its files
+            get_session().head(constants.ENDPOINT, timeout=20)
+            task.load_data()
+    # whatever loaders of foreign data may raise
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise UsageError(
+            f"mteb:{name}: cannot be loaded ({reason}). Without a network give a folder in MTEB, "
+            "BEIR or Hub layout instead."
+        ) from error
+    write_task(task, kept)
+    return kept
+
+
+def write_task(task: Any, folder: Path) -> None:
+    """Write a loaded retrieval task of MTEB: corpus, queries, and qrels of its first split."""
+    shutil.rmtree(folder, ignore_errors=True)
+    make_folder(folder)
+    name, subset = next(iter(task.dataset.items()))
+    languages = task.metadata.eval_langs  # a list, or one for each subset
+    described = MtebTask(
+        task.metadata.name, task.metadata.revision, name,
+        list(languages[name] if isinstance(languages, Mapping) else languages),
+        task.metadata.main_score,
+    )  # fmt: skip
+    write_file(folder / DESCRIPTION, dump_json(described._asdict()))
+    data = subset["test" if "test" in subset else next(iter(subset))]
+    rows = (
+        {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
+        for row in data["corpus"]
+    )
+    _write(folder / "corpus.jsonl", rows)
+    _write(
+        folder / "queries.jsonl",
+        ({"_id": row["id"], "text": row["text"]} for row in data["queries"]),
+    )
+    judged: Mapping[str, Mapping[str, float]] = data["relevant_docs"]
+    _write(
+        folder / "qrels.jsonl",
+        (
+            {"query-id": query_id, "corpus-id": doc_id, "score": relevance}
+            for query_id, of in judged.items()
+            for doc_id, relevance in of.items()
+        ),
+    )
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    with AtomicFile(path) as file:
+        for row in rows:
+            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

@@ -9,7 +9,7 @@ import numpy as np
 
 from retgen.evaluation.scoring.result import Scored
 from retgen.evaluation.scoring.scores import Score, in_order
-from retgen.evaluation.scoring.significance import Difference
+from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by
 from retgen.results.pictures import Level
@@ -127,7 +127,7 @@ def data_sets_panel(sets: Sequence[Scored], measure: str, labels: Sequence[str])
 
 
 def differences_panel(
-    comparisons: Iterable[Difference], measures: Sequence[str], most: int | None = None
+    comparisons: Iterable[PairedDifference], measures: Sequence[str], most: int | None = None
 ) -> Panel:
     """Paired differences, a row a pair of systems and measure, with p."""
     rows = []

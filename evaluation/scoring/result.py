@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score, primary_of
-from retgen.evaluation.scoring.significance import Difference
+from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.results.page import Section
 from retgen.statistics.clustered import Units
 
 
-class Part(NamedTuple):
+class AnalysisResult(NamedTuple):
     """What an analysis adds: keys of eval.json, and sections of the page and the terminal."""
 
     keys: dict[str, Any]
@@ -35,13 +35,13 @@ class Scored:
     baselines: dict[str, Any]
     ceiling: dict[str, float | None]
     scores: list[Score]
-    comparisons: list[Difference]
+    comparisons: list[PairedDifference]
     units: Units
     densities: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     name: str = ""  # tells data sets of one call apart
     task: TaskResults | None = None
-    parts: list[Part] = field(default_factory=list)
+    parts: list[AnalysisResult] = field(default_factory=list)
 
     @property
     def primary(self) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.mteb_files import mteb_score
-from retgen.evaluation.search.names import label, slug
+from retgen.evaluation.search.base import label, slug
 from retgen.evaluation.search.rankings import Rankings, write_run
 from retgen.statistics.clustered import Estimate
 from retgen.write import AtomicFile, make_folder

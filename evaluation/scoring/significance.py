@@ -22,7 +22,7 @@ from retgen.statistics.clustered import CHANGE, Units
 Row: TypeAlias = tuple[str, str, str, float, float | None, float | None, float | None]
 
 
-class Difference(NamedTuple):
+class PairedDifference(NamedTuple):
     """Two systems on one measure: mean difference first - second, its 95% interval, p-value.
 
     `p` is two-sided; `adjusted` after Holm's correction over all comparisons of the measure. None:
@@ -39,8 +39,8 @@ class Difference(NamedTuple):
     adjusted: float | None
 
 
-def between(
-    comparisons: Sequence[Difference], first: str, second: str, measure: str
+def difference_between(
+    comparisons: Sequence[PairedDifference], first: str, second: str, measure: str
 ) -> tuple[float, float, float] | None:
     """Mean of first - second and its 95% interval, three zeros where no query differs.
 
@@ -78,7 +78,7 @@ def units_of(collection: Collection) -> Units:
 
 def compare(
     units: Units, values: Mapping[str, NDArray[np.float64]], measures: Sequence[str]
-) -> list[Difference]:
+) -> list[PairedDifference]:
     """Every pair of systems on every measure. `values`: name -> (queries, measures)."""
     names = list(values)
     rows: list[list[Row]] = [[] for _ in measures]
@@ -95,7 +95,7 @@ def compare(
     return [one for of_measure in rows for one in holm(of_measure)]
 
 
-def holm(rows: Sequence[Row]) -> list[Difference]:
+def holm(rows: Sequence[Row]) -> list[PairedDifference]:
     """Rows of a `Difference` less its last value, which is Holm's correction over all of them."""
     known = {i: p for i, row in enumerate(rows) if (p := row[-1]) is not None}
     adjusted: dict[int, float] = {}
@@ -103,7 +103,7 @@ def holm(rows: Sequence[Row]) -> list[Difference]:
     for rank, i in enumerate(sorted(known, key=known.__getitem__)):
         worst = max(worst, min(1.0, known[i] * (len(known) - rank)))
         adjusted[i] = worst
-    return [Difference(*row, adjusted=adjusted.get(i)) for i, row in enumerate(rows)]
+    return [PairedDifference(*row, adjusted=adjusted.get(i)) for i, row in enumerate(rows)]
 
 
 def relevance_matrix(collection: Collection) -> QrelMatrix:

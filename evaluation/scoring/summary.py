@@ -13,7 +13,7 @@ import numpy as np
 
 from retgen.evaluation.scoring.panels import p_value
 from retgen.evaluation.scoring.scores import Score, at_largest
-from retgen.evaluation.scoring.significance import Difference
+from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at
 
@@ -82,7 +82,9 @@ def _leader(scored: Scored, measure: str) -> str:
     return text + "."
 
 
-def _comparison(scored: Scored, measure: str, first: Score, second: Score) -> Difference | None:
+def _comparison(
+    scored: Scored, measure: str, first: Score, second: Score
+) -> PairedDifference | None:
     both = {first.label, second.label}
     return next(
         (c for c in scored.comparisons if c.measure == measure and {c.first, c.second} == both),

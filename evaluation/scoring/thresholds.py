@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Query
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.names import label
+from retgen.evaluation.search.base import label
 from retgen.progress import Progress
 from retgen.results.page import Section
 from retgen.results.tables import TableView
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from retgen.evaluation.search.base import Retriever
-    from retgen.evaluation.search.dense import Dense
+    from retgen.evaluation.search.dense import DenseRetriever
 
 Threshold = float | Literal["best"]
 _QUERIES = 2048  # compared at a time
 _DECIMALS = 6
 
 
-class Pairs(NamedTuple):
+class LabelledPairs(NamedTuple):
     """The labelled pairs of a collection's split, rows of `queries` and documents of the corpus.
 
     `positives`, `negatives` (n, 2) int64, in the order of documents; `negatives` None: every pair
@@ -86,7 +86,7 @@ class Outcome(NamedTuple):
         return row | {name: getattr(self, name) for name in counts}
 
 
-def labelled(collection: Collection) -> Pairs:
+def labelled_pairs(collection: Collection) -> LabelledPairs:
     """The labelled pairs of the split that is scored, queries without a positive included."""
     queries, qrels = collection.dataset.judged(collection.path, collection.split)
     judged = {qrel.query_id for qrel in qrels}
@@ -112,13 +112,13 @@ def labelled(collection: Collection) -> Pairs:
     positives, negatives = (
         np.array(of[which], np.int64).reshape(-1, 2)[:, ::-1] for which in (True, False)
     )
-    return Pairs(queries, positives, None if collection.complete else negatives)
+    return LabelledPairs(queries, positives, None if collection.complete else negatives)
 
 
 def classify(
     name: str,
     retriever: Retriever,
-    pairs: Pairs,
+    pairs: LabelledPairs,
     collection: Collection,
     threshold: Threshold,
     progress: Progress,
@@ -126,9 +126,9 @@ def classify(
     """An embedder at the best threshold for F1, and before that at the one given, at each of its
     dimensions; nothing of what is no embedder.
     """
-    from retgen.evaluation.search.dense import Dense
+    from retgen.evaluation.search.dense import DenseRetriever
 
-    if not isinstance(retriever, Dense):
+    if not isinstance(retriever, DenseRetriever):
         return []
     ignored = {"documents": 0, "queries": 0}  # what is cut has been counted by the ranking
     asked = retriever.queries([query.text for query in pairs.queries], ignored, progress)
@@ -164,7 +164,7 @@ def _at_least(ordered: NDArray[np.float32], edges: NDArray[np.float32]) -> NDArr
 
 
 def _blocks(
-    dense: Dense, collection: Collection, progress: Progress
+    dense: DenseRetriever, collection: Collection, progress: Progress
 ) -> Iterator[tuple[int, Tensor]]:
     from retgen.evaluation.search.dense import BLOCK
 
@@ -173,7 +173,7 @@ def _blocks(
 
 
 def _listed(
-    dense: Dense,
+    dense: DenseRetriever,
     asked: Tensor,
     pairs: NDArray[np.int64],
     collection: Collection,
@@ -195,11 +195,11 @@ def _listed(
 
 
 def _above(
-    dense: Dense,
+    dense: DenseRetriever,
     asked: Tensor,
     dim: int,
     edges: NDArray[np.float32],
-    pairs: Pairs,
+    pairs: LabelledPairs,
     collection: Collection,
     progress: Progress,
 ) -> NDArray[np.int64]:
@@ -226,7 +226,7 @@ def _rounded(cosines: Tensor) -> NDArray[np.float32]:
     return result
 
 
-def described(pairs: Pairs, collection: Collection) -> dict[str, int | bool]:
+def pair_counts(pairs: LabelledPairs, collection: Collection) -> dict[str, int | bool]:
     """What was classified, for eval.json."""
     total = len(pairs.queries) * collection.documents
     if pairs.negatives is not None:

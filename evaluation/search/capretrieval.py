@@ -46,7 +46,7 @@ class Protocol(NamedTuple):
     described: dict[str, Any]
 
 
-class CapRetrieval:
+class CapRetrievalBM25:
     """The retrievers `bm25-capretrieval` and `bm25-capretrieval-characters`."""
 
     def __init__(self, name: str) -> None:

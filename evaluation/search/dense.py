@@ -18,8 +18,8 @@ from torch import Tensor
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.base import Embedder, Kind
-from retgen.evaluation.embedders.batches import each_batch
 from retgen.evaluation.embedders.cache import Cache
+from retgen.evaluation.embedders.chunks import each_batch
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import Similarity, all_pairs
 from retgen.evaluation.search.base import Ranked
@@ -32,7 +32,7 @@ _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
 _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
 
-class Dense:
+class DenseRetriever:
     """An embedder as a retriever. `dims`: the dimensions that it is cut to."""
 
     def __init__(self, name: str, embedder: Embedder, options: Options) -> None:

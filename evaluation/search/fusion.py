@@ -19,7 +19,7 @@ _CONSTANT = 60  # of the reference
 _DEPTH = 1000
 
 
-class Hybrid:
+class HybridRetriever:
     """Several retrievers fused by rank."""
 
     def __init__(self, name: str, parts: Sequence[Retriever]) -> None:

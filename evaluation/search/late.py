@@ -32,7 +32,7 @@ _LONGEST = 8_192  # tokens of a text for a model without a limit
 _TOKENS = 1 << 25  # token pairs compared at a time: 128 MB of scores
 
 
-class Late:
+class LateRetriever:
     """A model's token embeddings as a retriever. Nothing of them is kept on disk."""
 
     def __init__(self, name: str, model: str, options: Options) -> None:

@@ -22,7 +22,7 @@ BLOCK = 8192
 _QUERIES = 50  # between two reports of progress
 
 
-class BM25:
+class BM25Retriever:
     """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), Snowball stemmer, stopwords."""
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
@@ -51,7 +51,7 @@ class BM25Index:
         documents: list[list[int]] = []
         number = self._vocabulary
         for texts in blocks:
-            for terms in stemmed(texts):
+            for terms in stem_all(texts):
                 documents.append([number.setdefault(t, len(number)) for t in terms])
         self._index: Any = bm25s.BM25()
         if number:  # else no query has a term, and bm25s would divide by a mean length of 0
@@ -61,7 +61,7 @@ class BM25Index:
         """The terms of queries that stand in some document, as numbers."""
         known = self._vocabulary
         return [
-            np.array([known[t] for t in row if t in known], np.int32) for row in stemmed(queries)
+            np.array([known[t] for t in row if t in known], np.int32) for row in stem_all(queries)
         ]
 
     def scores(self, query: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -70,7 +70,7 @@ class BM25Index:
         return result
 
 
-def stemmed(texts: list[str]) -> list[list[str]]:
+def stem_all(texts: list[str]) -> list[list[str]]:
     """The terms of texts as `BM25` has them: stemmed, without stopwords.
 
     Where words are all there is to a text, they are bm25s' own: of two letters and more.
@@ -94,7 +94,7 @@ def _stemmed_by_script(text: str) -> list[str]:
     return stems([t for t in tokens(text) if unspaced(t) or (len(t) > 1 and t not in STOPWORDS_EN)])
 
 
-class RankBM25:
+class RankBM25Retriever:
     """BM25Okapi of rank-bm25 with its defaults over plain tokens."""
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
@@ -113,7 +113,7 @@ class RankBM25:
         yield Ranked("rank-bm25", None, ranked, scripts.described())
 
 
-class TFIDF:
+class TFIDFRetriever:
     """Cosines of tf-idf vectors over plain tokens, as scikit-learn's TfidfVectorizer has them."""
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.base import EMBEDDERS, names_embedder
 from retgen.evaluation.search.lexical import BM25Index
-from retgen.evaluation.search.names import EMBEDDERS, names_embedder
 from retgen.evaluation.search.rankings import best
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, silent
@@ -164,9 +164,11 @@ def _by_embedder(
 ) -> Iterator[_Candidates]:
     from retgen.evaluation.embedders.base import load_embedder
     from retgen.evaluation.embedders.similarity import each_pair
-    from retgen.evaluation.search.dense import BLOCK, Dense, search
+    from retgen.evaluation.search.dense import BLOCK, DenseRetriever, search
 
-    dense = Dense(name, load_embedder(name, replace(options, dims=())), replace(options, dims=()))
+    dense = DenseRetriever(
+        name, load_embedder(name, replace(options, dims=())), replace(options, dims=())
+    )
     embedder = dense.embedder
     cut = {"documents": 0, "queries": 0}
     asked = dense.queries(queries, cut, progress)

@@ -20,7 +20,7 @@ from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading,
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import similarity_of
 from retgen.evaluation.search.base import Ranked, Retriever
-from retgen.evaluation.search.dense import Dense
+from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress
 
@@ -56,7 +56,7 @@ def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
                 "takes a cross-encoder of the Hub or a folder"
             )
         return _Search(name, result, device, options)
-    return Dense(name, _Encoder(name, result, device, options), options)
+    return DenseRetriever(name, _Encoder(name, result, device, options), options)
 
 
 def _refuse(name: str, options: Options, loader: str) -> None:

@@ -82,7 +82,7 @@ def write_run(path: Path, collection: Collection, rankings: Rankings, tag: str) 
             file.write("".join(lines).encode())
 
 
-def spaced(ids: NDArray[np.bytes_]) -> bool:
+def space(ids: NDArray[np.bytes_]) -> bool:
     """Whether some id holds white space, which a TREC run has no place for."""
     return any(bool((np.char.find(ids, space) >= 0).any()) for space in (b" ", b"\t"))
 
@@ -104,7 +104,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
         raise DatasetError(f"{path}: cannot be read: {error.strerror}") from error
     index = {_cell(query.query_id): row for row, query in enumerate(collection.queries)}
     ids = collection.doc_ids
-    if spaced(ids):
+    if space(ids):
         ids = np.char.replace(np.char.replace(ids, b" ", b"%20"), b"\t", b"%09")
     order = np.argsort(ids, kind="stable")
     names: list[list[bytes]] = [[] for _ in index]

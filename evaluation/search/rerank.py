@@ -94,7 +94,7 @@ class CrossScorer:
             self._cache.flush()
 
 
-class Rerank:
+class RerankRetriever:
     """A first stage and a cross-encoder."""
 
     def __init__(self, name: str, first: Retriever, model: str, options: Options) -> None:

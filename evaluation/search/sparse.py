@@ -29,7 +29,7 @@ _BLOCK = 1024  # documents encoded at a time
 _Vector = tuple[NDArray[np.int64], NDArray[np.float64]]  # terms, and their weights
 
 
-class Sparse:
+class SparseRetriever:
     """A sparse encoder as a retriever, and as a scorer of candidate sets. It keeps no cache."""
 
     noise = 1e-5

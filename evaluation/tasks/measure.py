@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options, Retriever, type_of
-from retgen.evaluation.search.base import Scorer, System
+from retgen.evaluation.search.base import Scorer, System, slug
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.names import slug
 from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
 from retgen.progress import Progress
 from retgen.write import AtomicFile, make_folder

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query, query_of
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import System
+from retgen.evaluation.search.base import System, label
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.names import label
 from retgen.results.page import Section
 
 M = TypeVar("M")  # the measures of a system in one domain
@@ -38,7 +37,7 @@ def first_query_names(dataset: Dataset, keys: Set[str]) -> bool:
     return False
 
 
-class Measured(NamedTuple, Generic[M]):
+class TaskMeasures(NamedTuple, Generic[M]):
     """What a system reached: measures by domain, and rows query by query for the user's own use."""
 
     domains: dict[str, M]
@@ -55,15 +54,15 @@ class Comparison(ABC, Generic[M]):
     described: str
 
     @abstractmethod
-    def measure(self, scores: Scores, noise: float) -> Measured[M]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures[M]:
         """The measures. `noise`: the relative tolerance within which two scores tie."""
 
-    def readings(self, name: str, system: System) -> Iterable[Reading[M]]:
+    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem[M]]:
         """The ways in which a system is measured; as it is, unless a task says otherwise."""
-        yield Reading(name, system, self)
+        yield MeasuredSystem(name, system, self)
 
 
-class Reading(NamedTuple, Generic[M]):
+class MeasuredSystem(NamedTuple, Generic[M]):
     """A system as it is measured, under a name of its own."""
 
     name: str

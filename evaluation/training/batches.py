@@ -29,7 +29,7 @@ from retgen.streams import Stream
 
 
 @dataclass(frozen=True)
-class Examples:
+class TrainingExamples:
     """Training examples: `train` and `held_out` data sets with the columns of the loss.
 
     `numbers`: (examples, 2 + negatives) int64, see `losses.build_loss`; `pairs` and
@@ -81,12 +81,12 @@ class _Texts(list[dict[str, str]]):
     column_names: tuple[str, ...] = ()
 
 
-def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
+def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
     """Split off the held-out queries and give every pair its negatives.
 
     A pair with fewer negatives than asked repeats them; the triplet loss takes one row a negative.
     Raises `UsageError` where a pair has none of those asked for, or where nothing is left on one
-    side of the split.
+    subgroup of the split.
     """
     wanted = pairs.negatives_used(config.hard_negatives)
     if config.loss == "triplet" and not wanted:
@@ -99,7 +99,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
         )
     out = _held_out(pairs, config)
     rows: list[tuple[str, ...]] = []
-    sides: tuple[list[int], list[int]] = ([], [])
+    subgroups: tuple[list[int], list[int]] = ([], [])
     for i, anchor in enumerate(pairs.anchors):
         given = pairs.negatives[i]
         negatives = [given[j % len(given)] for j in range(wanted)] if wanted else []
@@ -108,7 +108,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
             new = [(anchor, pairs.positives[i], text) for text in dict.fromkeys(negatives)]
         else:
             new = [(anchor, pairs.positives[i], *negatives)]
-        sides[pairs.query_ids[i] in out].extend(range(len(rows), len(rows) + len(new)))
+        subgroups[pairs.query_ids[i] in out].extend(range(len(rows), len(rows) + len(new)))
         rows += new
     queries: dict[str, int] = {}
     documents: dict[str, int] = {}
@@ -120,9 +120,13 @@ def prepare(pairs: Pairs, config: TrainConfig) -> Examples:
         ]
     )
     held_out_pairs = sum(query_id in out for query_id in pairs.query_ids)
-    train, held_out = (_dataset(rows, side, config) for side in sides)
-    return Examples(
-        train, held_out if sides[1] else None, numbers, len(pairs) - held_out_pairs, held_out_pairs
+    train, held_out = (_dataset(rows, subgroup, config) for subgroup in subgroups)
+    return TrainingExamples(
+        train,
+        held_out if subgroups[1] else None,
+        numbers,
+        len(pairs) - held_out_pairs,
+        held_out_pairs,
     )
 
 

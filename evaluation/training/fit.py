@@ -33,7 +33,7 @@ from transformers import PrinterCallback, TrainerCallback, set_seed
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.base import fingerprint
 from retgen.evaluation.embedders.loading import load_model, out_of_memory, quiet
-from retgen.evaluation.training.batches import BatchTrainer, Examples, prepare, schedule
+from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, prepare, schedule
 from retgen.evaluation.training.collapse import SAMPLE, collapse
 from retgen.evaluation.training.config import (
     TrainConfig,
@@ -49,7 +49,7 @@ from retgen.evaluation.training.models import (
     extend_card,
     pick_device,
     products_dtype,
-    resolved,
+    resolve,
     same_random_state,
     saving,
     set_prompts,
@@ -85,7 +85,7 @@ def train(
     Raises `UsageError` where `out` holds another training, model and configuration do not fit, the
     loss is no longer a finite number, or memory ran out.
     """
-    where, config = pick_device(device, config.dtype), resolved(config, model)
+    where, config = pick_device(device, config.dtype), resolve(config, model)
     name = model if isinstance(model, str) else f"a model with weights {fingerprint(model)}"
     weights = _weights(Path(model)) if isinstance(model, str) else None
     identity = {
@@ -174,7 +174,7 @@ class _Training:
         self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
         self.identity, self.origin = identity, pairs.origin
         self.checkpoints = out / _CHECKPOINTS
-        self.examples: Examples = prepare(pairs, config)
+        self.examples: TrainingExamples = prepare(pairs, config)
         self.batches, self.ends = schedule(self.examples.train, config)
         self.model = _loaded(model, device)
         self._prepare_card(pairs)

@@ -28,7 +28,7 @@ from retgen.version import __version__
 from retgen.write import os_errors, write_file
 
 
-def resolved(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfig:
+def resolve(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfig:
     """The configuration with the learning rate of the model's kind, where it names none."""
     if config.learning_rate is not None:
         return config

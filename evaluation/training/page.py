@@ -15,9 +15,8 @@ from retgen.evaluation.scoring.panels import (
     signed_interval,
 )
 from retgen.evaluation.scoring.summary import LEVEL, against
-from retgen.evaluation.training.arms import AFTER, BEFORE
-from retgen.evaluation.training.compared import compared_section
-from retgen.evaluation.training.sides_page import sides_section
+from retgen.evaluation.training.subgroups_page import subgroups_section
+from retgen.evaluation.training.variants import AFTER, BEFORE
 from retgen.results.measurements import Measurement
 from retgen.results.page import Page, Section
 from retgen.results.panel import Column, Panel
@@ -26,6 +25,77 @@ from retgen.results.tables import TableView
 
 if TYPE_CHECKING:
     from retgen.evaluation.training.result import ScoredSet, Training
+from retgen.results.measurements import Measure
+from retgen.results.pictures import Bars
+
+if TYPE_CHECKING:
+    from retgen.evaluation.training.result import Training
+
+
+_CHANGE = Measure("change", signed=True)
+
+
+def _panel(result: Training) -> Panel:
+    """A row a variant on each data set: its score, its differences to reference and untrained."""
+    reference = result.variants[0].name
+    others = {reference: f"against {reference}", BEFORE: "against untrained"}
+    rows = []
+    for scored in result.scored_sets:
+        for variant in result.variants:
+            by = {"data set": scored.label, "of": scored.primary}
+            rows.append(
+                Measurement(variant.name, "score", by, variant.scores(scored)[scored.primary])
+            )
+            for other in others:
+                change = scored.difference(variant.name, other, scored.primary)
+                if variant.name != other and change is not None:
+                    rows.append(
+                        Measurement(variant.name, "change", {**by, "against": other}, *change)
+                    )
+    columns = [Column("score", Measure("score"))]
+    columns += [Column(head, _CHANGE, {"against": one}) for one, head in others.items()]
+    heads = ["data set", result.noun, "measure"]
+    return Panel(
+        "", rows, columns, ["data set", "system", "of"], heads, missing="", interval="inside",
+        terminal_interval="inside", best=False,
+    )  # fmt: skip
+
+
+def compared_section(result: Training) -> Section:
+    """The part of the page."""
+    scored_sets = result.scored_sets
+    series: dict[str, list[Measurement | None]] = {}
+    for name in (BEFORE, *(variant.name for variant in result.variants)):
+        variant = next((variant for variant in result.variants if variant.name == name), None)
+        for scored in scored_sets:
+            scores = variant.scores(scored) if variant else scored.scores(result.trained, BEFORE)
+            low, high = scored.intervals.get(name, {}).get(scored.primary, (None, None))
+            by = {"data set": scored.label}
+            one = Measurement(name, scored.primary, by, scores[scored.primary], low, high)
+            series.setdefault(name, []).append(one)
+    if result.noun == "negatives":
+        text = "pairs, steps and seeds ({})."
+        parts = [f"{variant.name}: {variant.words}" for variant in result.variants]
+    else:
+        text = "steps, batch and seeds on other pairs ({})."
+        parts = [f"{variant.name}: {len(variant.pairs):,}" for variant in result.variants]
+    return Section(
+        f"Which {result.noun} win",
+        [
+            f"The same model, {text.format(', '.join(parts))}",
+            "Differences are paired, with 95% intervals that reckon with what queries share.",
+        ],
+        [_panel(result)],
+        [
+            Bars(
+                file="compared", title=f"Scores by the {result.noun} trained on", y="score",
+                groups=[f"{scored.label}\n{scored.primary}" for scored in scored_sets],
+                series=series,
+                caption=f"Before training, and after it with each of these {result.noun}.",
+            )
+        ],
+    )  # fmt: skip
+
 
 _LOSS = (
     "The training loss, a mean over the steps between two points. Without duplicates the last "
@@ -39,13 +109,13 @@ def _scores(result: Training, scored: ScoredSet) -> list[Panel]:
     before = scored.scores(result.trained, BEFORE)
     rows = [Measurement(BEFORE, name, {}, before[name]) for name in names]
     changes = []
-    for arm in result.arms:
-        scores = arm.scores(scored)
-        rows += [Measurement(arm.label, name, {}, scores[name]) for name in names]
+    for variant in result.variants:
+        scores = variant.scores(scored)
+        rows += [Measurement(variant.label, name, {}, scores[name]) for name in names]
         changes += [
-            Measurement(f"{arm.label} − {BEFORE}", name, {"of": "change"}, *change)
+            Measurement(f"{variant.label} − {BEFORE}", name, {"of": "change"}, *change)
             for name in names
-            if (change := scored.difference(arm.name, BEFORE, name)) is not None
+            if (change := scored.difference(variant.name, BEFORE, name)) is not None
         ]
     bounds = bound_rows(scored.ceiling, scored.baselines, names)
     heads = [f"{scored.role}: {scored.collection.name}"]
@@ -77,7 +147,7 @@ def sentences(result: Training) -> list[str]:
     message += [_change(result, scored) for scored in result.scored_sets]
     scored = result.scored_sets[0]
     measure = scored.primary
-    after = result.arms[0].scores(scored)[measure]
+    after = result.variants[0].scores(scored)[measure]
     message.append(
         f"After training it is {against(scored.baselines, scored.ceiling, measure, after)}."
     )
@@ -87,13 +157,13 @@ def sentences(result: Training) -> list[str]:
 
 def _change(result: Training, scored: ScoredSet) -> str:
     measure = scored.primary
-    first = result.arms[0]
+    first = result.variants[0]
     before, after = scored.scores(result.trained, BEFORE)[measure], first.scores(scored)[measure]
     where = "the test set" if scored.role == "test" else "the data set outside"
-    arm = "" if first.name == AFTER else f" with {first.words}"
+    variant = "" if first.name == AFTER else f" with {first.words}"
     text = (
         f"{measure} on {where} {scored.collection.name} is {before:.4f} before and {after:.4f} "
-        f"after training{arm}"
+        f"after training{variant}"
     )
     for c in scored.comparisons:
         of = (c.first, c.second, c.measure)
@@ -151,8 +221,8 @@ def _sections(result: Training) -> Iterator[Section]:
     scored_sets = result.scored_sets
     if result.compared:
         yield compared_section(result)
-    if any(scored.sides for scored in scored_sets):
-        yield sides_section(result)
+    if any(scored.subgroups for scored in scored_sets):
+        yield subgroups_section(result)
     yield Section(
         "Before and after",
         [
@@ -230,10 +300,10 @@ def _losses(result: Training) -> Lines:
     ]
     if held:
         curves.append(Line("held-out loss", [s for s, _ in held], [v for _, v in held]))
-    for arm in result.arms[1:]:
-        other = arm.runs[0].losses
+    for variant in result.variants[1:]:
+        other = variant.runs[0].losses
         curves.append(
-            Line(f"training loss, {arm.words}", [float(s) for s, _ in other],
+            Line(f"training loss, {variant.words}", [float(s) for s, _ in other],
                       [v for _, v in other])
         )  # fmt: skip
     return Lines(

@@ -9,19 +9,19 @@ from typing import Any, Literal
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import primary_of
-from retgen.evaluation.scoring.significance import Difference, between, change_text
-from retgen.evaluation.training.arms import AFTER, BEFORE, noun
+from retgen.evaluation.scoring.significance import PairedDifference, change_text, difference_between
 from retgen.evaluation.training.config import TrainConfig, Trained
 from retgen.evaluation.training.pairs import Pairs
-from retgen.evaluation.training.sides import Sides
+from retgen.evaluation.training.subgroups import Subgroups
+from retgen.evaluation.training.variants import AFTER, BEFORE, noun
 
 
 @dataclass(frozen=True)
 class ScoredSet:
     """A data set that a model is scored on.
 
-    `comparisons`: of the arms and the model before, see `compare`; `intervals`: 95%, by arm (or
-    before) and measure. `sides`: the same of some of its queries, where a column splits them.
+    `comparisons`: of the variants and the model before, see `compare`; `intervals`: 95%, by variant
+    (or before) and measure. `subgroups`: the same of some of its queries, if a column splits them.
     `note`: why there are no intervals, or "".
     `seen`: how many of the documents and of the queries stand in training pairs.
     """
@@ -31,10 +31,10 @@ class ScoredSet:
     measures: Measures
     baselines: dict[str, Any] = field(default_factory=dict)
     ceiling: dict[str, float | None] = field(default_factory=dict)
-    comparisons: list[Difference] = field(default_factory=list)
+    comparisons: list[PairedDifference] = field(default_factory=list)
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     note: str = ""
-    sides: Sides | None = None
+    subgroups: Subgroups | None = None
     seen: tuple[int, int] = (0, 0)
 
     @property
@@ -63,7 +63,7 @@ class ScoredSet:
         self, first: str, second: str, measure: str
     ) -> tuple[float, float, float] | None:
         """Mean of first - second and its 95% interval; None where they were not compared."""
-        return between(self.comparisons, first, second, measure)
+        return difference_between(self.comparisons, first, second, measure)
 
     def change(self, first: str, second: str) -> str:
         """The difference by the primary measure in words; empty where there is none."""
@@ -77,8 +77,8 @@ class ScoredSet:
 
 
 @dataclass(frozen=True)
-class Arm:
-    """The same model trained on something, once a seed. `name`, `words`: see `arms`.
+class TrainingVariant:
+    """The same model trained on something, once a seed. `name`, `words`: see `variants`.
 
     `shared`: how many of the pairs are pairs of the test set too.
     """
@@ -105,13 +105,13 @@ class Arm:
 class Training:
     """What `train` did and found.
 
-    `arms`: what was trained, the reference first. `short`: trained with the preset cpu, which
+    `variants`: what was trained, the reference first. `short`: trained with the preset cpu, which
     nobody asked for.
     """
 
     folder: Path
     model: str
-    arms: list[Arm]
+    variants: list[TrainingVariant]
     scored_sets: list[ScoredSet]
     command: str
     short: bool = False
@@ -119,35 +119,35 @@ class Training:
     @property
     def trained(self) -> Trained:
         """The training of the reference, with its first seed."""
-        return self.arms[0].runs[0]
+        return self.variants[0].runs[0]
 
     @property
     def pairs(self) -> Pairs:
         """Those of the reference."""
-        return self.arms[0].pairs
+        return self.variants[0].pairs
 
     @property
     def config(self) -> TrainConfig:
         """That of the reference, with its first seed."""
-        return self.arms[0].config
+        return self.variants[0].config
 
     @property
     def compared(self) -> bool:
-        """Whether arms were named to be compared."""
-        return self.arms[0].name != AFTER
+        """Whether variants were named to be compared."""
+        return self.variants[0].name != AFTER
 
     @property
     def shared(self) -> int:
         """How many training pairs of the reference are pairs of the test set too."""
-        return self.arms[0].shared
+        return self.variants[0].shared
 
     @property
     def noun(self) -> str:
-        """What the arms differ in: negatives or pairs."""
-        return noun(self.arms[0].name)
+        """What the variants differ in: negatives or pairs."""
+        return noun(self.variants[0].name)
 
     def conclusion(self) -> str | None:
-        """Of each data set, which arm won there: its intervals against all others are above 0."""
+        """Which variant won on each data set: its intervals against all others are above 0."""
         if not self.compared:
             return None
         winners = [self._winner(scored) for scored in self.scored_sets]
@@ -155,8 +155,8 @@ class Training:
 
     def _winner(self, scored: ScoredSet) -> str:
         measure, where = scored.primary, scored.where
-        order = sorted(self.arms, key=lambda arm: -arm.scores(scored)[measure])
-        best, others = order[0].name, [arm.name for arm in order[1:]]
+        order = sorted(self.variants, key=lambda variant: -variant.scores(scored)[measure])
+        best, others = order[0].name, [variant.name for variant in order[1:]]
         trained = "above" if scored.above(best, BEFORE) else "not surely above"
         trained = f"it is {trained} the untrained model"
         if not others:
@@ -176,32 +176,34 @@ class Training:
         return f"{where} {best} wins by {measure}: over {' and '.join(parts)}; {trained}"
 
     def dilemma(self) -> str | None:
-        """What training does to one side of the queries and to another; None without sides."""
+        """What training does to one subgroup of queries and another; None without subgroups."""
         found = [
-            scored.sides.found(scored.where, {arm.name: arm.words for arm in self.arms})
+            scored.subgroups.found(
+                scored.where, {variant.name: variant.words for variant in self.variants}
+            )
             for scored in self.scored_sets
-            if scored.sides is not None
+            if scored.subgroups is not None
         ]
         return " ".join(found) or None
 
     def warnings(self) -> list[str]:
         """How trainings failed that came to their end."""
-        runs = [(arm, run) for arm in self.arms for run in arm.runs if run.collapse]
+        runs = [(variant, run) for variant in self.variants for run in variant.runs if run.collapse]
         return [
-            run.collapse if len(self.arms) == 1 else f"{arm.label}: {run.collapse}"
-            for arm, run in runs
+            run.collapse if len(self.variants) == 1 else f"{variant.label}: {run.collapse}"
+            for variant, run in runs
         ]
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
         name, notes = self.scored_sets[0].collection.name, []
         held = " (held-out ones among them)" if self.trained.held_out_pairs else ""
-        for arm in self.arms if self.noun == "pairs" else self.arms[:1]:
-            if arm.shared:
-                what = arm.words if self.noun == "pairs" else "training pairs"
+        for variant in self.variants if self.noun == "pairs" else self.variants[:1]:
+            if variant.shared:
+                what = variant.words if self.noun == "pairs" else "training pairs"
                 notes.append(
-                    f"{arm.shared:,} of the {len(arm.pairs):,} {what}{held} are pairs of the test "
-                    f"set {name}: its scores measure memory, not retrieval"
+                    f"{variant.shared:,} of the {len(variant.pairs):,} {what}{held} are pairs of "
+                    f"the test set {name}: its scores measure memory, not retrieval"
                 )
         if not notes:
             notes.append(f"no training pair is a pair of the test set {name}")
@@ -213,16 +215,16 @@ class Training:
         if len(self.scored_sets) == 1:
             notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
         notes += [f"{scored.label}: {scored.note}" for scored in self.scored_sets if scored.note]
-        seeds = len(self.arms[0].runs)
+        seeds = len(self.variants[0].runs)
         if seeds > 1:
             first = self.config.seed
             notes.append(
                 f"scores after training are means over {seeds} seeds ({first} to "
                 f"{first + seeds - 1}); intervals are over queries"
             )
-        for arm in self.arms:
-            if arm.name == "mined":
-                notes.append(f"mined: {arm.pairs.origin}")
+        for variant in self.variants:
+            if variant.name == "mined":
+                notes.append(f"mined: {variant.pairs.origin}")
         notes += [
             f"{scored.collection.name}: {scored.seen[0]:,} of its {scored.collection.documents:,} "
             f"documents and {scored.seen[1]:,} of its {len(scored.collection.queries):,} queries "
@@ -230,9 +232,9 @@ class Training:
             for scored in self.scored_sets
             if scored.role == "outside" and any(scored.seen)
         ]
-        split = self.scored_sets[0].sides
+        split = self.scored_sets[0].subgroups
         for scored in self.scored_sets:
-            if split is not None and scored.sides is None:
+            if split is not None and scored.subgroups is None:
                 notes.append(
                     f"{scored.collection.name}: its queries have no column {split.column}, so it "
                     "is scored whole"
@@ -259,7 +261,7 @@ class Training:
             "dtype": run.dtype,
             "weights_dtype": run.weights_dtype,
             "config": self.config.model_dump(mode="json"),
-            "seeds": [self.config.seed + i for i in range(len(self.arms[0].runs))],
+            "seeds": [self.config.seed + i for i in range(len(self.variants[0].runs))],
             "arms": None,
             "conclusion": self.conclusion(),
             "dilemma": self.dilemma(),
@@ -271,7 +273,7 @@ class Training:
             "notes": self.notes(),
         }
         if self.compared:
-            shown["arms"] = {arm.name: _arm(arm) for arm in self.arms}
+            shown["arms"] = {variant.name: _variant(variant) for variant in self.variants}
         for scored in self.scored_sets:
             scores = {
                 "dataset": str(scored.collection.path),
@@ -279,15 +281,17 @@ class Training:
                 "documents_trained_on": scored.seen[0],
                 "queries_trained_on": scored.seen[1],
                 "before": scored.scores(run, "before"),
-                "after": self.arms[0].scores(scored),
+                "after": self.variants[0].scores(scored),
                 "arms": (
-                    {arm.name: arm.scores(scored) for arm in self.arms} if self.compared else None
+                    {variant.name: variant.scores(scored) for variant in self.variants}
+                    if self.compared
+                    else None
                 ),
                 "ceiling": scored.ceiling,
                 "floors": scored.baselines,
                 "intervals": scored.intervals,
                 "comparisons": [one._asdict() for one in scored.comparisons],
-                "sides": None if scored.sides is None else scored.sides.to_json(),
+                "sides": None if scored.subgroups is None else scored.subgroups.to_json(),
             }
             if scored.role == "test":
                 shown["test"] = scores
@@ -296,13 +300,13 @@ class Training:
         return shown
 
 
-def _arm(arm: Arm) -> dict[str, Any]:
+def _variant(variant: TrainingVariant) -> dict[str, Any]:
     return {
-        "models": [str(run.path) for run in arm.runs],
-        "origin": arm.pairs.origin,
-        "pairs": arm.runs[0].pairs,
-        "pairs_of_the_test_view": arm.shared,
-        "hard_negatives": arm.runs[0].hard_negatives,
-        "steps": [run.steps for run in arm.runs],
-        "seconds": [run.seconds for run in arm.runs],
+        "models": [str(run.path) for run in variant.runs],
+        "origin": variant.pairs.origin,
+        "pairs": variant.runs[0].pairs,
+        "pairs_of_the_test_view": variant.shared,
+        "hard_negatives": variant.runs[0].hard_negatives,
+        "steps": [run.steps for run in variant.runs],
+        "seconds": [run.seconds for run in variant.runs],
     }

@@ -4,8 +4,8 @@ out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, before and after, (queries, measures) .npy
   model/ ...       see retgen.evaluation.training.fit
-  NAME/            with `compare`: the same for every arm but the first; of pairs pairs-NAME/
-  seed-43/ ...     with `seeds`: the same for every seed but the first, of each arm
+  NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
+  seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
   train.json/.md/.html, figures/
 """
 
@@ -28,10 +28,9 @@ from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names
-from retgen.evaluation.scoring.mteb_datasets import located
+from retgen.evaluation.scoring.mteb_files import dataset_folder
+from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.mining import check_by
-from retgen.evaluation.search.names import slug
-from retgen.evaluation.training.arms import AFTER, BEFORE, NEGATIVES, Source, check_arms, plans
 from retgen.evaluation.training.config import (
     Trained,
     discard,
@@ -39,9 +38,22 @@ from retgen.evaluation.training.config import (
     read_own,
     without_hard_negatives,
 )
-from retgen.evaluation.training.overlap import seen, shared_pairs
-from retgen.evaluation.training.result import Arm, ScoredSet, Training
-from retgen.evaluation.training.sides import Split, paired, sides_of, split_by
+from retgen.evaluation.training.pairs import shared_pairs, shared_texts
+from retgen.evaluation.training.result import ScoredSet, Training, TrainingVariant
+from retgen.evaluation.training.subgroups import (
+    QuerySplit,
+    paired_differences,
+    split_by,
+    subgroups_of,
+)
+from retgen.evaluation.training.variants import (
+    AFTER,
+    BEFORE,
+    NEGATIVES,
+    PairSource,
+    check_variants,
+    plans,
+)
 from retgen.progress import Progress, silent
 from retgen.write import dump_json, make_folder, write_file
 
@@ -76,17 +88,18 @@ def train(
     `test`: the data set scored on, `path` itself by default. `outside`: others, or mteb:NAME,
     scored before and after. `split`, `data`, `limit`: see `read_pairs`. `preset` and `settings`:
     see `TrainConfig`; without either, a transformer on a CPU is trained with the preset cpu.
-    `compare`: arms (see `arms`) that are trained with the same steps and seeds, the reference
-    first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values are scored
-    apart too. `seeds`: so many trainings an arm, from the configuration's seed on; scores are their
-    means. `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is
-    finished, unless `fresh`. Raises `UsageError` or `DatasetError` for what cannot be.
+    `compare`: variants (see `variants`) that are trained with the same steps and seeds, the
+    reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
+    are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
+    scores are their means. `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or
+    shows what is finished, unless `fresh`. Raises `UsageError` or `DatasetError` for what cannot
+    be.
     """
     _check_trainable(model)
     config = make_config(preset, settings)
-    path = located(path)
-    source = Source(path, split, limit, data)
-    check_arms(compare, source)
+    path = dataset_folder(path)
+    source = PairSource(path, split, limit, data)
+    check_variants(compare, source)
     check_by(mine_by)
     if "in-batch" in compare:
         without_hard_negatives(config)  # which not every loss can do
@@ -96,13 +109,13 @@ def train(
     splits = {one.label: split_by(by, one.collection, one.role == "test") for one in scored_sets}
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
-    from retgen.evaluation.training.models import resolved, slow
+    from retgen.evaluation.training.models import resolve, slow
 
     short = preset is None and not settings and slow(model, device)
     if short:
         hard = {"hard_negatives": 1} if {"own", "mined"} & set(compare) else {}
         config = make_config("cpu", hard)
-    config = resolved(config, model)
+    config = resolve(config, model)
     embeddings = Options(device=device, cache=default_folder())
     todo = plans(compare, source, config, mine_by, embeddings, progress)
     folder = Path(out) if out is not None else (
@@ -115,13 +128,13 @@ def train(
             shutil.rmtree(old / "scores", ignore_errors=True)
     _check_scored_sets(folder, scored_sets)
     before: dict[str, NDArray[np.float64]] = {}
-    arms: list[Arm] = []
+    variants: list[TrainingVariant] = []
     for place, (name, plan) in enumerate(todo.items()):
         runs: list[Trained] = []
         for turn in range(seeds):
             change: dict[str, Any] = {"seed": config.seed + turn}
-            if arms:  # the reference's budget
-                change["max_steps"] = arms[0].runs[turn].steps
+            if variants:  # the reference's budget
+                change["max_steps"] = variants[0].runs[turn].steps
             into = _place(folder, name) if place else folder
             into = into / f"seed-{config.seed + turn}" if turn else into
             runs.append(
@@ -132,19 +145,19 @@ def train(
                 )
             )  # fmt: skip
         shared = shared_pairs(plan.pairs, scored_sets[0].collection)
-        arms.append(Arm(name, plan.words, plan.pairs, plan.config, runs, shared))
+        variants.append(TrainingVariant(name, plan.words, plan.pairs, plan.config, runs, shared))
     message = command or shlex.join(["gen", "train", str(path), "--model", model])
     measured = [
         replace(
             scored,
             baselines=baselines(scored.collection, scored.measures, progress),
             ceiling=scored.measures.ceiling(scored.collection),
-            seen=seen([arm.pairs for arm in arms], scored.collection),
-            **_compare(scored, arms, splits[scored.label], progress),
+            seen=shared_texts([variant.pairs for variant in variants], scored.collection),
+            **_compare(scored, variants, splits[scored.label], progress),
         )
         for scored in scored_sets
     ]
-    result = Training(folder, model, arms, measured, message, short)
+    result = Training(folder, model, variants, measured, message, short)
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
@@ -156,19 +169,19 @@ def _several(outside: str | Path | Sequence[str | Path]) -> list[str | Path]:
     return [outside] if isinstance(outside, str | Path) else list(outside)
 
 
-def _place(folder: Path, arm: str) -> Path:
-    """Where an arm but the first stands; a training file may be called as something else there."""
-    return folder / (arm if arm in NEGATIVES else f"pairs-{arm}")
+def _place(folder: Path, variant: str) -> Path:
+    """Where a variant but the first stands; a training file may have the name of another there."""
+    return folder / (variant if variant in NEGATIVES else f"pairs-{variant}")
 
 
 def _places(folder: Path) -> list[Path]:
     """Where trainings of an earlier call may stand."""
-    arms = [
+    variants = [
         folder,
         *(_place(folder, name) for name in NEGATIVES),
         *folder.glob(_place(folder, "*").name),
     ]
-    return [*arms, *(place for arm in arms for place in sorted(arm.glob("seed-*")))]
+    return [*variants, *(place for variant in variants for place in sorted(variant.glob("seed-*")))]
 
 
 def _check_trainable(name: str) -> None:
@@ -186,7 +199,7 @@ def _scored_sets(
 ) -> list[ScoredSet]:
     scored_sets: list[ScoredSet] = []
     for place, path in enumerate([test, *outside]):
-        collection = load(located(path), None, progress)
+        collection = load(dataset_folder(path), None, progress)
         names = metrics or default_names(collection.documents, collection.grades is not None)
         measures = Measures(names)
         measures.check(collection)
@@ -230,7 +243,7 @@ def _check_scored_sets(folder: Path, scored_sets: Sequence[ScoredSet]) -> None:
 class _Scorer:
     """Scores a model on the data sets; outside ones only before and after.
 
-    `before`: values of the model as it was, by label of the set, which all arms share.
+    `before`: values of the model as it was, by label of the set, which all variants share.
     """
 
     def __init__(
@@ -268,10 +281,10 @@ class _Scorer:
     ) -> NDArray[np.float64]:
         """`keep`: embeddings on disk, as those of a model that others score too."""
         from retgen.evaluation.embedders.base import SentenceEmbedder
-        from retgen.evaluation.search.dense import Dense
+        from retgen.evaluation.search.dense import DenseRetriever
 
         options = Options(cache=default_folder() if keep else None)
-        dense = Dense(self._model, SentenceEmbedder(self._model, model, options), options)
+        dense = DenseRetriever(self._model, SentenceEmbedder(self._model, model, options), options)
         depth = scored.measures.depth(scored.collection.documents)
         (ranked,) = dense.rank(scored.collection, depth, silent)
         return scored.measures.per_query(scored.collection, ranked.rankings)
@@ -282,10 +295,15 @@ def _file(folder: Path, scored: ScoredSet, when: str) -> Path:
 
 
 def _compare(
-    scored: ScoredSet, arms: Sequence[Arm], split: Split | None, progress: Progress
+    scored: ScoredSet,
+    variants: Sequence[TrainingVariant],
+    split: QuerySplit | None,
+    progress: Progress,
 ) -> dict[str, Any]:
-    """Comparisons and intervals of all queries, and sides; seeds are averaged."""
-    runs = {(arm.name, AFTER): arm.runs for arm in arms} | {(BEFORE, BEFORE): arms[0].runs[:1]}
+    """Comparisons and intervals of all queries, and subgroups; seeds are averaged."""
+    runs = {(variant.name, AFTER): variant.runs for variant in variants} | {
+        (BEFORE, BEFORE): variants[0].runs[:1]
+    }
     files = {
         name: {_file(run.path.parent / "scores", scored, when): run.scores(when) for run in of}
         for (name, when), of in runs.items()
@@ -302,8 +320,10 @@ def _compare(
         for name, of in files.items()
     }
     collection, measures = scored.collection, scored.measures
-    sides = None if split is None else sides_of(split, collection, measures, values, progress)
-    return {**paired(collection, measures.names, values), "sides": sides}
+    subgroups = (
+        None if split is None else subgroups_of(split, collection, measures, values, progress)
+    )
+    return {**paired_differences(collection, measures.names, values), "subgroups": subgroups}
 
 
 def _values(file: Path, scored: ScoredSet, means: Mapping[str, float]) -> NDArray[np.float64]:

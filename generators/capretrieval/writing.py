@@ -181,10 +181,11 @@ async def _asked(passage: Passage, params: CapRetrievalParams, context: Context)
 
 
 def _test_sets(params: CapRetrievalParams) -> list[HeldOut]:
-    from retgen.evaluation.scoring.mteb_datasets import located
+    from retgen.evaluation.scoring.mteb_files import dataset_folder
 
     return [
-        read_test_set(name, open_dataset(located(name))) for name in params.decontaminate.test_sets
+        read_test_set(name, open_dataset(dataset_folder(name)))
+        for name in params.decontaminate.test_sets
     ]
 
 

@@ -15,8 +15,8 @@ from retgen.changes.stated import read_json
 from retgen.data import Dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.scoring.significance import Difference, compare, holm, units_of
-from retgen.evaluation.search.names import label, slug
+from retgen.evaluation.scoring.significance import PairedDifference, compare, holm, units_of
+from retgen.evaluation.search.base import label, slug
 
 _Key = tuple[str, int | None, str]  # model, dim, measure
 
@@ -35,7 +35,7 @@ class ScoreChange:
     measure: str
     before: float
     after: float
-    compared: Difference | None = None
+    compared: PairedDifference | None = None
 
     def to_json(self) -> dict[str, Any]:
         """One entry of `scores`."""
@@ -147,7 +147,7 @@ def _paired(
             f"({shared:,} queries of {len(texts[0]):,} and {len(texts[1]):,} are)"
         ]
     units = units_of(collections[1])
-    compared: dict[_Key, Difference] = {}
+    compared: dict[_Key, PairedDifference] = {}
     for system in dict.fromkeys((one.model, one.dim) for one in changes):
         measures = [one.measure for one in changes if (one.model, one.dim) == system]
         values = {}
@@ -185,9 +185,9 @@ def _per_query(
         return None
 
 
-def _corrected(compared: dict[_Key, Difference]) -> dict[_Key, Difference]:
+def _corrected(compared: dict[_Key, PairedDifference]) -> dict[_Key, PairedDifference]:
     """Holm's correction over the systems of each measure."""
-    result: dict[_Key, Difference] = {}
+    result: dict[_Key, PairedDifference] = {}
     for measure in dict.fromkeys(key[2] for key in compared):
         keys = [key for key in compared if key[2] == measure]
         result |= zip(keys, holm([compared[key][:-1] for key in keys]), strict=True)

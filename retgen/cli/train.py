@@ -97,8 +97,8 @@ def train_command(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Score the queries of each value of a column apart too, as set: is what one side "
-            "gains lost on another?",
+            help="Score the queries of each value of a column apart too, as set: is what one "
+            "subgroup gains lost on another?",
         ),
     ] = None,
     mine_by: Annotated[
@@ -130,8 +130,8 @@ def train_command(
 ) -> None:  # fmt: skip
     """Fine-tune an embedder on a data set, scored before, during and after."""
     look_at(path, test, *(outside or ()))
-    arms = [name.strip() for name in compare.split(",")] if compare is not None else []
-    if mine_by is not None and "mined" not in arms:
+    variants = [name.strip() for name in compare.split(",")] if compare is not None else []
+    if mine_by is not None and "mined" not in variants:
         raise UsageError("--mine-by: says what --compare mined ranks by; nothing is mined here")
     prompts = {
         name: text
@@ -145,7 +145,7 @@ def train_command(
         result = train(
             path, model, test=test, outside=outside or (), split=split, data=data or (),
             limit=limit, preset=preset, settings=training_settings(settings) | prompts,
-            metrics=metric or (), compare=arms, by=by, mine_by=mine_by or "bm25", seeds=seeds,
+            metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25", seeds=seeds,
             out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
             progress=progress,
         )  # fmt: skip

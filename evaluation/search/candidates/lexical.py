@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.capretrieval import matching_scores, protocol
-from retgen.evaluation.search.lexical import TFIDFIndex, stemmed
+from retgen.evaluation.search.lexical import TFIDFIndex, stem_all
 from retgen.progress import Progress
 from retgen.tokenizer import tokens
 
@@ -32,7 +32,7 @@ def _reported(
             progress(name, number, len(groups))
 
 
-class BM25Paper:
+class BM25PaperScorer:
     """BM25Okapi of rank-bm25 with its defaults, built anew over every candidate set.
 
     That is what the paper's code does, over lower-cased words between white space. Of two documents
@@ -63,7 +63,7 @@ class BM25Paper:
         return result
 
 
-class BM25:
+class BM25Scorer:
     """bm25s with its defaults, Snowball stemmer and stopwords, as the retriever of that name."""
 
     name = "bm25"
@@ -78,7 +78,7 @@ class BM25:
         texts, vocabulary = _distinct(groups), dict[str, int]()
         documents = [
             [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
-            for terms in stemmed(list(texts))
+            for terms in stem_all(list(texts))
         ]
         index = bm25s.BM25()
         index.index((documents, vocabulary or {"": 0}), show_progress=False)
@@ -88,12 +88,12 @@ class BM25:
         queries = list(dict.fromkeys(group.query for group in groups))
         asked = {
             query: Counter(vocabulary[term] for term in terms if term in vocabulary)
-            for query, terms in zip(queries, stemmed(queries), strict=True)
+            for query, terms in zip(queries, stem_all(queries), strict=True)
         }
         return _summed(groups, weights, texts, asked)
 
 
-class TFIDF:
+class TFIDFScorer:
     """Cosines of tf-idf vectors, as the retriever of that name."""
 
     name = "tfidf"
@@ -109,7 +109,7 @@ class TFIDF:
         return _summed(groups, index.weights, texts, asked)
 
 
-class RankBM25:
+class RankBM25Scorer:
     """BM25Okapi of rank-bm25 over all documents, as the retriever of that name."""
 
     name = "rank-bm25"
@@ -130,7 +130,7 @@ class RankBM25:
         return result
 
 
-class CapRetrieval:
+class CapRetrievalScorer:
     """BM25 over all documents under CapRetrieval's protocol, as the retriever of that name."""
 
     noise = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from retgen.evaluation.embedders.batches import each_batch
+from retgen.evaluation.embedders.chunks import each_batch
 from retgen.evaluation.embedders.similarity import each_pair
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.sets import CandidateSet
@@ -22,8 +22,8 @@ from retgen.progress import Progress
 
 if TYPE_CHECKING:
     from retgen.evaluation.embedders.base import Kind
-    from retgen.evaluation.search.dense import Dense
-    from retgen.evaluation.search.late import Late
+    from retgen.evaluation.search.dense import DenseRetriever
+    from retgen.evaluation.search.late import LateRetriever
     from retgen.evaluation.search.rerank import CrossScorer
 
 
@@ -35,7 +35,7 @@ _HELD = 512  # documents whose tokens are held
 class Vectors:
     """Vectors of an embedder, of which every text is encoded once, at its full dimension."""
 
-    def __init__(self, name: str, dense: Dense) -> None:
+    def __init__(self, name: str, dense: DenseRetriever) -> None:
         self.name, self.dense = name, dense
         self.cut = {"documents": 0, "queries": 0}
         self._rows: dict[Kind, dict[str, NDArray[np.float32]]] = {"query": {}, "document": {}}
@@ -101,7 +101,7 @@ def _noise(details: Mapping[str, Any]) -> float:
 class Interacting:
     """Late interaction: the sum over a query's tokens of the best cosine in the document."""
 
-    def __init__(self, name: str, late: Late) -> None:
+    def __init__(self, name: str, late: LateRetriever) -> None:
         self.name, self._late = name, late
         self.noise = _noise(late.details)
 
@@ -152,7 +152,7 @@ class Crossed:
         return [np.array([scores[g.query, text] for text in g.texts]) for g in groups]
 
 
-def embedded(name: str, dense: Dense) -> list[System]:
+def embeddings_of(name: str, dense: DenseRetriever) -> list[System]:
     """An embedder's scorers, one a dimension."""
     vectors = Vectors(name, dense)
     full = dense.embedder.dimension

@@ -12,10 +12,9 @@ from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.compare import LadderData, mean_rates
 from retgen.evaluation.tasks.multiconir.ladders import holds_ladders
-from retgen.evaluation.tasks.multiconir.page import sections
+from retgen.evaluation.tasks.multiconir.page import sections, sentences
 from retgen.evaluation.tasks.multiconir.panels import by_label
 from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.sentences import sentences
 from retgen.evaluation.tasks.multiconir.summary import summary
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.results.page import Section

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.tasks.multiconir.ladders import Ladder, load_ladders
-from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, make_plan
-from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
-from retgen.evaluation.tasks.task import Comparison, Measured, Scores, SystemResult, TaskData
+from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, load_ladders
+from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, WinCounts, make_plan
+from retgen.evaluation.tasks.multiconir.rates import Rates, over_domains, rates_of
+from retgen.evaluation.tasks.task import Comparison, Scores, SystemResult, TaskData, TaskMeasures
 
 
 class LadderData(TaskData[Rates]):
@@ -41,7 +41,7 @@ class LadderData(TaskData[Rates]):
         plan = make_plan(self.ladders, TASKS)
         words = [np.array([-len(t.split()) for t in one.texts], float) for one in plan.groups]
         every = range(len(self.ladders))
-        rates = measured(plan.counts(words, 0.0), every)
+        rates = rates_of(plan.counts(words, 0.0), every)
         rungs = rates.mean(rates.where("rung"))
         if rungs is not None and rungs.value > 0.5:
             yield (
@@ -55,23 +55,23 @@ class LadderComparison(Comparison[Rates]):
     """Some ladders and the pairs of documents that are compared on them."""
 
     def __init__(
-        self, name: str, ladders: Sequence[Ladder], total: int, parts: frozenset[str]
+        self, name: str, ladders: Sequence[CandidateLadder], total: int, parts: frozenset[str]
     ) -> None:
         self._name, self._ladders = name, ladders
         self._plan = make_plan(ladders, parts)
         self.sets = self._plan.groups
         self.described = f"{len(ladders):,} of {total:,} ladders"
 
-    def measure(self, scores: Scores, noise: float) -> Measured[Rates]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures[Rates]:
         counts = self._plan.counts(scores, noise)
         rows: dict[str, list[int]] = {}
         for number, ladder in enumerate(self._ladders):
             rows.setdefault(ladder.domain, []).append(number)
-        return Measured(
-            {domain: measured(counts, of) for domain, of in rows.items()}, self._rows(counts)
+        return TaskMeasures(
+            {domain: rates_of(counts, of) for domain, of in rows.items()}, self._rows(counts)
         )
 
-    def _rows(self, counts: Counts) -> Iterator[Mapping[str, Any]]:
+    def _rows(self, counts: WinCounts) -> Iterator[Mapping[str, Any]]:
         """Each ladder's share of won pairs in every cell that it has."""
         names = ["/".join(map(str, cell)) for cell in counts.cells]
         for ladder, won, pairs in zip(self._ladders, counts.won, counts.pairs, strict=True):

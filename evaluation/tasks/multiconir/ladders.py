@@ -28,7 +28,7 @@ _FORMER = (
 )
 
 
-class Rung(NamedTuple):
+class LadderLevel(NamedTuple):
     """A hard negative, and the numbers (from 1) of the conditions that it violates."""
 
     text: str
@@ -36,7 +36,7 @@ class Rung(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ladder:
+class CandidateLadder:
     """`queries`: by style, the one that asks for conditions 1..n at n - 1. `orders`: the hard
     negatives HN1, HN2, ... of each order in which conditions are broken. `singles`: by condition,
     the document that violates it alone; `wordings`: how each condition asks. `padded`: by words and
@@ -49,7 +49,7 @@ class Ladder:
     domain: str
     queries: Mapping[str, Sequence[str]]
     positive: str
-    orders: Mapping[int, Sequence[Rung]]
+    orders: Mapping[int, Sequence[LadderLevel]]
     singles: Mapping[int, str] = field(default_factory=dict)
     wordings: Sequence[str] = ()
     padded: dict[int, dict[str, CandidateSet]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def _names(metadata: Any) -> bool:
     return isinstance(metadata, dict) and metadata.keys() >= _KEYS
 
 
-def load_ladders(collection: Collection) -> tuple[list[Ladder], list[str]]:
+def load_ladders(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:
     """The ladders of a data set in the order of their queries, and notes about what is not there.
 
     Raises `DatasetError` for a ladder that lacks a rung or a query, since neighbours would then not
@@ -88,7 +88,7 @@ def load_ladders(collection: Collection) -> tuple[list[Ladder], list[str]]:
         ) from error
 
 
-def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
+def _load(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:
     path = collection.path
     queries: dict[str, dict[str, dict[int, str]]] = {}
     domains: dict[str, str] = {}
@@ -106,7 +106,7 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
             )
     left_out = _incomplete(collection, queries)
     positives: dict[str, str] = {}
-    orders: dict[str, dict[int, list[Rung]]] = {}
+    orders: dict[str, dict[int, list[LadderLevel]]] = {}
     singles: dict[str, dict[int, str]] = {}
     for document in collection.dataset.documents(strict=path):
         message = document.metadata
@@ -122,9 +122,9 @@ def _load(collection: Collection) -> tuple[list[Ladder], list[str]]:
             singles.setdefault(name, {})[min(broken)] = text
         named = message.get("orders")
         for order in (1,) if named is None else named:
-            orders.setdefault(name, {}).setdefault(int(order), []).append(Rung(text, broken))
+            orders.setdefault(name, {}).setdefault(int(order), []).append(LadderLevel(text, broken))
     result = [
-        Ladder(
+        CandidateLadder(
             name,
             domains[name],
             {style: _numbered(path, name, style, of[style]) for style in sorted(of, key=_style)},
@@ -185,7 +185,9 @@ def _numbered(path: Path, name: str, style: str, texts: Mapping[int, str]) -> li
     return [texts[n] for n in sorted(texts)]
 
 
-def _hard_negatives(path: Path, name: str, order: int, rungs: Sequence[Rung]) -> list[Rung]:
+def _hard_negatives(
+    path: Path, name: str, order: int, rungs: Sequence[LadderLevel]
+) -> list[LadderLevel]:
     ordered = sorted(rungs, key=lambda rung: len(rung.broken))
     if [len(rung.broken) for rung in ordered] != list(range(1, len(ordered) + 1)):
         broken = ", ".join(str(len(rung.broken)) for rung in ordered)
@@ -196,7 +198,7 @@ def _hard_negatives(path: Path, name: str, order: int, rungs: Sequence[Rung]) ->
     return ordered
 
 
-def _check_alike(path: Path, ladders: Sequence[Ladder]) -> None:
+def _check_alike(path: Path, ladders: Sequence[CandidateLadder]) -> None:
     """Averages over ladders mean something where all of them have the same queries and rungs."""
     shapes = Counter(
         (
@@ -217,7 +219,7 @@ def _check_alike(path: Path, ladders: Sequence[Ladder]) -> None:
                 )
 
 
-def _tables(collection: Collection, ladders: Mapping[str, Ladder]) -> list[str]:
+def _tables(collection: Collection, ladders: Mapping[str, CandidateLadder]) -> list[str]:
     """Fill in what the tables hold, and say what they do not."""
     folder = (collection.dataset.run or collection.path) / "tables"
     files = sorted(folder.glob("*.jsonl")) + sorted(folder.glob("*.parquet"))

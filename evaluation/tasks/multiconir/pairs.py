@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
+from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
 
 Cell = tuple[str | int, ...]
 
@@ -37,7 +37,7 @@ ALL = TASKS | {"violated", "blind", "length", "place", "single"}
 
 
 @dataclass(frozen=True)
-class Counts:
+class WinCounts:
     """Of one system: `won`, `pairs` and `ties` (ladders, cells); a cell's value is won / pairs.
 
     `ties` are the pairs lost because both documents have the same score.
@@ -50,7 +50,7 @@ class Counts:
 
 
 @dataclass
-class Plan:
+class PairPlan:
     """Candidate sets, each once, and the pairs in them: (ladder, cell, group, better, worse).
 
     `flips`: (ladder, cell, pair, pair), the same documents under two styles. `beats`: (ladder,
@@ -80,7 +80,7 @@ class Plan:
             self.cells.append(cell)
         return result
 
-    def counts(self, scores: Sequence[NDArray[np.float64]], noise: float = 0.0) -> Counts:
+    def counts(self, scores: Sequence[NDArray[np.float64]], noise: float = 0.0) -> WinCounts:
         """What a system won. `scores`: of each group's texts.
 
         A pair is won by a strictly higher score; a tie is a loss (section 3.3). `noise`: what two
@@ -118,7 +118,7 @@ class Plan:
             of, which, one, other = np.array(self.beats, np.int64).T
             before = np.concatenate([[0], np.cumsum(wins)])
             add(of, which, before[other + 1] - before[one] == other + 1 - one)
-        return Counts(cells, won, pairs, lost)
+        return WinCounts(cells, won, pairs, lost)
 
 
 _TIED = ("blind task1", "blind task2", "task1", "task2")
@@ -138,9 +138,9 @@ def _part(cell: Cell) -> str | None:
     return None
 
 
-def make_plan(ladders: Sequence[Ladder], parts: frozenset[str] = ALL) -> Plan:
+def make_plan(ladders: Sequence[CandidateLadder], parts: frozenset[str] = ALL) -> PairPlan:
     """What is compared on some ladders: all of it, or the Tasks only."""
-    plan = Plan(len(ladders))
+    plan = PairPlan(len(ladders))
     others = _others(ladders)
     for number, ladder in enumerate(ladders):
         other = others[number]
@@ -173,7 +173,9 @@ def make_plan(ladders: Sequence[Ladder], parts: frozenset[str] = ALL) -> Plan:
     return plan
 
 
-def _violations(plan: Plan, number: int, ladder: Ladder, style: str, parts: frozenset[str]) -> None:
+def _violations(
+    plan: PairPlan, number: int, ladder: CandidateLadder, style: str, parts: frozenset[str]
+) -> None:
     """The positive against documents that violate some of the conditions asked for."""
     for n, query in enumerate(ladder.queries[style], start=1):
         for rung in _asked(ladder, n):
@@ -187,7 +189,7 @@ def _violations(plan: Plan, number: int, ladder: Ladder, style: str, parts: froz
                 plan.pairs.append((number, plan.cell("condition", style, n, condition), at, 0, 1))
 
 
-def _singles(plan: Plan, number: int, ladder: Ladder, style: str) -> None:
+def _singles(plan: PairPlan, number: int, ladder: CandidateLadder, style: str) -> None:
     """The positive against all documents that violate one condition of a query alone."""
     if set(ladder.singles) != set(range(1, ladder.conditions + 1)):
         return
@@ -203,7 +205,9 @@ def _singles(plan: Plan, number: int, ladder: Ladder, style: str) -> None:
         plan.pairs.append((number, plan.cell("wording", wording), at, 0, c))
 
 
-def _climb(plan: Plan, number: int, ladder: Ladder, query: str, *cell: str) -> list[int]:
+def _climb(
+    plan: PairPlan, number: int, ladder: CandidateLadder, query: str, *cell: str
+) -> list[int]:
     """Neighbours on the ladder under one query; returns the numbers of their pairs."""
     begin = len(plan.pairs)
     for rungs in ladder.orders.values():
@@ -213,7 +217,7 @@ def _climb(plan: Plan, number: int, ladder: Ladder, query: str, *cell: str) -> l
     return list(range(begin, len(plan.pairs)))
 
 
-def _asked(ladder: Ladder, n: int) -> Iterator[Rung]:
+def _asked(ladder: CandidateLadder, n: int) -> Iterator[LadderLevel]:
     """The documents whose violated conditions are all among the first n."""
     for rungs in ladder.orders.values():
         for rung in rungs:
@@ -221,7 +225,9 @@ def _asked(ladder: Ladder, n: int) -> Iterator[Rung]:
                 yield rung
 
 
-def _blind(plan: Plan, number: int, ladder: Ladder, style: str, queries: Sequence[str]) -> None:
+def _blind(
+    plan: PairPlan, number: int, ladder: CandidateLadder, style: str, queries: Sequence[str]
+) -> None:
     for n, query in enumerate(queries, start=1):
         for rung in _asked(ladder, n):
             if len(rung.broken) == 1:
@@ -230,12 +236,12 @@ def _blind(plan: Plan, number: int, ladder: Ladder, style: str, queries: Sequenc
     _climb(plan, number, ladder, queries[-1], "blind rung", style)
 
 
-def _others(ladders: Sequence[Ladder]) -> list[Ladder | None]:
+def _others(ladders: Sequence[CandidateLadder]) -> list[CandidateLadder | None]:
     """For each ladder the next one of its domain, whose queries know nothing of it."""
     domains: dict[str, list[int]] = {}
     for number, ladder in enumerate(ladders):
         domains.setdefault(ladder.domain, []).append(number)
-    result: list[Ladder | None] = [None] * len(ladders)
+    result: list[CandidateLadder | None] = [None] * len(ladders)
     for numbers in domains.values():
         if len(numbers) > 1:
             for number, other in zip(numbers, [*numbers[1:], numbers[0]], strict=True):

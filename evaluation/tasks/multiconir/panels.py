@@ -9,13 +9,13 @@ from itertools import pairwise
 from retgen.evaluation.tasks.multiconir.compare import mean_rates
 from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.summary import RANDOM, Reading
+from retgen.evaluation.tasks.multiconir.summary import RANDOM, RateTable
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by
 from retgen.statistics.clustered import Estimate
 
-Systems = Mapping[str, Reading]
+Systems = Mapping[str, RateTable]
 
 AVERAGE, RANDOM_ORDER = "average", "random order"
 _MATRICES = 4  # systems whose win rates are shown by conditions and violations
@@ -32,9 +32,9 @@ SINGLE, TIES_HALF = _rate("single violation", 1), _rate("ties as half", 1)
 CONTROLS, TIED = replace(_rate("control", 1), better=""), _rate("tied", 1, chance=0.0)
 
 
-def by_label(results: Sequence[SystemResult[Rates]]) -> dict[str, Reading]:
+def by_label(results: Sequence[SystemResult[Rates]]) -> dict[str, RateTable]:
     """The measures of each system by its label, the highest average of Task 1 first."""
-    systems = [(one.label, Reading(mean_rates(one))) for one in results]
+    systems = [(one.label, RateTable(mean_rates(one))) for one in results]
     averages = {label: one.value for label, read in systems if (one := read(*read.task1()))}
     return dict(sorted(systems, key=lambda one: -averages.get(one[0], 0.0)))
 
@@ -58,7 +58,7 @@ def _pairs(systems: Systems) -> list[str]:
 
 
 def _measured(
-    label: str, read: Reading, measure: Measure, factor: str, cells: Mapping[str, list[Cell]]
+    label: str, read: RateTable, measure: Measure, factor: str, cells: Mapping[str, list[Cell]]
 ) -> list[Measurement]:
     """A measurement for each level of a factor, whose cells are given."""
     return [
@@ -101,7 +101,7 @@ def task2_rows(systems: Systems) -> list[Measurement]:
     return rows
 
 
-def decline(read: Reading) -> Estimate | None:
+def decline(read: RateTable) -> Estimate | None:
     """Q1 less the longest query."""
     return read.rates.difference(read.query(1), read.query(read.conditions))
 
@@ -197,7 +197,7 @@ def singles(systems: Systems) -> list[Panel]:
 
 def averages(systems: Systems) -> Panel:
     """A row a system: its average in each task, and of the blind control."""
-    known: list[tuple[str, Measure, Callable[[Reading], Estimate | None]]] = [
+    known: list[tuple[str, Measure, Callable[[RateTable], Estimate | None]]] = [
         ("Task 1", _rate("task 1", 1), lambda read: read(*read.task1())),
         ("decline", replace(DECLINE, digits=1), decline),
         ("Task 2", _rate("task 2", 1), lambda read: read(*read.task2())),
@@ -245,7 +245,7 @@ def controls(systems: Systems) -> Panel:
     )  # fmt: skip
 
 
-def has_violations(read: Reading) -> bool:
+def has_violations(read: RateTable) -> bool:
     """Whether documents violate more than one condition."""
     return any(int(cell[3]) > 1 for cell in read.rates.where("violated"))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.multiconir.pairs import Cell, Counts
+from retgen.evaluation.tasks.multiconir.pairs import Cell, WinCounts
 from retgen.statistics.clustered import CHANGE, SHARE, Bounds, Estimate, estimate, parts
 
 
@@ -83,7 +83,7 @@ class Rates:
         return {cell: i for i, cell in enumerate(self.cells)}
 
 
-def measured(counts: Counts, rows: Sequence[int]) -> Rates:
+def rates_of(counts: WinCounts, rows: Sequence[int]) -> Rates:
     """The rates of the ladders `rows`."""
     won, pairs, ties = counts.won[rows], counts.pairs[rows], counts.ties[rows]
     there = np.flatnonzero(pairs.sum(axis=0) > 0)

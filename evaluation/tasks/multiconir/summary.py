@@ -38,7 +38,7 @@ from retgen.statistics.clustered import Estimate
 RANDOM = {"win_rate": 0.5, "flip_rate": 0.5}  # of a random order, which has no ties
 
 
-class Reading:
+class RateTable:
     """The cells of a system's rates, by measure. Styles are averaged where `style` is None."""
 
     def __init__(self, rates: Rates) -> None:
@@ -109,7 +109,7 @@ def _wording(name: str) -> tuple[int, str]:
 
 def summary(rates: Rates) -> dict[str, Any]:
     """All measures of a system."""
-    read = Reading(rates)
+    read = RateTable(rates)
     lengths, rungs = range(1, read.conditions + 1), range(1, read.rungs + 1)
     styles: list[str | None] = [*read.styles, None]
 

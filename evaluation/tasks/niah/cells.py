@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.niah.haystacks import Arm, Make
+from retgen.evaluation.tasks.niah.haystacks import Composition, HaystackVariant
 from retgen.evaluation.tasks.niah.measures import detectable
 from retgen.statistics import clustered
 from retgen.statistics.clustered import CHANGE, FEWEST, SHARE, Estimate
@@ -24,12 +24,12 @@ def too_few(questions: int) -> str:
     return why and f"{why}; nothing is told from chance"
 
 
-class Cell(NamedTuple):
+class CellKey(NamedTuple):
     """What a value is of. `part`: an order, a place or a third of the text, "" for all."""
 
     measure: str
     query: str
-    arm: Arm
+    variant: HaystackVariant
     length: int
     part: str = ""
 
@@ -46,7 +46,7 @@ class Reach(NamedTuple):
     seen: float | None
 
 
-def _share(cell: Cell) -> bool:
+def _share(cell: CellKey) -> bool:
     """Whether values are in 0..1."""
     return cell.measure.startswith(("auc", "ratio"))
 
@@ -55,19 +55,19 @@ def _share(cell: Cell) -> bool:
 class Cells:
     """One system on one data set. `values`: of each cell one a question, NaN where it has none.
 
-    `reach`, `makes`: by arm and length. `dataset`: its name.
+    `reach`, `makes`: by variant and length. `dataset`: its name.
     `cut`: by wording the share of queries that the system does not read whole. `kinds`: of
     controls, the main one first. `change`: values are differences of two systems.
     """
 
     questions: Sequence[str]
     categories: Sequence[str]
-    values: Mapping[Cell, NDArray[np.float64]]
-    reach: Mapping[tuple[Arm, int], Reach]
+    values: Mapping[CellKey, NDArray[np.float64]]
+    reach: Mapping[tuple[HaystackVariant, int], Reach]
     dataset: str
     cut: Mapping[str, float] = field(default_factory=dict)
     kinds: Sequence[str] = ("none",)
-    makes: Mapping[tuple[Arm, int], Make] = field(default_factory=dict)
+    makes: Mapping[tuple[HaystackVariant, int], Composition] = field(default_factory=dict)
     change: bool = False
 
     @property
@@ -76,26 +76,26 @@ class Cells:
         return len(self.questions) < FEWEST
 
     @property
-    def arms(self) -> list[Arm]:
-        return list(dict.fromkeys(arm for arm, _ in self.reach))
+    def variants(self) -> list[HaystackVariant]:
+        return list(dict.fromkeys(variant for variant, _ in self.reach))
 
-    def lengths(self, arm: Arm) -> list[int]:
+    def lengths(self, variant: HaystackVariant) -> list[int]:
         """In rising order."""
-        return sorted({length for of, length in self.reach if of == arm})
+        return sorted({length for of, length in self.reach if of == variant})
 
     @property
     def queries(self) -> list[str]:
         return list(dict.fromkeys(cell.query for cell in self.values))
 
-    def parts(self, measure: str, arm: Arm, length: int) -> list[str]:
+    def parts(self, measure: str, variant: HaystackVariant, length: int) -> list[str]:
         """Orders, places or thirds that a measure is there for."""
         return [
             cell.part
             for cell in self.values
-            if (cell.measure, cell.arm, cell.length) == (measure, arm, length) and cell.part
+            if (cell.measure, cell.variant, cell.length) == (measure, variant, length) and cell.part
         ]
 
-    def mean(self, cell: Cell, category: str | None = None) -> float | None:
+    def mean(self, cell: CellKey, category: str | None = None) -> float | None:
         """Over all questions that have a value, or those of a category."""
         values = self.values.get(cell)
         if values is None:
@@ -105,19 +105,19 @@ class Cells:
         there = values[~np.isnan(values)]
         return float(there.mean()) if len(there) else None
 
-    def estimate(self, cell: Cell, level: float = 0.95) -> Estimate | None:
+    def estimate(self, cell: CellKey, level: float = 0.95) -> Estimate | None:
         """The mean with its interval; None where no question has a value."""
         bounds = CHANGE if self.change else SHARE
         return self.of([cell], lambda means: means[..., 0], level, bounds if _share(cell) else None)
 
-    def difference(self, first: Cell, second: Cell) -> Estimate | None:
+    def difference(self, first: CellKey, second: CellKey) -> Estimate | None:
         """The mean of a cell less that of another."""
         bounds = CHANGE if _share(first) else None
         return self.of([first, second], lambda means: means[..., 0] - means[..., 1], bounds=bounds)
 
     def of(
         self,
-        cells: Sequence[Cell],
+        cells: Sequence[CellKey],
         function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
         level: float = 0.95,
         bounds: clustered.Bounds = None,
@@ -135,12 +135,12 @@ class Cells:
             return Estimate(value)
         return clustered.estimate(value, clustered.parts(replicates), known, bounds, level)
 
-    def means(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
+    def means(self, cells: Sequence[CellKey]) -> NDArray[np.float64]:
         """(cells,), NaN where nothing is there."""
         means = [self.mean(cell) for cell in cells]
         return np.array([np.nan if mean is None else mean for mean in means])
 
-    def left_out(self, cells: Sequence[Cell]) -> NDArray[np.float64]:
+    def left_out(self, cells: Sequence[CellKey]) -> NDArray[np.float64]:
         """The means without each question, (questions, cells)."""
         none = np.full(len(self.questions), np.nan)
         values = np.stack([self.values.get(cell, none) for cell in cells], axis=1)
@@ -159,7 +159,7 @@ class Cells:
         }
         return replace(self, values=values, change=True)
 
-    def detectable(self, cell: Cell) -> float | None:
+    def detectable(self, cell: CellKey) -> float | None:
         """The smallest difference of the mean that so many questions would show; None: too few."""
         if self.few:
             return None

@@ -17,14 +17,14 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.chunked import BestChunk
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, Reach, too_few
+from retgen.evaluation.tasks.niah.cells import CellKey, Cells, Reach, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
     QUESTION,
-    Arm,
-    Group,
-    Haystacks,
-    Text,
+    HaystackSets,
+    HaystackText,
+    HaystackVariant,
+    QuestionTexts,
     load_haystacks,
 )
 from retgen.evaluation.tasks.niah.measures import (
@@ -32,9 +32,9 @@ from retgen.evaluation.tasks.niah.measures import (
     comparative_ratio,
     effect_size,
     on_depth,
-    won,
+    share_won,
 )
-from retgen.evaluation.tasks.task import Comparison, Measured, Reading, Scores, TaskData
+from retgen.evaluation.tasks.task import Comparison, MeasuredSystem, Scores, TaskData, TaskMeasures
 
 _CONTROLS = 10  # texts without needle of an effect size, at least
 
@@ -69,7 +69,7 @@ class OfQuestions(Comparison[Cells]):
     def __init__(
         self,
         name: str,
-        haystacks: Haystacks,
+        haystacks: HaystackSets,
         described: str,
         reach: Mapping[str, tuple[bool, bool]] | None = None,
         cut: Mapping[str, float] | None = None,
@@ -89,11 +89,11 @@ class OfQuestions(Comparison[Cells]):
             needles = tuple(group.needles.values())
             self.sets += [CandidateSet(q, needles, _NEEDLES) for q in group.queries.values()]
 
-    def readings(self, name: str, system: System) -> Iterable[Reading[Cells]]:
+    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem[Cells]]:
         """The system as it is; and where it cuts haystacks, over chunks that it reads whole."""
         texts = [text for group in self.haystacks.groups for text in group.haystacks]
         if system.pieces is None:
-            yield Reading(name, system, self._read(_by_limit(texts, system.details())))
+            yield MeasuredSystem(name, system, self._read(_by_limit(texts, system.details())))
             return
         scorer = BestChunk(system.scorer, system.pieces)
         pieces = scorer.cut([text.text for text in texts])
@@ -102,10 +102,12 @@ class OfQuestions(Comparison[Cells]):
             for text, of in zip(texts, pieces, strict=True)
         }
         asked = self._cut_queries(system.pieces)
-        yield Reading(name, system, self._read(known, asked))
+        yield MeasuredSystem(name, system, self._read(known, asked))
         if any(cut for cut, _ in known.values()):
             chunks = System(system.dim, scorer, lambda: scorer.details(system.details()))
-            yield Reading(f"{name}, {CHUNKS}", chunks, self._read(_by_limit(texts, {}), asked))
+            yield MeasuredSystem(
+                f"{name}, {CHUNKS}", chunks, self._read(_by_limit(texts, {}), asked)
+            )
 
     def _read(
         self,
@@ -124,11 +126,11 @@ class OfQuestions(Comparison[Cells]):
             for name, queries in wordings.items()
         }
 
-    def measure(self, scores: Scores, noise: float) -> Measured[Cells]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures[Cells]:
         groups = self.haystacks.groups
-        values: dict[Cell, Array] = {}
+        values: dict[CellKey, Array] = {}
 
-        def put(number: int, cell: Cell, value: float) -> None:
+        def put(number: int, cell: CellKey, value: float) -> None:
             values.setdefault(cell, np.full(len(groups), np.nan))[number] = value
 
         of_needles = iter(scores[len(scores) // 2 :])
@@ -140,13 +142,13 @@ class OfQuestions(Comparison[Cells]):
                 for cell, value in of.cells(query):
                     put(number, cell, value)
         cells = _cells(self.name, self.haystacks, values, _reached(groups, self._reach), self._cut)
-        return Measured({self.name: cells}, _rows(cells, groups))
+        return TaskMeasures({self.name: cells}, _rows(cells, groups))
 
 
 class OfPairs(Comparison[Cells]):
     """Every haystack with its control alone, for what orders a few documents and scores none."""
 
-    def __init__(self, name: str, haystacks: Haystacks, described: str) -> None:
+    def __init__(self, name: str, haystacks: HaystackSets, described: str) -> None:
         self.name, self.haystacks, self.described = name, haystacks, described
         kind = haystacks.kinds[0]
         self.sets = [
@@ -155,19 +157,19 @@ class OfPairs(Comparison[Cells]):
             for text, at in zip(group.haystacks, group.controls[kind], strict=True)
         ]
 
-    def measure(self, scores: Scores, noise: float) -> Measured[Cells]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures[Cells]:
         groups = self.haystacks.groups
-        values: dict[Cell, Array] = {}
+        values: dict[CellKey, Array] = {}
         pairs = iter(scores)
         whole = _by_limit([text for group in groups for text in group.haystacks], {})
         for number, group in enumerate(groups):
             both = np.array([next(pairs) for _ in group.haystacks])
-            for (arm, length), rows in _rows_of(group).items():
-                cell = Cell("ratio", QUESTION, arm, length)
+            for (variant, length), rows in _rows_of(group).items():
+                cell = CellKey("ratio", QUESTION, variant, length)
                 ratio = comparative_ratio(both[rows, 0], both[rows, 1], noise)
                 values.setdefault(cell, np.full(len(groups), np.nan))[number] = ratio
         cells = _cells(self.name, self.haystacks, values, _reached(groups, whole), {})
-        return Measured({self.name: cells}, _rows(cells, groups))
+        return TaskMeasures({self.name: cells}, _rows(cells, groups))
 
 
 class _OfQuestion:
@@ -175,8 +177,8 @@ class _OfQuestion:
 
     def __init__(
         self,
-        haystacks: Haystacks,
-        group: Group,
+        haystacks: HaystackSets,
+        group: QuestionTexts,
         scores: Array,
         bare: Mapping[tuple[str, str], float],
         noise: float,
@@ -192,19 +194,19 @@ class _OfQuestion:
                 places.setdefault((text.around, text.length), []).append(i)
         self._without = {key: controls[at] for key, at in places.items()}
 
-    def cells(self, query: str) -> Iterator[tuple[Cell, float]]:
+    def cells(self, query: str) -> Iterator[tuple[CellKey, float]]:
         """All measures under this query; of order and place only as the question is asked."""
-        for (arm, length), rows in _rows_of(self._group).items():
-            for measure, value in self._measures(arm, length, rows):
-                yield Cell(measure, query, arm, length), value
+        for (variant, length), rows in _rows_of(self._group).items():
+            for measure, value in self._measures(variant, length, rows):
+                yield CellKey(measure, query, variant, length), value
             if query == QUESTION:
-                yield from self._parts(arm, length, rows)
+                yield from self._parts(variant, length, rows)
 
     def _measures(
-        self, arm: Arm, length: int, rows: NDArray[np.int64]
+        self, variant: HaystackVariant, length: int, rows: NDArray[np.int64]
     ) -> Iterator[tuple[str, float]]:
-        own, without = self._own[rows], self._without[arm.around, length]
-        bare = self._bare.get((arm.needle, ORDERS[0]), np.nan)
+        own, without = self._own[rows], self._without[variant.around, length]
+        bare = self._bare.get((variant.needle, ORDERS[0]), np.nan)
         yield "similarity", own.mean()
         yield "control", without.mean()
         yield "normalised", own.mean() / bare if bare > 0 else np.nan
@@ -220,39 +222,42 @@ class _OfQuestion:
             yield f"gain{more}", (own - paired).mean()
 
     def _parts(
-        self, arm: Arm, length: int, rows: NDArray[np.int64]
-    ) -> Iterator[tuple[Cell, float]]:
+        self, variant: HaystackVariant, length: int, rows: NDArray[np.int64]
+    ) -> Iterator[tuple[CellKey, float]]:
         texts = [self._group.haystacks[i] for i in rows]
         for order in dict.fromkeys(text.order for text in texts):
             of = rows[[text.order == order for text in texts]]
-            for measure, value in self._measures(arm, length, of):
-                yield Cell(measure, QUESTION, arm, length, order), value
+            for measure, value in self._measures(variant, length, of):
+                yield CellKey(measure, QUESTION, variant, length, order), value
         depths = np.array([text.depth for text in texts])
         for name, value in on_depth(depths, self._own[rows], self._noise)._asdict().items():
-            yield Cell(name, QUESTION, arm, length), value
-        without = self._without[arm.around, length]
-        share = won(self._own[rows][:, None], without[None, :], self._noise).mean(axis=1)
+            yield CellKey(name, QUESTION, variant, length), value
+        without = self._without[variant.around, length]
+        share = share_won(self._own[rows][:, None], without[None, :], self._noise).mean(axis=1)
         places = np.array([text.place for text in texts])
         for place in np.unique(places):
             at = places == place
-            yield Cell("auc by place", QUESTION, arm, length, str(place)), share[at].mean()
+            yield CellKey("auc by place", QUESTION, variant, length, str(place)), share[at].mean()
             here = self._own[rows][at].mean()
-            yield Cell("similarity by place", QUESTION, arm, length, str(place)), here
+            yield CellKey("similarity by place", QUESTION, variant, length, str(place)), here
         third = np.minimum((3 * depths).astype(int), 2)
         for i in np.unique(third):
-            yield Cell("auc by third", QUESTION, arm, length, THIRDS[i]), share[third == i].mean()
+            yield (
+                CellKey("auc by third", QUESTION, variant, length, THIRDS[i]),
+                share[third == i].mean(),
+            )
 
 
-def _rows_of(group: Group) -> dict[tuple[Arm, int], NDArray[np.int64]]:
-    """The haystacks of each arm and length, by their places in the group."""
-    rows: dict[tuple[Arm, int], list[int]] = {}
+def _rows_of(group: QuestionTexts) -> dict[tuple[HaystackVariant, int], NDArray[np.int64]]:
+    """The haystacks of each variant and length, by their places in the group."""
+    rows: dict[tuple[HaystackVariant, int], list[int]] = {}
     for i, text in enumerate(group.haystacks):
-        rows.setdefault((text.arm, text.length), []).append(i)
+        rows.setdefault((text.variant, text.length), []).append(i)
     return {key: np.array(of) for key, of in rows.items()}
 
 
 def _by_limit(
-    texts: Sequence[Text], details: Mapping[str, Any]
+    texts: Sequence[HaystackText], details: Mapping[str, Any]
 ) -> dict[str, tuple[bool, bool]] | None:
     """Of a system that tells no more than its limit: cut is what has more tokens than that.
 
@@ -269,12 +274,12 @@ def _by_limit(
 
 
 def _reached(
-    groups: Sequence[Group], reach: Mapping[str, tuple[bool, bool]] | None
-) -> dict[tuple[Arm, int], Reach]:
-    texts: dict[tuple[Arm, int], list[Text]] = {}
+    groups: Sequence[QuestionTexts], reach: Mapping[str, tuple[bool, bool]] | None
+) -> dict[tuple[HaystackVariant, int], Reach]:
+    texts: dict[tuple[HaystackVariant, int], list[HaystackText]] = {}
     for group in groups:
         for text in group.haystacks:
-            texts.setdefault((text.arm, text.length), []).append(text)
+            texts.setdefault((text.variant, text.length), []).append(text)
     result = {}
     for key, of in texts.items():
         count = len(of) // len(groups)
@@ -288,9 +293,9 @@ def _reached(
 
 def _cells(
     name: str,
-    haystacks: Haystacks,
-    values: Mapping[Cell, Array],
-    reach: Mapping[tuple[Arm, int], Reach],
+    haystacks: HaystackSets,
+    values: Mapping[CellKey, Array],
+    reach: Mapping[tuple[HaystackVariant, int], Reach],
     cut: Mapping[str, float],
 ) -> Cells:
     groups = haystacks.groups
@@ -300,15 +305,15 @@ def _cells(
     )  # fmt: skip
 
 
-def _rows(cells: Cells, groups: Sequence[Group]) -> Iterator[Mapping[str, Any]]:
+def _rows(cells: Cells, groups: Sequence[QuestionTexts]) -> Iterator[Mapping[str, Any]]:
     """Each question's value in every cell that it has."""
     for number, group in enumerate(groups):
         rows = []
         for cell, values in cells.values.items():
             if not np.isnan(values[number]):
-                around = cell.arm.around._asdict()
+                around = cell.variant.around._asdict()
                 rows.append(
-                    {"measure": cell.measure, "query": cell.query, "needle": cell.arm.needle}
+                    {"measure": cell.measure, "query": cell.query, "needle": cell.variant.needle}
                     | around
                     | {"length": cell.length, "part": cell.part, "value": values[number]}
                 )

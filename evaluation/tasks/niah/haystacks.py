@@ -22,7 +22,7 @@ QUESTION = "question"
 _EXPANSION = "expansion_"
 
 
-class Filler(NamedTuple):
+class Surroundings(NamedTuple):
     """What the text around a needle is like."""
 
     filler: str
@@ -30,15 +30,15 @@ class Filler(NamedTuple):
     distractors: int
 
 
-class Arm(NamedTuple):
+class HaystackVariant(NamedTuple):
     """Haystacks of one make: the needle, and the text around it."""
 
     needle: str
-    around: Filler
+    around: Surroundings
 
 
-class Make(NamedTuple):
-    """What haystacks of one arm and length are made of, in shares of their words.
+class Composition(NamedTuple):
+    """What haystacks of one variant and length are made of, in shares of their words.
 
     `near`: of near-answers, which are taken to be as long as the needle; `differs`: by kind of
     control the share of its words, what stands for the needle aside, from the first that its
@@ -49,7 +49,7 @@ class Make(NamedTuple):
     differs: Mapping[str, float]
 
 
-class Text(NamedTuple):
+class HaystackText(NamedTuple):
     """A haystack or a control. `place`, `depth`: -1 without needle.
 
     `span`: the characters of the needle, or of the neutral sentence.
@@ -64,15 +64,15 @@ class Text(NamedTuple):
     place: int
     depth: float
     span: tuple[int, int]
-    around: Filler
+    around: Surroundings
     number: int
 
     @property
-    def arm(self) -> Arm:
-        return Arm(self.needle, self.around)
+    def variant(self) -> HaystackVariant:
+        return HaystackVariant(self.needle, self.around)
 
     @property
-    def body(self) -> tuple[str, int, Filler, int]:
+    def body(self) -> tuple[str, int, Surroundings, int]:
         """Equal for all texts of one filler."""
         return self.group, self.length, self.around, self.number
 
@@ -83,7 +83,7 @@ class Text(NamedTuple):
 
 
 @dataclass
-class Group:
+class QuestionTexts:
     """A question. `queries`: as it is asked, and expanded; `needles`: by kind and order.
 
     `controls`: for each of `haystacks` the index of its control in `Haystacks.controls`, by kind.
@@ -94,36 +94,36 @@ class Group:
     category: str
     queries: Mapping[str, str]
     needles: Mapping[tuple[str, str], str]
-    haystacks: list[Text] = field(default_factory=list)
+    haystacks: list[HaystackText] = field(default_factory=list)
     controls: dict[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Haystacks:
+class HaystackSets:
     """`controls`: of all groups and of the kinds in `kinds`, the first of which is the main one."""
 
-    groups: Sequence[Group]
-    controls: Sequence[Text]
+    groups: Sequence[QuestionTexts]
+    controls: Sequence[HaystackText]
     kinds: Sequence[str]
 
-    def makes(self) -> dict[tuple[Arm, int], Make]:
-        """By arm and length; means over questions and orders, of the first haystack of each."""
-        found: dict[tuple[Arm, int], list[tuple[float, ...]]] = {}
+    def makes(self) -> dict[tuple[HaystackVariant, int], Composition]:
+        """By variant and length; means over questions and orders, of the first haystack of each."""
+        found: dict[tuple[HaystackVariant, int], list[tuple[float, ...]]] = {}
         for group in self.groups:
-            first: dict[tuple[Arm, int, str], int] = {}
+            first: dict[tuple[HaystackVariant, int, str], int] = {}
             for i, text in enumerate(group.haystacks):
-                first.setdefault((text.arm, text.length, text.order), i)
-            for (arm, length, _), i in first.items():
+                first.setdefault((text.variant, text.length, text.order), i)
+            for (variant, length, _), i in first.items():
                 text = group.haystacks[i]
                 around, needle = text.words_around(), text.text[slice(*text.span)].split()
                 near = text.around.distractors * len(needle) / (len(needle) + len(around))
                 controls = (self.controls[group.controls[kind][i]] for kind in self.kinds)
                 other = (_differs(around, control.words_around()) for control in controls)
-                found.setdefault((arm, length), []).append((near, *other))
+                found.setdefault((variant, length), []).append((near, *other))
         result = {}
         for key, shares in found.items():
             near, *differs = (sum(column) / len(shares) for column in zip(*shares, strict=True))
-            result[key] = Make(min(near, 1.0), dict(zip(self.kinds, differs, strict=True)))
+            result[key] = Composition(min(near, 1.0), dict(zip(self.kinds, differs, strict=True)))
         return result
 
 
@@ -147,10 +147,10 @@ def _names(metadata: Any) -> bool:
     return isinstance(metadata, dict) and metadata.keys() >= _KEYS
 
 
-def load_haystacks(collection: Collection) -> Haystacks:
+def load_haystacks(collection: Collection) -> HaystackSets:
     """The questions of a data set in their order. Raises `DatasetError` for a missing control."""
     path = collection.path
-    groups: dict[str, Group] = {}
+    groups: dict[str, QuestionTexts] = {}
     for query in collection.queries:
         if _names(query.metadata):
             group = _group(query)
@@ -161,7 +161,7 @@ def load_haystacks(collection: Collection) -> Haystacks:
         name: {doc for doc, score in collection.qrels[group.query_id].items() if score > 0}
         for name, group in groups.items()
     }
-    controls: list[Text] = []
+    controls: list[HaystackText] = []
     for document in collection.dataset.documents(strict=path):
         if isinstance(document.metadata, dict) and "depth" in document.metadata:
             try:
@@ -181,22 +181,24 @@ def load_haystacks(collection: Collection) -> Haystacks:
     if not kept:
         raise DatasetError(f"{path}: no relevant document is a haystack of its question")
     for group in kept:
-        group.haystacks.sort(key=lambda t: (_rank(t), t.arm, t.length, t.number, t.order, t.place))
+        group.haystacks.sort(
+            key=lambda t: (_rank(t), t.variant, t.length, t.number, t.order, t.place)
+        )
     lengths = {text.length for group in kept for text in group.haystacks}
     controls = [text for text in controls if text.length in lengths]
     controls.sort(key=lambda t: (t.needle, t.around, t.length, t.group, t.number, t.place))
     kinds = [kind for kind in CONTROLS if any(text.needle == kind for text in controls)]
     _pair(path, kept, controls, kinds)
-    return Haystacks(kept, controls, kinds)
+    return HaystackSets(kept, controls, kinds)
 
 
-def _rank(text: Text) -> tuple[bool, bool, int, bool]:
+def _rank(text: HaystackText) -> tuple[bool, bool, int, bool]:
     """The plainest make first: one-hop needles, shuffled and filtered filler, no near-answers."""
     filler, filtered, distractors = text.around
     return text.needle != "one_hop", not filtered, distractors, filler != "shuffled"
 
 
-def _group(query: Query) -> Group:
+def _group(query: Query) -> QuestionTexts:
     message = query.metadata
     queries = {QUESTION: query.text}
     expanded = [key for key in message if key.startswith(_EXPANSION) and message[key]]
@@ -206,7 +208,9 @@ def _group(query: Query) -> Group:
         ("literal", "default"): "literal", ("literal", "inverted"): "literal_inverted",
     }  # fmt: skip
     needles = {kind: str(message[key]) for kind, key in keys.items() if message.get(key)}
-    return Group(str(message["group"]), query.query_id, str(message["category"]), queries, needles)
+    return QuestionTexts(
+        str(message["group"]), query.query_id, str(message["category"]), queries, needles
+    )
 
 
 def terms(query: str) -> int:
@@ -214,10 +218,12 @@ def terms(query: str) -> int:
     return int(query.removeprefix(_EXPANSION)) if query.startswith(_EXPANSION) else 0
 
 
-def _text(doc_id: str, text: str, message: Mapping[str, Any]) -> Text:
+def _text(doc_id: str, text: str, message: Mapping[str, Any]) -> HaystackText:
     start, stop = message["span"]
-    around = Filler(str(message["filler"]), bool(message["filtered"]), int(message["distractors"]))
-    return Text(
+    around = Surroundings(
+        str(message["filler"]), bool(message["filtered"]), int(message["distractors"])
+    )
+    return HaystackText(
         doc_id, text, str(message["group"]), int(message["length"]), str(message["needle"]),
         str(message["order"]), int(message["place"]), float(message["depth"]),
         (int(start), int(stop)), around, int(message["number"]),
@@ -225,7 +231,10 @@ def _text(doc_id: str, text: str, message: Mapping[str, Any]) -> Text:
 
 
 def _pair(
-    path: Path, groups: Sequence[Group], controls: Sequence[Text], kinds: Sequence[str]
+    path: Path,
+    groups: Sequence[QuestionTexts],
+    controls: Sequence[HaystackText],
+    kinds: Sequence[str],
 ) -> None:
     """Find each haystack's control: of the same filler, and with a neutral sentence, place."""
     places = {

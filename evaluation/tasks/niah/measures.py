@@ -22,7 +22,7 @@ KEPT = 0.85  # the share of the base that still counts (NoLiMa)
 _POWERED = 1.959964 + 0.841621  # standard errors of a difference seen in 80 of 100 tests at 5%
 
 
-def won(first: Array, second: Array, noise: float) -> Array:
+def share_won(first: Array, second: Array, noise: float) -> Array:
     """1 where `first` is higher, 0.5 where they tie within the relative tolerance, else 0."""
     apart = first - second
     tied = np.abs(apart) <= noise * np.maximum(np.abs(first), np.abs(second))
@@ -31,12 +31,12 @@ def won(first: Array, second: Array, noise: float) -> Array:
 
 def comparative_ratio(haystacks: Array, controls: Array, noise: float = 0.0) -> float:
     """The share of haystacks (n,) above the control of the same filler (n,); a tie is half."""
-    return float(won(haystacks, controls, noise).mean())
+    return float(share_won(haystacks, controls, noise).mean())
 
 
 def auc(positives: Array, negatives: Array, noise: float = 0.0) -> float:
     """The share of pairs whose positive scores higher; a tie is half (area under the ROC curve)."""
-    return float(won(positives[:, None], negatives[None, :], noise).mean())
+    return float(share_won(positives[:, None], negatives[None, :], noise).mean())
 
 
 def effect_size(positives: Array, negatives: Array, noise: float = 0.0) -> float:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from retgen.evaluation.search.names import slug
+from retgen.evaluation.search.base import slug
 from retgen.evaluation.tasks.niah.cells import Cells, too_few
 from retgen.evaluation.tasks.niah.compare import CHUNKS
-from retgen.evaluation.tasks.niah.notes import caption, near_notes, not_drawn, of_controls
 from retgen.evaluation.tasks.niah.panels import (
     DIFFERENCES,
-    Row,
+    HaystackRow,
     by_category,
     by_label,
     by_length,
@@ -24,10 +23,11 @@ from retgen.evaluation.tasks.niah.panels import (
     rows_of,
     sensitivity,
     side_by_side,
-    varied,
+    variant_words,
     wordings,
 )
-from retgen.evaluation.tasks.niah.summary import Undefined, effective
+from retgen.evaluation.tasks.niah.sentences import caption, near_notes, not_drawn, of_controls
+from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Panel
@@ -71,7 +71,7 @@ def sections(results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
         yield _cards(scored)
 
 
-def _by_length(rows: Sequence[Row]) -> Section:
+def _by_length(rows: Sequence[HaystackRow]) -> Section:
     questions = max(len(row.cells.questions) for row in rows)
     means = f"Means over {questions} questions, with 95% intervals over questions."
     if warning := too_few(questions):
@@ -106,11 +106,11 @@ def _by_length(rows: Sequence[Row]) -> Section:
     )
 
 
-def _chunked(row: Row) -> bool:
+def _chunked(row: HaystackRow) -> bool:
     return row.name.split(" · ")[0].endswith(CHUNKS)
 
 
-def _against_controls(rows: Sequence[Row], scored: Sequence[Row]) -> Section:
+def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]) -> Section:
     both = has_values(rows, "ratio, neutral")
     best = "ratio, neutral" if both else "ratio"
     pictures = [_curves(rows, best, "comparative ratio", [CHANCE])]
@@ -134,7 +134,7 @@ def _against_controls(rows: Sequence[Row], scored: Sequence[Row]) -> Section:
     )  # fmt: skip
 
 
-def _curves(rows: Sequence[Row], measure: str, y: str, levels: Sequence[Level]) -> Lines:
+def _curves(rows: Sequence[HaystackRow], measure: str, y: str, levels: Sequence[Level]) -> Lines:
     shown = [row for row in plainest_first(rows) if curve(row, measure).x]
     return Lines(
         file=f"haystacks_{measure.split(',')[0]}", title=f"{y[0].upper()}{y[1:]} by length",
@@ -143,27 +143,27 @@ def _curves(rows: Sequence[Row], measure: str, y: str, levels: Sequence[Level]) 
     )  # fmt: skip
 
 
-def curve(row: Row, measure: str, name: str = "") -> Line:
+def curve(row: HaystackRow, measure: str, name: str = "") -> Line:
     """A measure by length, dotted where haystacks are truncated."""
     points = zip(row.lengths, row.course(measure), strict=True)
     known = [(length, one) for length, one in points if one.value is not None]
-    cut = [row.cells.reach[row.arm, length].truncated for length, _ in known]
+    cut = [row.cells.reach[row.variant, length].truncated for length, _ in known]
     beside = [f"{share:.0%} cut" if share else "" for share in cut]
     line = Line.of(name or row.name, ((float(n), one) for n, one in known))
     return line._replace(beside=beside)
 
 
-def plainest_first(rows: Sequence[Row]) -> list[Row]:
+def plainest_first(rows: Sequence[HaystackRow]) -> list[HaystackRow]:
     """The first make of every system, then the second: where not all are drawn, all systems are."""
-    return sorted(rows, key=lambda row: row.cells.arms.index(row.arm))
+    return sorted(rows, key=lambda row: row.cells.variants.index(row.variant))
 
 
-def _places(rows: Sequence[Row]) -> Section:
+def _places(rows: Sequence[HaystackRow]) -> Section:
     rows = plainest_first(rows)
     pictures = []
     for row in rows[:_MAPS]:
         places = sorted({int(p) for n in row.lengths for p in
-                         row.cells.parts("auc by place", row.arm, n)})  # fmt: skip
+                         row.cells.parts("auc by place", row.variant, n)})  # fmt: skip
         pictures.append(
             HeatMap(
                 file=f"haystacks_places_{slug(row.name)}",
@@ -194,12 +194,12 @@ def _places(rows: Sequence[Row]) -> Section:
     )
 
 
-def _marked(row: Row) -> list[str]:
+def _marked(row: HaystackRow) -> list[str]:
     """Lengths, with a star where not every haystack is read whole."""
     return [f"{n:,}{row.mark(n)}" for n in row.lengths]
 
 
-def _wordings(rows: Sequence[Row]) -> Iterable[Section]:
+def _wordings(rows: Sequence[HaystackRow]) -> Iterable[Section]:
     each = wordings(rows)
     if each:
         # every system with and without terms, before its chunks, other variants and more terms
@@ -221,7 +221,7 @@ def _wordings(rows: Sequence[Row]) -> Iterable[Section]:
         )  # fmt: skip
 
 
-def _orders_and_categories(rows: Sequence[Row]) -> Section:
+def _orders_and_categories(rows: Sequence[HaystackRow]) -> Section:
     folded = [Fold(f"By order of the needle: {row.name}", [by_order(row)]) for row in rows]
     folded += [Fold(f"By category: {row.name}", [by_category(row)]) for row in rows]
     return Section(
@@ -235,7 +235,7 @@ def _orders_and_categories(rows: Sequence[Row]) -> Section:
     )
 
 
-def _categories(row: Row, *, others: bool) -> HeatMap:
+def _categories(row: HaystackRow, *, others: bool) -> HeatMap:
     cells = row.cells
     names = list(dict.fromkeys(cells.categories))
     text = "In brackets the number of questions; *: not read whole."
@@ -247,21 +247,21 @@ def _categories(row: Row, *, others: bool) -> HeatMap:
     )  # fmt: skip
 
 
-def _cards(rows: Sequence[Row]) -> Section:
+def _cards(rows: Sequence[HaystackRow]) -> Section:
     """A picture for each model: its curve, and that of its chunks."""
     pictures = []
     by_name = {row.name: row for row in rows}
-    first = rows[0].cells.arms[0]
+    first = rows[0].cells.variants[0]
     for row in rows:
         label = row.name.split(" · ")[0]
-        if row.arm != first or _chunked(row):
+        if row.variant != first or _chunked(row):
             continue
         curves = [curve(row, "auc", "read as it is")]
         if other := by_name.get(row.name.replace(label, f"{label}, {CHUNKS}", 1)):
             curves.append(curve(other, "auc", CHUNKS))
-        reached = effective(row.cells, row.arm)
+        reached = effective(row.cells, row.variant)
         known = ""
-        if not isinstance(reached, Undefined):
+        if not isinstance(reached, NoEffectiveLength):
             known = f" (effective length {effective_text(reached)})"
         pictures.append(
             Lines(
@@ -270,7 +270,7 @@ def _cards(rows: Sequence[Row]) -> Section:
                 caption=f"For the card of {label}: figures/card_{slug(label)}.png.",
             )
         )  # fmt: skip
-    words = " · ".join(varied(first, rows[0].cells.arms).values())
+    words = " · ".join(variant_words(first, rows[0].cells.variants).values())
     variant = f", on the first variant of haystacks ({words})" if words else ""
     return Section(
         "Pictures for model cards",

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retgen.evaluation.tasks.niah.cells import Cell, Cells
+from retgen.evaluation.tasks.niah.cells import CellKey, Cells
 from retgen.evaluation.tasks.niah.compare import THIRDS
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm, terms
-from retgen.evaluation.tasks.niah.summary import Reached, Undefined, effective, psi
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
+from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, Reached, effective, psi
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by
@@ -44,26 +44,26 @@ _COMPARED = {"auc": "AUC", "ratio": "ratio", "slope": "slope by place"}
 _DIFFERENCE = Measure("difference", 3, signed=True)
 
 
-class Row(NamedTuple):
+class HaystackRow(NamedTuple):
     """A system on haystacks of one variant, under one wording of the questions."""
 
     name: str
     cells: Cells
-    arm: Arm
+    variant: HaystackVariant
     query: str = QUESTION
 
-    def cell(self, measure: str, length: int, part: str = "") -> Cell:
+    def cell(self, measure: str, length: int, part: str = "") -> CellKey:
         """A measure of its own."""
-        return Cell(measure, self.query, self.arm, length, part)
+        return CellKey(measure, self.query, self.variant, length, part)
 
     @property
     def lengths(self) -> list[int]:
         """In rising order."""
-        return self.cells.lengths(self.arm)
+        return self.cells.lengths(self.variant)
 
     def mark(self, length: int) -> str:
         """A star where not every haystack of a length is read whole."""
-        return "*" if self.cells.reach[self.arm, length].truncated else ""
+        return "*" if self.cells.reach[self.variant, length].truncated else ""
 
     def measured(self, measure: str, length: int, part: str = "", **by: str) -> Measurement:
         """One measure at one length."""
@@ -87,36 +87,38 @@ def by_label(results: Sequence[SystemResult[Cells]]) -> dict[str, Cells]:
     }
 
 
-def rows_of(systems: dict[str, Cells]) -> list[Row]:
+def rows_of(systems: dict[str, Cells]) -> list[HaystackRow]:
     """Every system on every variant of haystacks."""
     return [
-        Row(" · ".join([label, *varied(arm, cells.arms).values()]), cells, arm)
+        HaystackRow(
+            " · ".join([label, *variant_words(variant, cells.variants).values()]), cells, variant
+        )
         for label, cells in systems.items()
-        for arm in cells.arms
+        for variant in cells.variants
     ]
 
 
-def varied(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
+def variant_words(variant: HaystackVariant, variants: Sequence[HaystackVariant]) -> dict[str, str]:
     """What a variant has that not all variants have, in words."""
-    each = {one: _words(one) for one in arms}
+    each = {one: _words(one) for one in variants}
     return {
         what: text
-        for what, text in _words(arm).items()
+        for what, text in _words(variant).items()
         if len({words[what] for words in each.values()}) > 1
     }
 
 
-def _words(arm: Arm) -> dict[str, str]:
-    filler, filtered, number = arm.around
+def _words(variant: HaystackVariant) -> dict[str, str]:
+    filler, filtered, number = variant.around
     return {
-        "needle": arm.needle.replace("_", "-"),
+        "needle": variant.needle.replace("_", "-"),
         "filler": filler,
         "lexical-leak filter": "filtered" if filtered else "unfiltered",
         "near-answers": f"{number} near-answer{'' if number == 1 else 's'}",
     }
 
 
-def has_values(rows: Sequence[Row], measure: str) -> bool:
+def has_values(rows: Sequence[HaystackRow], measure: str) -> bool:
     """Whether any of the systems has a number of a measure."""
     return any(
         cell.measure == measure and not np.isnan(values).all()
@@ -125,17 +127,17 @@ def has_values(rows: Sequence[Row], measure: str) -> bool:
     )
 
 
-def lengths_of(rows: Sequence[Row]) -> list[int]:
+def lengths_of(rows: Sequence[HaystackRow]) -> list[int]:
     """All lengths, in rising order."""
     return sorted({length for row in rows for length in row.lengths})
 
 
-def columns_of(rows: Sequence[Row], measure: Measure) -> list[Column]:
+def columns_of(rows: Sequence[HaystackRow], measure: Measure) -> list[Column]:
     """A column a length."""
     return columns_by(measure, "length", [f"{length:,}" for length in lengths_of(rows)])
 
 
-def by_length(rows: Sequence[Row], name: str, title: str = "") -> Panel:
+def by_length(rows: Sequence[HaystackRow], name: str, title: str = "") -> Panel:
     """A measure by length; AUC and ratio with effective length.
 
     Below a ratio stands how far the fillers of haystack and control differ.
@@ -155,10 +157,10 @@ def by_length(rows: Sequence[Row], name: str, title: str = "") -> Panel:
     )  # fmt: skip
 
 
-def effective_length(row: Row, name: str = "auc") -> Measurement:
+def effective_length(row: HaystackRow, name: str = "auc") -> Measurement:
     """The longest length, "≥" where none longer was read whole, and its interval; or why not."""
-    reached = effective(row.cells, row.arm, row.query, name)
-    if isinstance(reached, Undefined):
+    reached = effective(row.cells, row.variant, row.query, name)
+    if isinstance(reached, NoEffectiveLength):
         return Measurement(row.name, _EFFECTIVE.name, {"of": name}, None, note=f"– ({reached})")
     low, high = (reached.low, reached.high) if reached.low < reached.high else (None, None)
     open_end = "≥" if reached.plain.open else ""
@@ -173,13 +175,13 @@ def effective_text(reached: Reached) -> str:
     return f"{'≥ ' if reached.plain.open else ''}{reached.plain.length:,}"
 
 
-def _differing(rows: Sequence[Row], name: str) -> list[list[str]]:
+def _differing(rows: Sequence[HaystackRow], name: str) -> list[list[str]]:
     """The share of the controls' filler that is not that of the haystack; nothing if not known."""
     shares: dict[int, list[float]] = {}
     for row in rows:
         kind = name.partition(", ")[2] or row.cells.kinds[0]
         for length in row.lengths:
-            if make := row.cells.makes.get((row.arm, length)):
+            if make := row.cells.makes.get((row.variant, length)):
                 shares.setdefault(length, []).append(make.differs[kind])
     every = [shares.get(length) for length in lengths_of(rows)]
     if not any(every):
@@ -188,7 +190,7 @@ def _differing(rows: Sequence[Row], name: str) -> list[list[str]]:
     return [["filler of the control that differs", *means]]
 
 
-def reading(rows: Sequence[Row]) -> Panel | None:
+def reading(rows: Sequence[HaystackRow]) -> Panel | None:
     """What systems read of the haystacks; None where all read all."""
     share = Measure("share", 0, percent=True, sign="%")
     measured = []
@@ -196,7 +198,7 @@ def reading(rows: Sequence[Row]) -> Panel | None:
         if not any(row.mark(length) for length in row.lengths):
             continue
         for length in row.lengths:
-            reach = row.cells.reach[row.arm, length]
+            reach = row.cells.reach[row.variant, length]
             for of, value in (("truncated", reach.truncated), ("needle read", reach.seen)):
                 by = {"of": of, "length": f"{length:,}"}
                 if value is not None:
@@ -210,14 +212,14 @@ def reading(rows: Sequence[Row]) -> Panel | None:
     )  # fmt: skip
 
 
-def sensitivity(rows: Sequence[Row]) -> Panel | None:
+def sensitivity(rows: Sequence[HaystackRow]) -> Panel | None:
     """The position sensitivity index; None where it has no interval anywhere."""
     measure = Measure("psi", 3)
     measured = [
         Measurement.of(
             row.name,
             measure.name,
-            psi(row.cells, row.arm, n),
+            psi(row.cells, row.variant, n),
             {"length": f"{n:,}"},
             note=row.mark(n),
         )
@@ -232,7 +234,7 @@ def sensitivity(rows: Sequence[Row]) -> Panel | None:
     )  # fmt: skip
 
 
-def differences(rows: Sequence[Row]) -> Panel | None:
+def differences(rows: Sequence[HaystackRow]) -> Panel | None:
     """Each system less the first on the same haystacks, in what compares; None for one system.
 
     The slope is in scores: of a model before and after training it compares, of others hardly.
@@ -259,30 +261,39 @@ def differences(rows: Sequence[Row]) -> Panel | None:
     )  # fmt: skip
 
 
-def _comparable(one: Row, other: Row) -> bool:
+def _comparable(one: HaystackRow, other: HaystackRow) -> bool:
     """Whether two rows are of the same haystacks and questions."""
-    same = (one.cells.dataset, one.arm, one.query) == (other.cells.dataset, other.arm, other.query)
+    same = (one.cells.dataset, one.variant, one.query) == (
+        other.cells.dataset,
+        other.variant,
+        other.query,
+    )
     return same and list(one.cells.questions) == list(other.cells.questions)
 
 
-def side_by_side(rows: Sequence[Row]) -> list[Panel]:
+def side_by_side(rows: Sequence[HaystackRow]) -> list[Panel]:
     """Variants of haystacks: their AUC, and what it is less that of the first variant, paired over
     questions. Nothing for a single variant.
     """
-    rows = [row for row in rows if len(row.cells.arms) > 1]
+    rows = [row for row in rows if len(row.cells.variants) > 1]
     if not has_values(rows, "auc"):
         return []
-    factors = list(dict.fromkeys(c for row in rows for c in varied(row.arm, row.cells.arms)))
+    factors = list(
+        dict.fromkeys(c for row in rows for c in variant_words(row.variant, row.cells.variants))
+    )
     plain: list[Measurement] = []
     less: list[Measurement] = []
     for row in rows:
-        words = varied(row.arm, row.cells.arms)
+        words = variant_words(row.variant, row.cells.variants)
         by = {factor: words.get(factor, "–") for factor in factors}
         short = row._replace(name=row.name.split(" · ")[0])
         for length in row.lengths:
-            own, first = row.cell("auc", length), Cell("auc", row.query, row.cells.arms[0], length)
+            own, first = (
+                row.cell("auc", length),
+                CellKey("auc", row.query, row.cells.variants[0], length),
+            )
             plain.append(short.measured("auc", length, **by))
-            if row.arm != first.arm:
+            if row.variant != first.variant:
                 change: Estimate | None = row.cells.difference(own, first)
                 at = {"length": f"{length:,}", **by}
                 less.append(Measurement.of(short.name, "difference", change, at))
@@ -295,10 +306,10 @@ def side_by_side(rows: Sequence[Row]) -> list[Panel]:
     ]  # fmt: skip
 
 
-def wordings(rows: Sequence[Row]) -> list[Row]:
+def wordings(rows: Sequence[HaystackRow]) -> list[HaystackRow]:
     """Every system under every wording of the questions; nothing where there is but one."""
 
-    def name(row: Row, query: str) -> str:
+    def name(row: HaystackRow, query: str) -> str:
         cut = row.cells.cut.get(query)
         more = f", {cut:.0%} of the queries cut" if cut else ""
         return f"{row.name} · {terms(query) or 'no'} terms{more}"
@@ -311,7 +322,7 @@ def wordings(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def by_place(row: Row) -> Panel:
+def by_place(row: HaystackRow) -> Panel:
     """Correlation and slope of the score with depth, PSI and AUC by thirds of the text."""
     measured = []
     columns = []
@@ -320,7 +331,7 @@ def by_place(row: Row) -> Panel:
         measured += [row.measured(name, n)._replace(note="") for n in row.lengths]
     columns.append(Column("PSI", Measure("psi", 3)))
     measured += [
-        Measurement.of(row.name, "psi", psi(row.cells, row.arm, n), {"length": f"{n:,}"})
+        Measurement.of(row.name, "psi", psi(row.cells, row.variant, n), {"length": f"{n:,}"})
         for n in row.lengths
     ]
     for third in THIRDS:
@@ -333,12 +344,12 @@ def by_place(row: Row) -> Panel:
     return Panel("", measured, columns, ["length"], ["tokens"], interval="inside", best=False)
 
 
-def by_order(row: Row) -> Panel:
+def by_order(row: HaystackRow) -> Panel:
     """AUC, ratio and normalised score by the order of needle and filler."""
     measured = [
         row.measured(name, n, order, of=name, order=order)._replace(measure="value", note="")
         for name in ("auc", "ratio", "normalised")
-        for order in row.cells.parts("auc", row.arm, row.lengths[0])
+        for order in row.cells.parts("auc", row.variant, row.lengths[0])
         for n in row.lengths
     ]
     columns = columns_of([row], Measure("value", 3))
@@ -346,7 +357,7 @@ def by_order(row: Row) -> Panel:
                  best=False)  # fmt: skip
 
 
-def by_category(row: Row) -> Panel:
+def by_category(row: HaystackRow) -> Panel:
     """The AUC of each category of questions, and how many there are."""
     questions = Measure("questions", 0)
     measured = []

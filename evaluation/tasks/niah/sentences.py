@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, too_few
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
-from retgen.evaluation.tasks.niah.panels import AUC, varied
-from retgen.evaluation.tasks.niah.summary import Undefined, effective, read_whole
+from collections.abc import Sequence
+
+from retgen.evaluation.tasks.niah.cells import CellKey, Cells, too_few
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
+from retgen.evaluation.tasks.niah.panels import AUC, CONTROL, HaystackRow, variant_words
+from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective, read_whole
 from retgen.statistics.clustered import Estimate
 
 _NAMED = 4  # systems that get a sentence of their own
@@ -17,9 +19,9 @@ def sentences(systems: dict[str, Cells]) -> list[str]:
     warning = too_few(min(len(cells.questions) for cells in systems.values()))
     result = [f"{warning}."] if warning else []
     for label, cells in list(systems.items())[:_NAMED]:
-        arm = cells.arms[0]
-        which = " · ".join([label, *varied(arm, cells.arms).values()])
-        result += [_course(which, cells, arm), _unread(which, cells, arm)]
+        variant = cells.variants[0]
+        which = " · ".join([label, *variant_words(variant, cells.variants).values()])
+        result += [_course(which, cells, variant), _unread(which, cells, variant)]
     if len(systems) > _NAMED:
         result.append(f"{len(systems) - _NAMED} more systems stand in the tables.")
     result.append(_detectable(systems))
@@ -28,18 +30,18 @@ def sentences(systems: dict[str, Cells]) -> list[str]:
 
 _NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
 _NOT = {
-    Undefined.CHANCE: "its best at about 250 to 1,000 tokens is not clearly above chance",
-    Undefined.NEAR: "it is too near chance for an effective length",
-    Undefined.BELOW: "even at its best it is below chance",
+    NoEffectiveLength.CHANCE: "its best at about 250 to 1,000 tokens is not clearly above chance",
+    NoEffectiveLength.NEAR: "it is too near chance for an effective length",
+    NoEffectiveLength.BELOW: "even at its best it is below chance",
 }
 
 
-def _course(label: str, cells: Cells, arm: Arm) -> str:
+def _course(label: str, cells: Cells, variant: HaystackVariant) -> str:
     """The AUC, or the ratio of what has none, at the first and last length that is read whole."""
     known = [m for m in _NAMES if any(cell.measure == m for cell in cells.values)]
     if not known:
         return ""
-    every = {n: Cell(known[0], QUESTION, arm, n) for n in read_whole(cells, arm)}
+    every = {n: CellKey(known[0], QUESTION, variant, n) for n in read_whole(cells, variant)}
     found = {n: one for n, cell in every.items() if (one := cells.estimate(cell)) is not None}
     if not found:
         return ""
@@ -54,8 +56,8 @@ def _course(label: str, cells: Cells, arm: Arm) -> str:
         return f"{begin}, and {end}."
     way = "does not clearly change"
     way = "falls" if change.above(0) else "rises" if change.below(0) else way
-    reached = effective(cells, arm, measure=known[0])
-    if isinstance(reached, Undefined):
+    reached = effective(cells, variant, measure=known[0])
+    if isinstance(reached, NoEffectiveLength):
         return f"{begin} and {way}: {end}{f'; {_NOT[reached]}' if reached in _NOT else ''}."
     least = "at least " if reached.plain.open else ""
     return (
@@ -63,14 +65,14 @@ def _course(label: str, cells: Cells, arm: Arm) -> str:
     )
 
 
-def _unread(label: str, cells: Cells, arm: Arm) -> str:
+def _unread(label: str, cells: Cells, variant: HaystackVariant) -> str:
     """What truncation hides beyond the lengths that are read whole."""
     if any(reach.truncated is None for reach in cells.reach.values()):
         return f"How much of a haystack {label} reads is not known: what falls may be truncation."
-    cut = [n for n in cells.lengths(arm) if cells.reach[arm, n].truncated]
+    cut = [n for n in cells.lengths(variant) if cells.reach[variant, n].truncated]
     if not cut:
         return ""
-    seen = cells.reach[arm, cut[-1]].seen
+    seen = cells.reach[variant, cut[-1]].seen
     return (
         f"From {cut[0]:,} tokens on {label} does not read haystacks whole: at {cut[-1]:,} the "
         f"needle is in what it reads in {seen:.0%}, so a fall there is one of what is cut off."
@@ -97,3 +99,77 @@ def _detectable(systems: dict[str, Cells]) -> str:
 def _spanned(estimate: Estimate) -> str:
     span = AUC.interval_text(estimate.span)
     return f"{estimate.value:.3f}" + (f" (95% interval {span})" if span else "")
+
+
+_LISTED = 6  # rows that are named as not drawn
+_NEAR = 0.25  # share of near-answers in the words from which on a haystack is mostly these
+
+
+def near_notes(rows: Sequence[HaystackRow]) -> list[str]:
+    """A warning where near-answers are much of a haystack."""
+    shares = {
+        (row.variant.around.distractors, length): make.near
+        for row in rows
+        for length in row.cells.lengths(row.variant)
+        if (make := row.cells.makes.get((row.variant, length))) and make.near >= _NEAR
+    }
+    if not shares:
+        return []
+    each = [
+        f"{share:.0%} of the words ({number} of them, {length:,} tokens)"
+        for (number, length), share in sorted(shares.items())
+    ]
+    return [
+        f"near-answers make up about {', '.join(each)}: such a haystack is a handful of candidates "
+        "rather than prose, and what is measured there is the choice among them"
+    ]
+
+
+def of_controls(rows: Sequence[HaystackRow]) -> str:
+    """What the controls of these data sets are, and how far they are the same text."""
+    kinds = list(dict.fromkeys(kind for row in rows for kind in row.cells.kinds))
+    parts = []
+    for kind in kinds:
+        shares = [
+            make.differs[kind]
+            for row in rows
+            for make in row.cells.makes.values()
+            if kind in make.differs
+        ]
+        if shares:
+            parts.append(
+                f"{CONTROL[kind]} differs from it in {min(shares):.0%} to {max(shares):.0%}"
+            )
+    if not parts:
+        return ""
+    more = (
+        " The neutral sentence is as long as the needle, so these controls are the closer ones and "
+        "stand first; the others are in the folds."
+        if len(kinds) > 1
+        else ""
+    )
+    return (
+        "A control is made of the same filler; its last sentences are others, which make up for "
+        "the tokens of a needle that is not there, or is longer or shorter. By words around the "
+        f"needle {', '.join(parts)}, the less the longer the haystack is.{more}"
+    )
+
+
+def caption(drawn: Sequence[HaystackRow], left: Sequence[HaystackRow], cut: str = "") -> str:
+    """What a picture of curves shows, and what it leaves out."""
+    parts = []
+    if not all(row.cells.few for row in drawn):
+        parts.append("bands are 95% intervals")
+    if any(reach.truncated for row in drawn for reach in row.cells.reach.values()):
+        parts.append(f"dots: not read whole{cut}")
+    text = "; ".join(parts)
+    return " ".join(filter(None, [text[:1].upper() + text[1:] + "." * bool(text), not_drawn(left)]))
+
+
+def not_drawn(rows: Sequence[HaystackRow], where: str = "the table") -> str:
+    """Which rows are not drawn; "" where all are."""
+    if not rows:
+        return ""
+    names = [row.name for row in rows[:_LISTED]]
+    more = f" and {len(rows) - _LISTED} more" if len(rows) > _LISTED else ""
+    return f"Not drawn, for want of room: {'; '.join(names)}{more}. Their numbers are in {where}."

@@ -1,7 +1,7 @@
 """The measures of one system as JSON: what eval.json has under `haystacks`.
 
 - `questions`: how many
-- `arms`: haystacks of one make each, under one wording of the questions:
+- `variants`: haystacks of one make each, under one wording of the questions:
   - `needle`, `filler`, `filtered`, `distractors`; `query`: question, expansion_100, ...;
     `queries_truncated`: the share of these queries that the system does not read whole
   - `by_length`: by tokens: `haystacks` a question, `truncated` (the share that the system does not
@@ -28,8 +28,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from retgen.evaluation.tasks.niah.cells import Cell, Cells
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm
+from retgen.evaluation.tasks.niah.cells import CellKey, Cells
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.measures import (
     KEPT,
     Effective,
@@ -56,7 +56,7 @@ class Reached(NamedTuple):
     over_chance: Effective
 
 
-class Undefined(StrEnum):
+class NoEffectiveLength(StrEnum):
     """Why there is no effective length."""
 
     UNKNOWN = "not measured"
@@ -67,43 +67,43 @@ class Undefined(StrEnum):
     BELOW = "below chance"
 
 
-def read_whole(cells: Cells, arm: Arm) -> list[int]:
+def read_whole(cells: Cells, variant: HaystackVariant) -> list[int]:
     """The lengths at which nothing is known to be cut."""
-    return [n for n in cells.lengths(arm) if not cells.reach[arm, n].truncated]
+    return [n for n in cells.lengths(variant) if not cells.reach[variant, n].truncated]
 
 
 def effective(
-    cells: Cells, arm: Arm, query: str = QUESTION, measure: str = "auc"
-) -> Reached | Undefined:
+    cells: Cells, variant: HaystackVariant, query: str = QUESTION, measure: str = "auc"
+) -> Reached | NoEffectiveLength:
     """Of the AUC or the ratio, over the lengths that are read whole.
 
     The base is the best of up to three scores, so it is above chance where an interval is that is
     wide enough for the best of so many (Bonferroni). 85% of that interval must be above chance
     too: else what counts as kept may be chance.
     """
-    lengths = read_whole(cells, arm)
-    every = [Cell(measure, query, arm, length) for length in lengths]
-    if all(cells.mean(Cell(measure, query, arm, n)) is None for n in cells.lengths(arm)):
-        return Undefined.UNKNOWN
+    lengths = read_whole(cells, variant)
+    every = [CellKey(measure, query, variant, length) for length in lengths]
+    if all(cells.mean(CellKey(measure, query, variant, n)) is None for n in cells.lengths(variant)):
+        return NoEffectiveLength.UNKNOWN
     if not lengths or any(cells.mean(cell) is None for cell in every):
-        return Undefined.UNREAD
+        return NoEffectiveLength.UNREAD
     result = effective_length(lengths, cells.means(every))
     level = 1 - 0.05 / len(base_lengths(lengths))
     base = cells.estimate(every[lengths.index(result.base_length)], level)
     if base is None or base.low is None:
-        return Undefined.FEW
+        return NoEffectiveLength.FEW
     if base.below(CHANCE):
-        return Undefined.BELOW
+        return NoEffectiveLength.BELOW
     if not base.above(CHANCE):
-        return Undefined.CHANCE
+        return NoEffectiveLength.CHANCE
     if not base.above(CHANCE / KEPT):
-        return Undefined.NEAR
+        return NoEffectiveLength.NEAR
     low, high = _kept(cells, every, lengths, result.base_length)
     over = effective_length(lengths, 2 * cells.means(every) - 1)
     return Reached(result, low, high, over)
 
 
-def _kept(cells: Cells, every: list[Cell], lengths: list[int], base: int) -> tuple[int, int]:
+def _kept(cells: Cells, every: list[CellKey], lengths: list[int], base: int) -> tuple[int, int]:
     """The longest length up to which the share is kept for sure, and up to which it may be."""
     near = [lengths.index(n) for n in base_lengths(lengths)]
     low = high = base
@@ -118,10 +118,10 @@ def _kept(cells: Cells, every: list[Cell], lengths: list[int], base: int) -> tup
     return low, high
 
 
-def psi(cells: Cells, arm: Arm, length: int) -> Estimate | None:
+def psi(cells: Cells, variant: HaystackVariant, length: int) -> Estimate | None:
     """The position sensitivity index of the AUC over the thirds of the text."""
-    thirds = [Cell("auc by third", QUESTION, arm, length, part)
-              for part in cells.parts("auc by third", arm, length)]  # fmt: skip
+    thirds = [CellKey("auc by third", QUESTION, variant, length, part)
+              for part in cells.parts("auc by third", variant, length)]  # fmt: skip
     return cells.of(thirds, position_sensitivity) if len(thirds) > 1 else None
 
 
@@ -129,40 +129,44 @@ def summary(cells: Cells) -> dict[str, Any]:
     """All measures of a system."""
     return {
         "questions": len(cells.questions),
-        "arms": [_arm(cells, arm, query) for arm in cells.arms for query in cells.queries],
+        "arms": [
+            _variant(cells, variant, query) for variant in cells.variants for query in cells.queries
+        ],
     }
 
 
-def _arm(cells: Cells, arm: Arm, query: str) -> dict[str, Any]:
-    lengths = cells.lengths(arm)
-    result: dict[str, Any] = {"needle": arm.needle, **arm.around._asdict(), "query": query}
+def _variant(cells: Cells, variant: HaystackVariant, query: str) -> dict[str, Any]:
+    lengths = cells.lengths(variant)
+    result: dict[str, Any] = {"needle": variant.needle, **variant.around._asdict(), "query": query}
     result["queries_truncated"] = cells.cut.get(query, 0.0)
-    result["by_length"] = {str(n): _by_length(cells, arm, query, n) for n in lengths}
-    reached = {measure: effective(cells, arm, query, measure) for measure in ("auc", "ratio")}
+    result["by_length"] = {str(n): _by_length(cells, variant, query, n) for n in lengths}
+    reached = {measure: effective(cells, variant, query, measure) for measure in ("auc", "ratio")}
     result["effective_length"] = {
-        measure: None if isinstance(one, Undefined) else _reached(one)
+        measure: None if isinstance(one, NoEffectiveLength) else _reached(one)
         for measure, one in reached.items()
     }
     result["no_effective_length"] = {
-        measure: str(one) for measure, one in reached.items() if isinstance(one, Undefined)
+        measure: str(one) for measure, one in reached.items() if isinstance(one, NoEffectiveLength)
     }
     if query == QUESTION:
-        result["by_order"] = {str(n): _by_order(cells, arm, n) for n in lengths}
-        result["position"] = {str(n): _position(cells, arm, n) for n in lengths}
+        result["by_order"] = {str(n): _by_order(cells, variant, n) for n in lengths}
+        result["position"] = {str(n): _position(cells, variant, n) for n in lengths}
         result["make"] = {
-            str(n): cells.makes[arm, n]._asdict() for n in lengths if (arm, n) in cells.makes
+            str(n): cells.makes[variant, n]._asdict()
+            for n in lengths
+            if (variant, n) in cells.makes
         }
-        result["by_category"] = _by_category(cells, arm, lengths)
+        result["by_category"] = _by_category(cells, variant, lengths)
     return result
 
 
-def _by_length(cells: Cells, arm: Arm, query: str, length: int) -> dict[str, Any]:
-    result: dict[str, Any] = cells.reach[arm, length]._asdict()
+def _by_length(cells: Cells, variant: HaystackVariant, query: str, length: int) -> dict[str, Any]:
+    result: dict[str, Any] = cells.reach[variant, length]._asdict()
     for measure in MEASURES:
-        cell = Cell(measure, query, arm, length)
+        cell = CellKey(measure, query, variant, length)
         if cell in cells.values:
             result[measure] = _json(cells.estimate(cell))
-    auc = Cell("auc", query, arm, length)
+    auc = CellKey("auc", query, variant, length)
     result["detectable"] = cells.detectable(auc) if auc in cells.values else None
     return result
 
@@ -174,39 +178,44 @@ def _reached(reached: Reached) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _by_order(cells: Cells, arm: Arm, length: int) -> dict[str, Any]:
+def _by_order(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, Any]:
     measures = ("similarity", "normalised", "ratio", "auc")
     return {
-        order: {m: _json(cells.estimate(Cell(m, QUESTION, arm, length, order))) for m in measures}
-        for order in cells.parts("auc", arm, length)
+        order: {
+            m: _json(cells.estimate(CellKey(m, QUESTION, variant, length, order))) for m in measures
+        }
+        for order in cells.parts("auc", variant, length)
     }
 
 
-def _position(cells: Cells, arm: Arm, length: int) -> dict[str, Any]:
+def _position(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, Any]:
     def by(measure: str) -> dict[str, float | None]:
-        parts = cells.parts(measure, arm, length)
-        return {part: cells.mean(Cell(measure, QUESTION, arm, length, part)) for part in parts}
+        parts = cells.parts(measure, variant, length)
+        return {
+            part: cells.mean(CellKey(measure, QUESTION, variant, length, part)) for part in parts
+        }
 
     result: dict[str, Any] = {
-        measure: _json(cells.estimate(Cell(measure, QUESTION, arm, length)))
+        measure: _json(cells.estimate(CellKey(measure, QUESTION, variant, length)))
         for measure in ("pearson", "spearman", "slope")
     }
     return result | {
-        "psi": _json(psi(cells, arm, length)),
+        "psi": _json(psi(cells, variant, length)),
         "auc_by_third": by("auc by third"),
         "auc_by_place": by("auc by place"),
         "similarity_by_place": by("similarity by place"),
     }
 
 
-def _by_category(cells: Cells, arm: Arm, lengths: Iterable[int]) -> dict[str, Any]:
+def _by_category(cells: Cells, variant: HaystackVariant, lengths: Iterable[int]) -> dict[str, Any]:
     lengths = list(lengths)
     return {
         category: {
             "questions": cells.categories.count(category),
             **{
                 measure: {
-                    str(n): cells.mean(Cell(measure, QUESTION, arm, n), category) for n in lengths
+                    str(n): cells.mean(CellKey(measure, QUESTION, variant, n), category)
+                    for n in lengths
                 }
                 for measure in ("auc", "ratio", "normalised")
             },

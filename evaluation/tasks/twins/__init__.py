@@ -12,9 +12,8 @@ from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes
-from retgen.evaluation.tasks.twins.compare import TripleData
 from retgen.evaluation.tasks.twins.page import sections, sentences
-from retgen.evaluation.tasks.twins.triples import FACTORS, holds_triples
+from retgen.evaluation.tasks.twins.triples import FACTORS, TripleData, holds_triples
 from retgen.results.page import Section
 from retgen.statistics.clustered import Estimate
 

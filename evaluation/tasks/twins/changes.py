@@ -90,7 +90,7 @@ def changes(
     """The measures. `scores`: of each query base, twin, control and documents on something else."""
     base, twin, control = (np.array([of[i] for of in scores]) for i in range(3))
     others = np.array([of[3:].mean() for of in scores])
-    over_base, over_control = won(base, twin, noise), won(control, twin, noise)
+    over_base, over_control = share_won(base, twin, noise), share_won(control, twin, noise)
     values = {
         "base": over_base,
         "control": over_control,
@@ -103,7 +103,7 @@ def changes(
     return Changes(values, gap, np.array(triples, np.int64), factors)
 
 
-def won(first: Array, second: Array, noise: float) -> Array:
+def share_won(first: Array, second: Array, noise: float) -> Array:
     """1 where `first` is higher, 0.5 where they tie within the relative tolerance, else 0."""
     apart = first - second
     tied = np.abs(apart) <= noise * np.maximum(np.abs(first), np.abs(second))

@@ -6,13 +6,22 @@ All is read off the metadata of corpus and queries (`triple`, `role`; `wording`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retgen.data import Dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.tasks.task import first_query_names
+from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.tasks.task import (
+    Comparison,
+    Scores,
+    TaskData,
+    TaskMeasures,
+    first_query_names,
+)
+from retgen.evaluation.tasks.twins.changes import Changes, changes
+from retgen.statistics.clustered import too_few
 
 ROLES = ("base", "twin", "control")
 OTHERS = 5  # documents about something else under each query
@@ -20,7 +29,7 @@ FACTORS = ("wording", "slot_type", "length")
 _KEYS = frozenset({"triple", "changed", *FACTORS})
 
 
-class Asked(NamedTuple):
+class TripleQuery(NamedTuple):
     """A query. `texts`: base, twin, control, then other entities' bases of the same length.
 
     `factors`: what the query is like, by `FACTORS`.
@@ -38,7 +47,7 @@ def holds_triples(dataset: Dataset) -> bool:
     return first_query_names(dataset, _KEYS)
 
 
-def load_triples(collection: Collection) -> list[Asked]:
+def load_triples(collection: Collection) -> list[TripleQuery]:
     """The queries of a data set in their order. Raises `DatasetError` for a triple that is cut."""
     documents: dict[str, dict[str, tuple[str, str]]] = {}
     for document in collection.dataset.documents(strict=collection.path):
@@ -73,10 +82,56 @@ def load_triples(collection: Collection) -> list[Asked]:
         others = [text for doc_id, text in around if doc_id not in relevant][:OTHERS]
         own = (documents[triple][role][1] for role in ROLES)
         factors = {factor: str(note[factor]) for factor in FACTORS}
-        result.append(Asked(query.query_id, triple, query.text, factors, (*own, *others)))
+        result.append(TripleQuery(query.query_id, triple, query.text, factors, (*own, *others)))
     if not all(len(one.texts) > len(ROLES) for one in result):
         raise DatasetError(
             f"{collection.path}: it has too few triples of a length: a query is compared with "
             "documents about something else, too. Make two or more (params.triples_per_cell)"
         )
     return result
+
+
+class TripleData(TaskData[Changes]):
+    """The triples of one data set."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.name = collection.name
+        self.asked = load_triples(collection)
+        self.domains = [collection.name]
+        count = len({one.triple for one in self.asked})
+        self.notes = list(filter(None, [too_few(count, f"{count} triples")]))
+
+    def comparison(self, limit: int | None = None, *, paid: bool = False) -> TripleComparison:
+        every = dict.fromkeys(one.triple for one in self.asked)
+        chosen = set(list(every)[:limit])
+        asked = [one for one in self.asked if one.triple in chosen]
+        described = f"{len(chosen):,} of {len(every):,} triples"
+        return TripleComparison(self.name, asked, described)
+
+
+class TripleComparison(Comparison[Changes]):
+    """Every query with base, twin, control and some documents about something else."""
+
+    def __init__(self, name: str, asked: Sequence[TripleQuery], described: str) -> None:
+        self.name, self._asked, self.described = name, asked, described
+        self.sets = [CandidateSet(one.text, one.texts) for one in asked]
+
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures[Changes]:
+        number = {t: i for i, t in enumerate(dict.fromkeys(one.triple for one in self._asked))}
+        factors = {name: [one.factors[name] for one in self._asked] for name in FACTORS}
+        triples = [number[one.triple] for one in self._asked]
+        result = changes(scores, triples, factors, noise)
+        return TaskMeasures({self.name: result}, self._rows(scores))
+
+    def _rows(self, scores: Scores) -> Iterator[Mapping[str, Any]]:
+        for one, of in zip(self._asked, scores, strict=True):
+            base, twin, control, *others = of.tolist()
+            yield {
+                "query-id": one.query_id,
+                "triple": one.triple,
+                **one.factors,
+                "base": base,
+                "twin": twin,
+                "control": control,
+                "others": others,
+            }

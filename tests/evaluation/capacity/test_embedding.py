@@ -136,7 +136,7 @@ def test_margins_are_those_of_unit_vectors_and_rise_with_the_dimension() -> None
     matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
     result, last = None, -math.inf
     for d in (4, 5, 6, 8):
-        result = embedding.widen(matrix, d, result)
+        result = embedding.widen_margin(matrix, d, result)
         assert result.queries.shape == (21, d)
         assert result.documents.shape == (7, d)
         for vectors in (result.queries, result.documents):
@@ -154,11 +154,11 @@ def test_margins_are_those_of_unit_vectors_and_rise_with_the_dimension() -> None
 
 def test_where_there_is_no_embedding_the_margin_is_not_positive() -> None:
     matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
-    assert embedding.widen(matrix, 2).margin <= 0
+    assert embedding.widen_margin(matrix, 2).margin <= 0
 
 
 def test_the_same_seed_gives_the_same_vectors() -> None:
     matrix = QrelMatrix.from_rows(list(combinations(range(6), 2)), 6)
-    one, two = embedding.widen(matrix, 4, seed=3), embedding.widen(matrix, 4, seed=3)
+    one, two = embedding.widen_margin(matrix, 4, seed=3), embedding.widen_margin(matrix, 4, seed=3)
     assert one.margin == two.margin
     assert bool((one.documents == two.documents).all())

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from retgen.errors import UsageError
-from retgen.evaluation.capacity import best, free
+from retgen.evaluation.capacity import all_pairs, free
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -75,7 +75,7 @@ def test_nothing_solves_four_documents_on_a_circle():
     # other: four documents have 4 such pairs, and 6 are asked for.
     assert [attempt.solved for attempt in free.solve(2, 4, [0, 1])] == [False, False]
     assert [attempt.solved for attempt in free.solve(2, 6, [0])] == [False]
-    assert [len(one.documents) for one in best.lineage(2, 0, "cpu", math.inf)] == [3]
+    assert [len(one.documents) for one in all_pairs.lineage(2, 0, "cpu", math.inf)] == [3]
 
 
 def test_critical_n_of_the_papers_protocol():
@@ -92,14 +92,14 @@ def test_critical_n_of_the_papers_protocol():
 def test_a_deadline_is_said():
     (one,) = free.critical([4, 5], seeds=1, deadline=0.0)
     assert one[:4] == (4, 2, (2,), False)
-    results = list(best.critical([4, 5], seeds=1, deadline=0.0))
+    results = list(all_pairs.critical([4, 5], seeds=1, deadline=0.0))
     assert [one[:4] for one in results] == [(4, 2, (), False), (5, 2, (), False)]
 
 
 def test_the_same_arguments_give_the_same_result():
     assert free.solve(4, 9, [0, 5]) == free.solve(4, 9, [0, 5])
     assert free.solve(4, 9, [0]) != free.solve(4, 9, [1])
-    one, two = (next(best.lineage(5, 3, "cpu", math.inf)) for _ in range(2))
+    one, two = (next(all_pairs.lineage(5, 3, "cpu", math.inf)) for _ in range(2))
     assert (one.margin, one.steps) == (two.margin, two.steps)
     assert torch.equal(one.documents, two.documents)
 
@@ -107,7 +107,7 @@ def test_the_same_arguments_give_the_same_result():
 @pytest.mark.parametrize(("dimension", "documents"), [(4, 20), (5, 30), (6, 60)])
 def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, documents):
     assert documents >= 2 * free.TABLE_6[dimension]
-    grown = best.lineage(dimension, 0, "cpu", math.inf)
+    grown = all_pairs.lineage(dimension, 0, "cpu", math.inf)
     result = next(one for one in grown if len(one.documents) >= documents)
     queries, vectors = result.queries.numpy(), result.documents.numpy()
     documents = len(vectors)
@@ -133,7 +133,7 @@ def test_bad_arguments():
     )
 
 
-@pytest.mark.parametrize("critical", [free.critical, best.critical])
+@pytest.mark.parametrize("critical", [free.critical, all_pairs.critical])
 def test_bad_arguments_of_critical(critical):
     with pytest.raises(UsageError) as error:
         list(critical([4, -1], deadline=0.0))

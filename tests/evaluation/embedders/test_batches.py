@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from retgen.evaluation.collection import load
-from retgen.evaluation.embedders.batches import each_batch
+from retgen.evaluation.embedders.chunks import each_batch
 from retgen.evaluation.retrievers import Options, retriever
 
 Reports = list[tuple[str, int, int]]

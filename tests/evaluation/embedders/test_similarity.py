@@ -20,9 +20,9 @@ from retgen.evaluation.embedders.similarity import (
     similarity_of,
 )
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.candidates.neural import embedded
+from retgen.evaluation.search.candidates.neural import embeddings_of
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.dense import Dense
+from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.mining import mine
 from retgen.progress import silent
 
@@ -66,7 +66,7 @@ def test_search_and_candidate_sets(
     )
     options = Options(dims=(32, 384), cache=tmp_path / "vectors")
     loaded = retriever(str(tmp_path / "model"), options)
-    assert isinstance(loaded, Dense)
+    assert isinstance(loaded, DenseRetriever)
     for _ in range(2):  # encoded, then from the cache
         for one in loaded.rank(collection, 60, silent):
             assert one.dim is not None
@@ -76,7 +76,7 @@ def test_search_and_candidate_sets(
             np.testing.assert_allclose(one.rankings.scores, own, rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(own, -np.sort(-wanted, axis=1), rtol=1e-4, atol=1e-5)
     groups = [CandidateSet(query, tuple(DOCUMENTS[i : i + 5])) for i, query in enumerate(QUERIES)]
-    for system in embedded("m", loaded):
+    for system in embeddings_of("m", loaded):
         assert system.dim is not None
         wanted = expected(model, system.dim)
         for i, scores in enumerate(system.scorer.score(groups, silent)):

@@ -82,7 +82,7 @@ def test_names() -> None:
         True, False, False, True,
     ]  # fmt: skip
     assert type(type_of("late:owner/name")).__name__ == "Late"
-    assert type(type_of("static:minilm")).__name__ == "Embedder"
+    assert type(type_of("static:minilm")).__name__ == "EmbedderType"
     assert type_of("nothing") is None
 
 

@@ -29,7 +29,7 @@ from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.search import dense as dense_module
 from retgen.evaluation.search import lexical, rerank
 from retgen.evaluation.search.fusion import fuse
-from retgen.evaluation.search.late import Late, maxsim
+from retgen.evaluation.search.late import LateRetriever, maxsim
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import silent
 
@@ -205,7 +205,7 @@ def test_chinese_is_cut_within_clauses(dataset, name: str) -> None:  # type: ign
 
 
 def test_words_of_mixed_texts_are_stemmed_as_all_others() -> None:
-    plain, mixed, marks = lexical.stemmed(
+    plain, mixed, marks = lexical.stem_all(
         ["the 2 photos of a cat", "the photos的 a 猫", "नदी पर the cats"]
     )
     assert plain == ["photo", "cat"]
@@ -455,7 +455,7 @@ def test_late_interaction_halves_where_memory_runs_out(collection: Collection, t
 
 def test_late_interaction_in_blocks_that_fit(tiny: Path) -> None:
     late = retriever(f"late:{tiny / 'late'}", Options())
-    assert isinstance(late, Late)
+    assert isinstance(late, LateRetriever)
     late._device = "cuda"
     late._model.max_seq_length = 8192
     assert late._block(1000, 4096) == 2  # 2 x 8,192 x 4,096 x 4 bytes = 256 MiB
@@ -467,9 +467,9 @@ def test_late_interaction_in_blocks_that_fit(tiny: Path) -> None:
 def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny: Path) -> None:
     for name in (f"late:{tiny / 'late'}", "late:minilm"):
         late = retriever(name, Options(query_prompt="find: ", max_length=16, dims=(32,)))
-        assert isinstance(late, Late)
+        assert isinstance(late, LateRetriever)
         plain = retriever(name, Options(max_length=16))
-        assert isinstance(plain, Late)
+        assert isinstance(plain, LateRetriever)
         (one,), (two,) = late.embed(["tea"], "query"), plain.embed(["find: tea"], "query")
         torch.testing.assert_close(one, two)
         assert len(plain.embed(["salt " * 40], "document")[0]) <= 16

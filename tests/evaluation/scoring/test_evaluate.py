@@ -22,7 +22,7 @@ from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.significance import compare, units_of
-from retgen.evaluation.search.names import slug
+from retgen.evaluation.search.base import slug
 from retgen.progress import silent
 from retgen.studies.seeds import evaluate_seeds
 from tests.pages import Read, rendered

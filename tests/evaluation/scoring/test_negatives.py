@@ -12,8 +12,8 @@ import pytest
 
 import retgen
 from retgen.evaluation.collection import load
+from retgen.evaluation.scoring.by_type import mean_share, shares
 from retgen.evaluation.scoring.evaluate import evaluate
-from retgen.evaluation.scoring.negatives import mean_share, shares
 from retgen.evaluation.scoring.page import text as text_of
 
 BOATS = Path(__file__).parents[2] / "world"

@@ -22,8 +22,8 @@ from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.analyses import Analyses
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
-from retgen.evaluation.scoring.thresholds import Threshold, classify, labelled
-from retgen.evaluation.search.dense import Dense
+from retgen.evaluation.scoring.thresholds import Threshold, classify, labelled_pairs
+from retgen.evaluation.search.dense import DenseRetriever
 from retgen.progress import silent
 
 # a word's cosine with "ask"
@@ -115,7 +115,7 @@ def test_queries_of_another_split_are_no_queries_without_positives(dataset, mode
     (path / "qrels.train.jsonl").write_text(json.dumps(row) + "\n")
     from dataclasses import replace
 
-    pairs = labelled(replace(load(path), complete=True))
+    pairs = labelled_pairs(replace(load(path), complete=True))
     assert [query.query_id for query in pairs.queries] == ["q1", "q2"]
     assert pairs.positives.tolist() == [[0, 0], [1, 1], [0, 2]]
 
@@ -124,8 +124,8 @@ def test_every_dimension_against_all_cosines(limit_run: Path) -> None:
     """15 documents, 100 queries, all pairs labelled: the best threshold among all there are."""
     collection = load(limit_run)
     dense = retriever("static:minilm", Options(dims=(8, 384), cache=None))
-    assert isinstance(dense, Dense)
-    outcomes = classify("static:minilm", dense, labelled(collection), collection, 0.3, silent)
+    assert isinstance(dense, DenseRetriever)
+    outcomes = classify("static:minilm", dense, labelled_pairs(collection), collection, 0.3, silent)
     assert [(one.label, one.tuned) for one in outcomes] == [
         ("static:minilm, first 8", False), ("static:minilm, first 8", True),
         ("static:minilm", False), ("static:minilm", True),

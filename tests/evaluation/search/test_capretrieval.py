@@ -14,7 +14,7 @@ from rank_bm25 import BM25Okapi
 
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.candidates.lexical import CapRetrieval as Candidates
+from retgen.evaluation.search.candidates.lexical import CapRetrievalScorer as Candidates
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.capretrieval import matching_scores, protocol
 from retgen.progress import silent

@@ -14,7 +14,7 @@ from retgen.evaluation.training import (
     make_config,
     without_hard_negatives,
 )
-from retgen.evaluation.training.models import resolved
+from retgen.evaluation.training.models import resolve
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -84,11 +84,11 @@ def test_the_learning_rate_follows_the_kind_of_model(
     """By name, by the folder's modules, by the model; what is given stays."""
     static.save_pretrained(str(tmp_path / "words"))
     rates = {
-        str(model): resolved(TrainConfig(), model).learning_rate
+        str(model): resolve(TrainConfig(), model).learning_rate
         for model in ("static:minilm", "minilm", str(tmp_path / "words"), str(layer))
     }
     assert list(rates.values()) == [0.002, 2e-5, 0.002, 2e-5]
-    assert resolved(TrainConfig(), static).learning_rate == 0.002
-    assert resolved(make_config("limit"), static).learning_rate == 5e-5
+    assert resolve(TrainConfig(), static).learning_rate == 0.002
+    assert resolve(make_config("limit"), static).learning_rate == 5e-5
     given = make_config(None, {"learning_rate": 0.5})
-    assert resolved(given, static) is given
+    assert resolve(given, static) is given

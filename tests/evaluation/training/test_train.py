@@ -14,7 +14,7 @@ import pytest
 
 import retgen
 from retgen.errors import UsageError
-from retgen.evaluation.scoring.mteb_datasets import located, write_task
+from retgen.evaluation.scoring.mteb_files import dataset_folder, write_task
 from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import Training
 from tests.conftest import Gen, read_jsonl
@@ -160,13 +160,15 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: s
 def test_data_sets_are_known_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
     here = {}
-    for side in ("a", "b"):
-        folder = tmp_path / side / "ds"
+    for subgroup in ("a", "b"):
+        folder = tmp_path / subgroup / "ds"
         folder.mkdir(parents=True)
-        here[side] = folder
+        here[subgroup] = folder
         for name in ("corpus", "queries", "qrels"):
             rows = read_jsonl(limit_run / f"dataset/{name}.jsonl")
-            if name == "qrels" and side == "b":  # each query asks for what the next one asked for
+            if (
+                name == "qrels" and subgroup == "b"
+            ):  # each query asks for what the next one asked for
                 ids = list(dict.fromkeys(row["query-id"] for row in rows))
                 after = dict(zip(ids, [*ids[1:], ids[0]], strict=True))
                 rows = [{**row, "query-id": after[row["query-id"]]} for row in rows]
@@ -259,11 +261,11 @@ def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-d
 
 def test_names_of_tasks() -> None:
     with pytest.raises(UsageError) as error:
-        located("mteb:NFCorpuss")
+        dataset_folder("mteb:NFCorpuss")
     assert str(error.value) == (
         "mteb:NFCorpuss: MTEB has no retrieval task 'NFCorpuss'; did you mean NFCorpus?"
     )
-    assert located("some/folder") == Path("some/folder")
+    assert dataset_folder("some/folder") == Path("some/folder")
 
 
 @pytest.mark.slow  # a process: the address of the Hub is read when its package is imported
@@ -326,7 +328,7 @@ def test_a_loaded_task_is_written_and_read_again(
         "main_score": "ndcg_at_10",
     }  # fmt: skip
     monkeypatch.setenv("RETGEN_CACHE", str(tmp_path / "cache"))
-    assert located("mteb:Local") == kept  # there already, so nothing is asked for
+    assert dataset_folder("mteb:Local") == kept  # there already, so nothing is asked for
     here, there = (
         retgen.evaluate(path, metrics=["recall@2"], out=tmp_path / name).to_json()["results"]
         for path, name in ((limit_run, "here"), ("mteb:Local", "there"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.evaluation.search.candidates.prompt import RANK, Order, Rank, question_of, scores_of
+from retgen.evaluation.search.candidates.chat import RANK, Order, Rank, question_of, scores_of
 from retgen.evaluation.search.candidates.sets import CandidateSet
 
 GROUP = CandidateSet("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))

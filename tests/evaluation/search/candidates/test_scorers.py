@@ -17,7 +17,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, retriever, type_of
 from retgen.evaluation.search.base import Retriever, System
-from retgen.evaluation.search.candidates.lexical import BM25Paper
+from retgen.evaluation.search.candidates.lexical import BM25PaperScorer
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.late import maxsim
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
@@ -76,11 +76,11 @@ def test_the_papers_bm25_is_rank_bm25_over_the_candidates(groups: list[Candidate
 def test_of_two_documents_a_word_in_one_counts_nothing() -> None:
     """What tells them apart is not counted: P and HN1 tie, and a tie is a loss."""
     group = CandidateSet("red roof", ("the roof was red", "the roof was blue"))
-    first, second = BM25Paper().score([group], silent)[0]
+    first, second = BM25PaperScorer().score([group], silent)[0]
     assert first == second
     # of three, red stands in one: log(2.5 / 1.5), one and a half times the mean frequency apart
     wider = CandidateSet("red", ("the roof was red", "the roof was blue", "the roof was dry"))
-    scores = BM25Paper().score([wider], silent)[0]
+    scores = BM25PaperScorer().score([wider], silent)[0]
     assert scores.tolist() == pytest.approx([math.log(2.5 / 1.5), 0, 0])
 
 

@@ -11,7 +11,7 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.multiconir.ladders import Rung, holds_ladders, load_ladders
+from retgen.evaluation.tasks.multiconir.ladders import LadderLevel, holds_ladders, load_ladders
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import FILLER, document, query, write_ladders
 
@@ -35,8 +35,8 @@ def test_a_ladder_is_read_whole(tmp_path: Path) -> None:
     assert list(one.queries) == ["instruction", "descriptive"]
     assert one.queries["descriptive"][4] == query(2, 5, "descriptive")
     assert list(one.orders) == [1]
-    assert one.orders[1][0] == Rung(document(2, (1,)), frozenset({1}))
-    assert one.orders[1][9] == Rung(document(2, FORWARD), frozenset(FORWARD))
+    assert one.orders[1][0] == LadderLevel(document(2, (1,)), frozenset({1}))
+    assert one.orders[1][9] == LadderLevel(document(2, FORWARD), frozenset(FORWARD))
     padded = one.padded[512]["descriptive"]
     assert (padded.query, padded.corpus) == (query(2, 10, "descriptive"), "512")
     assert len(padded.texts) == 11

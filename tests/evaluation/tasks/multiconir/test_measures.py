@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks.multiconir import Ladders, panels
-from retgen.evaluation.tasks.multiconir.ladders import Ladder, Rung
-from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, Counts, Plan, make_plan
-from retgen.evaluation.tasks.multiconir.rates import Rates, measured, over_domains
+from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
+from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, PairPlan, WinCounts, make_plan
+from retgen.evaluation.tasks.multiconir.rates import Rates, over_domains, rates_of
 from retgen.evaluation.tasks.multiconir.summary import summary
 from retgen.evaluation.tasks.task import SystemResult
 
 
-def ladder(name: str, **more: object) -> Ladder:
+def ladder(name: str, **more: object) -> CandidateLadder:
     """Two conditions: queries NAME-i1, ..., documents NAME-P, NAME-1, NAME-2."""
-    rungs = [Rung(f"{name}-1", frozenset({1})), Rung(f"{name}-2", frozenset({1, 2}))]
+    rungs = [LadderLevel(f"{name}-1", frozenset({1})), LadderLevel(f"{name}-2", frozenset({1, 2}))]
     queries = {
         style: [f"{name}-{style[0]}1", f"{name}-{style[0]}2"]
         for style in ("instruction", "descriptive")
     }
-    return Ladder(name, "houses", queries, f"{name}-P", {1: rungs}, **more)  # type: ignore[arg-type]
+    return CandidateLadder(name, "houses", queries, f"{name}-P", {1: rungs}, **more)  # type: ignore[arg-type]
 
 
 LADDERS = [ladder("a"), ladder("b")]
@@ -43,12 +43,12 @@ def score(query: str, text: str) -> float:
     return SCORES[query]["P12".index(text[2])]
 
 
-def scored(plan: Plan, by: Callable[[str, str], float]) -> list[NDArray[np.float64]]:
+def scored(plan: PairPlan, by: Callable[[str, str], float]) -> list[NDArray[np.float64]]:
     return [np.array([by(g.query, text) for text in g.texts]) for g in plan.groups]
 
 
-def rates_of(plan: Plan, by: Callable[[str, str], float] = score) -> Rates:
-    return measured(plan.counts(scored(plan, by)), range(plan.ladders))
+def rates_in(plan: PairPlan, by: Callable[[str, str], float] = score) -> Rates:
+    return rates_of(plan.counts(scored(plan, by)), range(plan.ladders))
 
 
 def cells(rates: Rates) -> dict[tuple[str | int, ...], float]:
@@ -56,7 +56,7 @@ def cells(rates: Rates) -> dict[tuple[str | int, ...], float]:
 
 
 def test_every_cell_by_hand() -> None:
-    assert cells(rates_of(make_plan(LADDERS))) == {
+    assert cells(rates_in(make_plan(LADDERS))) == {
         ("violated", "instruction", 1, 1): 1.0,  # 3 > 2, 2 > 1
         ("violated", "instruction", 2, 1): 0.0,  # 5 = 5 is a loss, 1 < 2
         ("violated", "instruction", 2, 2): 1.0,  # 5 > 1, 1 > 0
@@ -85,7 +85,7 @@ def test_every_cell_by_hand() -> None:
 
 
 def test_the_summary_by_hand() -> None:
-    result = summary(rates_of(make_plan(LADDERS)))
+    result = summary(rates_in(make_plan(LADDERS)))
     assert (result["ladders"], result["conditions"]) == (2, 2)
     assert result["styles"] == ["instruction", "descriptive"]
     assert result["task1"]["mean"]["by_query"] == [0.75, 0.5]
@@ -119,16 +119,16 @@ def test_candidate_sets_are_scored_once() -> None:
 def test_only_the_tasks() -> None:
     plan = make_plan(LADDERS, TASKS)
     assert {cell[0] for cell in plan.cells} == {"violated", "rung", "flip"}
-    assert set(summary(rates_of(plan))["tied"]) == {"task1", "task2"}
+    assert set(summary(rates_in(plan))["tied"]) == {"task1", "task2"}
     assert len(plan.groups) == 2 * 2 * 3  # two lengths and a whole ladder
-    result = summary(rates_of(plan))
+    result = summary(rates_in(plan))
     assert result["task1"]["mean"]["by_query"] == [0.75, 0.5]
     assert (result["blind"], result["violations"]) == (None, None)
 
 
 def test_one_ladder_has_no_other_query() -> None:
     assert not {"blind", "blind rung"} & {cell[0] for cell in make_plan(LADDERS[:1]).cells}
-    apart = [LADDERS[0], Ladder("b", "other", *list(vars(LADDERS[1]).values())[2:])]
+    apart = [LADDERS[0], CandidateLadder("b", "other", *list(vars(LADDERS[1]).values())[2:])]
     assert "blind" not in {cell[0] for cell in make_plan(apart).cells}
 
 
@@ -138,7 +138,7 @@ def test_padded_documents_and_moved_conditions() -> None:
     one = ladder(
         "a", padded={512: {"instruction": whole}}, moved=[CandidateSet("a-i1", pair.texts), pair]
     )
-    rates = rates_of(make_plan([one]))
+    rates = rates_in(make_plan([one]))
     result = cells(rates)
     assert (result["length", 512, "instruction", 1], result["length", 512, "instruction", 2]) == (
         0,
@@ -159,18 +159,20 @@ def test_a_table_may_move_several_conditions() -> None:
         "a", moved=[CandidateSet("a-i1", ("a-P", text)) for text in ("a-1", "a-1", "a-2", "a-1")]
     )
     # under a-i1 the positive has 3, HN1 2, HN2 3: the third is a tie, at place 1 again
-    result = cells(rates_of(make_plan([one])))
+    result = cells(rates_in(make_plan([one])))
     assert (result["place", 1], result["place", 2]) == (0.5, 1.0)
     assert (result["margin", 1], result["margin", 2]) == (0.5, 1.0)
 
 
 def test_several_orders_take_pairs_whose_violations_are_asked_for() -> None:
     one = ladder("a")
-    backward = [Rung("a-3", frozenset({2})), Rung("a-2", frozenset({1, 2}))]
-    both = Ladder("a", "houses", one.queries, one.positive, {1: one.orders[1], 2: backward})
+    backward = [LadderLevel("a-3", frozenset({2})), LadderLevel("a-2", frozenset({1, 2}))]
+    both = CandidateLadder(
+        "a", "houses", one.queries, one.positive, {1: one.orders[1], 2: backward}
+    )
     plan = make_plan([both], ALL)
     table = {"P": 3.0, "1": 2.0, "2": 1.0, "3": 4.0}
-    rates = rates_of(plan, lambda query, text: table[text[2]])
+    rates = rates_in(plan, lambda query, text: table[text[2]])
     result = cells(rates)
     # condition 2 is not asked for by query 1, so HN1 of the second order is no pair there
     assert result["violated", "instruction", 1, 1] == 1.0
@@ -188,7 +190,7 @@ def test_noise_is_no_difference() -> None:
     plan = make_plan(LADDERS[:1], TASKS)
     close = scored(plan, lambda query, text: 0.8 - 1e-8 * "P12".index(text[2]))
     for noise, won, tied in ((0.0, 1.0, 0.0), (1e-6, 0.0, 1.0)):
-        result = summary(measured(plan.counts(close, noise), [0]))
+        result = summary(rates_of(plan.counts(close, noise), [0]))
         assert result["task1"]["mean"]["by_query"] == [won, won]
         assert result["task2"]["mean"]["by_rung"] == [won, won]
         assert result["tied"]["task1"]["value"] == tied
@@ -210,8 +212,8 @@ SINGLES = {
 def singles(results: Mapping[str, Sequence[Sequence[object]]]) -> Rates:
     """Ladders with documents NAME-P, NAME-1, NAME-2 of one style."""
     ladders = [
-        Ladder(name, "houses", {"instruction": [f"{name}-i1", f"{name}-i2"]}, f"{name}-P",
-               {1: [Rung(f"{name}-1", frozenset({1})), Rung(f"{name}-b", frozenset({1, 2}))]},
+        CandidateLadder(name, "houses", {"instruction": [f"{name}-i1", f"{name}-i2"]}, f"{name}-P",
+               {1: [LadderLevel(f"{name}-1", frozenset({1})), LadderLevel(f"{name}-b", frozenset({1, 2}))]},
                {1: f"{name}-1", 2: f"{name}-2"}, *of[2:])  # type: ignore[arg-type]
         for name, of in results.items()
     ]  # fmt: skip
@@ -220,7 +222,7 @@ def singles(results: Mapping[str, Sequence[Sequence[object]]]) -> Rates:
         name, asked = query.split("-i")
         return float([*results[name][int(asked) - 1], 0]["P12b".index(text[-1])])  # type: ignore[arg-type]
 
-    return rates_of(make_plan(ladders, frozenset({"task1", "single"})), score)
+    return rates_in(make_plan(ladders, frozenset({"task1", "single"})), score)
 
 
 def test_single_violations_by_hand() -> None:
@@ -290,7 +292,7 @@ def test_the_tables_of_single_violations() -> None:
 def test_without_every_single_violation_there_is_no_such_table() -> None:
     """A mean over the conditions that happen to have one would compare sets of other shapes."""
     one = ladder("a", singles={1: "a-1"}, wordings=("literal", "entailed"))
-    rates = rates_of(make_plan([one]))
+    rates = rates_in(make_plan([one]))
     assert summary(rates)["singles"] is None
     result = SystemResult("bm25", None, {"houses": rates})
     assert panels.singles(panels.by_label([result])) == []
@@ -308,10 +310,10 @@ def test_intervals_draw_ladders() -> None:
     rng = np.random.default_rng(0)
     base = (rng.random(400) < 0.3).astype(np.float64)
     names = [("rung", "x", i) for i in range(10)]
-    counts = Counts(
+    counts = WinCounts(
         list(names), np.repeat(base[:, None], 10, axis=1), np.ones((400, 10)), np.zeros((400, 10))
     )
-    rates = measured(counts, range(400))
+    rates = rates_of(counts, range(400))
     result = rates.mean(names)
     assert result is not None
     assert result.value == pytest.approx(base.mean())
@@ -324,9 +326,9 @@ def test_intervals_draw_ladders() -> None:
 
 def test_domains_weigh_the_same() -> None:
     cell = ("rung", "x", 1)
-    large = Counts([cell, ("flip", 1)], np.ones((30, 2)), np.ones((30, 2)), np.zeros((30, 2)))
-    small = Counts([cell], np.zeros((3, 1)), np.ones((3, 1)), np.ones((3, 1)))
-    both = over_domains([measured(large, range(30)), measured(small, range(3))])
+    large = WinCounts([cell, ("flip", 1)], np.ones((30, 2)), np.ones((30, 2)), np.zeros((30, 2)))
+    small = WinCounts([cell], np.zeros((3, 1)), np.ones((3, 1)), np.ones((3, 1)))
+    both = over_domains([rates_of(large, range(30)), rates_of(small, range(3))])
     assert both.cells == [cell]  # what only one has is no mean over both
     assert [both.mean([cell])[0], both.halved([cell])[0]] == [0.5, 0.75]  # (1 + 1/2) / 2
     assert both.ladders == 33
@@ -335,11 +337,11 @@ def test_domains_weigh_the_same() -> None:
 def test_few_ladders_have_no_interval() -> None:
     cell = ("rung", "x", 1)
     won = np.resize([1.0, 0.0], (12, 1))
-    counts = Counts([cell], won, np.ones((12, 1)), np.zeros((12, 1)))
-    assert measured(counts, range(11)).mean([cell]) == (pytest.approx(6 / 11), None, None)
-    mean = measured(counts, range(12)).mean([cell])
+    counts = WinCounts([cell], won, np.ones((12, 1)), np.zeros((12, 1)))
+    assert rates_of(counts, range(11)).mean([cell]) == (pytest.approx(6 / 11), None, None)
+    mean = rates_of(counts, range(12)).mean([cell])
     assert mean is not None
     assert mean.span == pytest.approx((0.168, 0.832), abs=0.01)
     # of two domains the mean has one degree of freedom less
-    both = over_domains([measured(counts, range(6)), measured(counts, range(6, 12))])
+    both = over_domains([rates_of(counts, range(6)), rates_of(counts, range(6, 12))])
     assert (both.known.tolist(), both.mean([cell])) == ([11], (0.5, None, None))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from retgen.evaluation.tasks.multiconir.page import sentences
 from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.sentences import sentences
-from retgen.evaluation.tasks.multiconir.summary import Reading
+from retgen.evaluation.tasks.multiconir.summary import RateTable
 
 
-def reading(values: dict[Cell, float], spread: float = 0.1) -> Reading:
+def reading(values: dict[Cell, float], spread: float = 0.1) -> RateTable:
     """Rates with intervals of about `spread` to either side."""
     means = np.array(list(values.values()))
     # cells vary apart, or their differences would not vary at all
@@ -19,7 +19,7 @@ def reading(values: dict[Cell, float], spread: float = 0.1) -> Reading:
     parts = spread / 1.984 * signs / len(signs) ** 0.5
     never = np.zeros_like(parts)  # no ties
     known = np.full(len(means), 100)
-    return Reading(Rates(list(values), means, parts, never[0], never, known, 100))
+    return RateTable(Rates(list(values), means, parts, never[0], never, known, 100))
 
 
 def rates(q1: float, q2: float, blind: float = 0.5, tied: float = 0.0) -> dict[Cell, float]:

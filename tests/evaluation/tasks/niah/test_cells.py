@@ -7,22 +7,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retgen.evaluation.tasks.niah.cells import Cell, Cells, Reach, too_few
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, Arm, Filler
+from retgen.evaluation.tasks.niah.cells import CellKey, Cells, Reach, too_few
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, Surroundings
 from retgen.evaluation.tasks.niah.panels import by_length, differences, rows_of, side_by_side
 from retgen.evaluation.tasks.niah.sentences import sentences
-from retgen.evaluation.tasks.niah.summary import Reached, Undefined, effective, psi, read_whole
+from retgen.evaluation.tasks.niah.summary import (
+    NoEffectiveLength,
+    Reached,
+    effective,
+    psi,
+    read_whole,
+)
 
-ARM = Arm("one_hop", Filler("shuffled", True, 0))
+ARM = HaystackVariant("one_hop", Surroundings("shuffled", True, 0))
 COUNT = 20
 
 
-def cell(measure: str, length: int = 128, part: str = "") -> Cell:
-    return Cell(measure, QUESTION, ARM, length, part)
+def cell(measure: str, length: int = 128, part: str = "") -> CellKey:
+    return CellKey(measure, QUESTION, ARM, length, part)
 
 
 def cells(
-    values: dict[Cell, np.ndarray], truncated: dict[int, float] | None = None, name: str = "set"
+    values: dict[CellKey, np.ndarray], truncated: dict[int, float] | None = None, name: str = "set"
 ) -> Cells:
     lengths = dict.fromkeys(one.length for one in values)
     reach = {(ARM, n): Reach(8, (truncated or {}).get(n, 0.0), 1.0) for n in lengths}
@@ -78,14 +84,14 @@ def test_effective_length_needs_a_base_above_chance_and_texts_read_whole() -> No
     assert isinstance(of_cut, Reached)
     assert of_cut.plain == (512, pytest.approx(0.9), 256, True)
     spread = np.array([0.3, 0.75] * (COUNT // 2))
-    assert effective(cells({cell("auc", 256): spread}), ARM) is Undefined.CHANCE
-    assert effective(cells({cell("auc", 256): flat(0.4)}), ARM) is Undefined.BELOW
+    assert effective(cells({cell("auc", 256): spread}), ARM) is NoEffectiveLength.CHANCE
+    assert effective(cells({cell("auc", 256): flat(0.4)}), ARM) is NoEffectiveLength.BELOW
     # 85% of 0.58 is 0.493, so a score at chance would count as kept; of 0.65 +- 0.1 it may be
     wavering = 0.65 + 0.22 * np.resize([1, -1], COUNT)
-    assert effective(cells({cell("auc", 256): wavering}), ARM) is Undefined.NEAR
-    assert effective(cells({cell("auc", 256): flat(0.58)}), ARM) is Undefined.NEAR
-    assert effective(cells(values, dict.fromkeys(by_length, 1.0)), ARM) is Undefined.UNREAD
-    assert effective(cells(values), ARM, measure="ratio") is Undefined.UNKNOWN
+    assert effective(cells({cell("auc", 256): wavering}), ARM) is NoEffectiveLength.NEAR
+    assert effective(cells({cell("auc", 256): flat(0.58)}), ARM) is NoEffectiveLength.NEAR
+    assert effective(cells(values, dict.fromkeys(by_length, 1.0)), ARM) is NoEffectiveLength.UNREAD
+    assert effective(cells(values), ARM, measure="ratio") is NoEffectiveLength.UNKNOWN
 
 
 def test_the_best_of_three_lengths_needs_a_wider_interval() -> None:
@@ -98,14 +104,14 @@ def test_the_best_of_three_lengths_needs_a_wider_interval() -> None:
     assert wide is not None
     assert (plain.above(0.5), wide.above(0.5)) == (True, False)
     shifted = cells({one: each - 0.0 for one, each in made.values.items()})
-    assert effective(shifted, ARM, measure="ratio") is Undefined.CHANCE
+    assert effective(shifted, ARM, measure="ratio") is NoEffectiveLength.CHANCE
 
 
 def test_few_questions_have_no_interval() -> None:
     values = np.where(np.arange(COUNT) < 11, np.arange(COUNT) / 20, np.nan)
     made = cells({cell("auc"): values})
     assert made.estimate(cell("auc")) == (pytest.approx(0.25), None, None)
-    assert effective(made, ARM) is Undefined.FEW
+    assert effective(made, ARM) is NoEffectiveLength.FEW
     view = by_length(rows_of({"one": made}), "auc").table()
     assert view.rows[0] == ["one", "0.250", "– (too few questions)"]
     assert view.beside == {}
@@ -184,14 +190,14 @@ def test_systems_are_compared_question_by_question() -> None:
 
 def test_makes_stand_side_by_side() -> None:
     """Each less the first, paired: 0.1 of every question."""
-    other = Arm("literal", Filler("shuffled", True, 1))
+    other = HaystackVariant("literal", Surroundings("shuffled", True, 1))
     values = np.linspace(0.2, 0.8, COUNT)
     more = np.where(np.arange(COUNT) % 2, 0.05, 0.15)
     made = cells({cell("auc"): values})
     assert side_by_side(rows_of({"one": made})) == []
     both = replace(
         made, reach={**made.reach, (other, 128): Reach(8, 1.0, 0.5)},
-        values={**made.values, cell("auc")._replace(arm=other): values + more},
+        values={**made.values, cell("auc")._replace(variant=other): values + more},
     )  # fmt: skip
     view, less = (one.table() for one in side_by_side(rows_of({"one": both})))
     assert view.head == ["AUC", "needle", "near-answers", "128"]

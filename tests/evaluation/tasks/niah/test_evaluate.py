@@ -88,48 +88,50 @@ def test_measures_are_those_of_the_scores(made: Path, scored: Any) -> None:
 
 
 def test_words_find_literal_needles_and_no_others(scored: Any) -> None:
-    arms = {
-        (arm["needle"], arm["query"]): arm
+    variants = {
+        (variant["needle"], variant["query"]): variant
         for row in scored.to_json()["results"]
         if row["model"] == "bm25"
-        for arm in row["haystacks"]["arms"]
+        for variant in row["haystacks"]["arms"]
     }
-    assert list(arms) == [
+    assert list(variants) == [
         ("one_hop", "question"), ("one_hop", "expansion_100"),
         ("literal", "question"), ("literal", "expansion_100"),
     ]  # fmt: skip
     for length in ("40", "80", "160"):
-        chance = arms["one_hop", "question"]["by_length"][length]
+        chance = variants["one_hop", "question"]["by_length"][length]
         assert chance["auc"] == chance["ratio"] == {"value": 0.5, "low": None, "high": None}
         assert chance["similarity"]["value"] == 0.0
         # four texts without needle have no spread to speak of, four questions no interval
         assert chance["normalised"] is chance["effect"] is chance["detectable"] is None
-        literal = arms["literal", "question"]["by_length"][length]
+        literal = variants["literal", "question"]["by_length"][length]
         assert literal["auc"]["value"] == literal["ratio"]["value"] == 1.0
         assert literal["haystacks"] == 8
         # terms that stand in the needle too find it
-        assert arms["one_hop", "expansion_100"]["by_length"][length]["auc"]["value"] > 0.9
-    for arm in arms.values():
-        assert arm["effective_length"] == {"auc": None, "ratio": None}
-        assert arm["no_effective_length"] == dict.fromkeys(("auc", "ratio"), "too few questions")
+        assert variants["one_hop", "expansion_100"]["by_length"][length]["auc"]["value"] > 0.9
+    for variant in variants.values():
+        assert variant["effective_length"] == {"auc": None, "ratio": None}
+        assert variant["no_effective_length"] == dict.fromkeys(
+            ("auc", "ratio"), "too few questions"
+        )
 
 
 def test_enough_questions_have_intervals_and_lengths(many: Any) -> None:
     (row,) = many.to_json()["results"]
-    arms = {arm["needle"]: arm for arm in row["haystacks"]["arms"]}
+    variants = {variant["needle"]: variant for variant in row["haystacks"]["arms"]}
     for length in ("40", "80"):
-        chance = arms["one_hop"]["by_length"][length]
+        chance = variants["one_hop"]["by_length"][length]
         for measure in ("auc", "ratio"):
             # all questions say the same, as 12 of 24 would by chance
             low, high = chance[measure]["low"], chance[measure]["high"]
             assert (chance[measure]["value"], low + high) == (0.5, pytest.approx(1))
             assert low == pytest.approx(0.2319, abs=1e-4)
         assert chance["effect"]["value"] == chance["detectable"] == 0.0
-    assert arms["one_hop"]["effective_length"] == {"auc": None, "ratio": None}
-    assert arms["one_hop"]["no_effective_length"]["auc"] == "not above chance"
-    reached = arms["literal"]["effective_length"]["ratio"]
+    assert variants["one_hop"]["effective_length"] == {"auc": None, "ratio": None}
+    assert variants["one_hop"]["no_effective_length"]["auc"] == "not above chance"
+    reached = variants["literal"]["effective_length"]["ratio"]
     assert (reached["length"], reached["low"], reached["high"]) == (80, 80, 80)
-    assert arms["literal"]["no_effective_length"] == {}
+    assert variants["literal"]["no_effective_length"] == {}
     assert not [note for note in many.to_json()["notes"] if "too few" in note]
 
 
@@ -208,7 +210,9 @@ def test_queries_that_are_cut_are_counted(made: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     rows = result.to_json()["results"]
     for row in rows:
-        cut = {arm["query"]: arm["queries_truncated"] for arm in row["haystacks"]["arms"]}
+        cut = {
+            variant["query"]: variant["queries_truncated"] for variant in row["haystacks"]["arms"]
+        }
         assert cut == {"question": 0.0, "expansion_100": 1.0}
     assert [row["model"] for row in rows] == ["minilm", "minilm, best chunk"]
     assert "minilm · one-hop · 100 terms, 100% of the queries cut" in text_of(result)

@@ -17,7 +17,7 @@ from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
-from retgen.evaluation.tasks.niah.cells import Cell, Cells
+from retgen.evaluation.tasks.niah.cells import CellKey, Cells
 from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from retgen.evaluation.tasks.niah.sentences import sentences
@@ -149,8 +149,8 @@ def test_what_a_system_reads_by_what_it_tells(
     assert (reading.name, reading.system) == ("counting", system)
     scores = system.scorer.score(reading.comparison.sets, silent)
     (cells,) = reading.comparison.measure(scores, 0.0).domains.values()
-    arm = cells.arms[0]
-    reach = [cells.reach[arm, n] for n in (32, 64)]
+    variant = cells.variants[0]
+    reach = [cells.reach[variant, n] for n in (32, 64)]
     assert [one.truncated for one in reach] == truncated
     assert [one.seen for one in reach] == seen
     said = "How much of a haystack counting · one-hop reads is not known" in " ".join(
@@ -184,11 +184,11 @@ def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
     views = titles({"counting": cells})
     title = "Comparative ratio: a haystack above its filler with a neutral sentence"
     assert views.index(title) == 1
-    arm = cells.arms[0]
+    variant = cells.variants[0]
     groups = load_haystacks(load(made)).groups
     haystacks = load_haystacks(load(made))
     for number, group in enumerate(groups):
-        of = [i for i, t in enumerate(group.haystacks) if (t.arm, t.length) == (arm, 32)]
+        of = [i for i, t in enumerate(group.haystacks) if (t.variant, t.length) == (variant, 32)]
         pairs = [
             (
                 len(group.haystacks[i].text),
@@ -197,5 +197,5 @@ def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
             for i in of
         ]
         expected = sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs)
-        values = cells.values[Cell("ratio, neutral", "question", arm, 32)]
+        values = cells.values[CellKey("ratio, neutral", "question", variant, 32)]
         assert values[number] == expected

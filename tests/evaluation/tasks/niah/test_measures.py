@@ -15,16 +15,16 @@ from retgen.evaluation.tasks.niah.measures import (
     effective_length,
     on_depth,
     position_sensitivity,
-    won,
+    share_won,
 )
 
 
 def test_a_tie_is_half_within_the_tolerance() -> None:
     first, second = np.array([1.0, 2.0, 3.0, 0.0]), np.array([2.0, 2.0, 1.0, 0.0])
-    assert won(first, second, 0.0).tolist() == [0.0, 0.5, 1.0, 0.5]
-    assert won(np.array([1.0]), np.array([1.0 + 1e-7]), 1e-6).tolist() == [0.5]
-    assert won(np.array([1.0]), np.array([1.0 + 1e-5]), 1e-6).tolist() == [0.0]
-    assert won(np.array([-1.0]), np.array([-1.2]), 1e-6).tolist() == [1.0]
+    assert share_won(first, second, 0.0).tolist() == [0.0, 0.5, 1.0, 0.5]
+    assert share_won(np.array([1.0]), np.array([1.0 + 1e-7]), 1e-6).tolist() == [0.5]
+    assert share_won(np.array([1.0]), np.array([1.0 + 1e-5]), 1e-6).tolist() == [0.0]
+    assert share_won(np.array([-1.0]), np.array([-1.2]), 1e-6).tolist() == [1.0]
     assert comparative_ratio(first, second) == 0.5
     assert (
         comparative_ratio(np.array([3.0, 2.0, 1.0, 4.0]), np.array([1.0, 2.0, 2.0, 1.0])) == 0.625

@@ -1,10 +1,10 @@
-"""The sides of a data set: its queries by the values of a column, each scored as a set of its own.
+"""Subgroups of queries: those of each value of a column are scored as a set of their own.
 
 CapRetrieval (arXiv 2506.08592, section 4.2) calls it the granularity dilemma: what trains an
 embedder on the entities of a text may cost it the text as a whole. So training on keywords (set
 KW), on summaries (set SM) and on both is scored on the queries of either set.
 
-Nothing is encoded for it: the values of a side are rows of those of all queries.
+Nothing is encoded for it: the values of a subgroup are rows of those of all queries.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from retgen.evaluation.scoring.columns import NONE, values_of
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import primary_of
 from retgen.evaluation.scoring.significance import (
-    Difference,
-    between,
+    PairedDifference,
     change_text,
     compare,
+    difference_between,
     units_of,
 )
-from retgen.evaluation.training.arms import BEFORE, BM25
+from retgen.evaluation.training.variants import BEFORE, BM25
 from retgen.progress import Progress
 
 _MOST = 20  # values of a column
 _Change = tuple[float, float, float]
 
 
-class Split(NamedTuple):
+class QuerySplit(NamedTuple):
     """`rows`: value of the column -> places of its queries; all queries come last."""
 
     column: str
@@ -45,17 +45,17 @@ class Split(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Side:
+class Subgroup:
     """The queries of one value. `means`: system -> measure -> score, as are `intervals` (95%).
 
-    `comparisons`: of the arms and the model before, paired. `note`: why there are none, or "".
+    `comparisons`: of the variants and the model before, paired. `note`: why there are none, or "".
     """
 
     value: str
     queries: int
     means: dict[str, dict[str, float]]
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
-    comparisons: list[Difference] = field(default_factory=list)
+    comparisons: list[PairedDifference] = field(default_factory=list)
     note: str = ""
 
     @property
@@ -65,39 +65,43 @@ class Side:
 
     def change(self, first: str, second: str, measure: str) -> str:
         """A difference and its interval; empty where there is none."""
-        change = between(self.comparisons, first, second, measure)
+        change = difference_between(self.comparisons, first, second, measure)
         return "" if change is None else change_text(change)
 
 
 @dataclass(frozen=True)
-class Sides:
-    """A data set by the values of `column`; all queries are the last side. Judged by `measure`."""
+class Subgroups:
+    """A data set by the values of `column`, all queries last. Judged by `measure`."""
 
     column: str
     measure: str
-    sides: list[Side]
+    subgroups: list[Subgroup]
 
     def to_json(self) -> dict[str, Any]:
         """What train.json has of them."""
         results = [
             {
-                "value": side.value,
-                "queries": side.queries,
-                "scores": side.means,
-                "intervals": side.intervals,
-                "comparisons": [one._asdict() for one in side.comparisons],
-                "note": side.note or None,
+                "value": subgroup.value,
+                "queries": subgroup.queries,
+                "scores": subgroup.means,
+                "intervals": subgroup.intervals,
+                "comparisons": [one._asdict() for one in subgroup.comparisons],
+                "note": subgroup.note or None,
             }
-            for side in self.sides
+            for subgroup in self.subgroups
         ]
         return {"column": self.column, "measure": self.measure, "results": results}
 
-    def found(self, where: str, arms: Mapping[str, str]) -> str:
-        """Whether what is gained on one side is lost on another. `arms`: name -> words.
+    def found(self, where: str, variants: Mapping[str, str]) -> str:
+        """Whether what is gained on one subgroup is lost on another. `variants`: name -> words.
 
         A difference counts if its 95% interval leaves out 0.
         """
-        shown = [side for side in self.sides if side.value not in (ALL, NONE) and side.comparisons]
+        shown = [
+            subgroup
+            for subgroup in self.subgroups
+            if subgroup.value not in (ALL, NONE) and subgroup.comparisons
+        ]
         where = f"{where[0].upper()}{where[1:]}"
         if len(shown) < 2:
             return (
@@ -105,8 +109,12 @@ class Sides:
                 f"have queries enough for intervals."
             )
         changes = {
-            words: [(side, change) for side in shown if (change := self._of(side, arm, BEFORE))]
-            for arm, words in arms.items()
+            words: [
+                (subgroup, change)
+                for subgroup in shown
+                if (change := self._of(subgroup, variant, BEFORE))
+            ]
+            for variant, words in variants.items()
         }
         torn = [
             f"trained with {words} the model changes by {ends}, against the untrained model"
@@ -116,43 +124,51 @@ class Sides:
         if torn:
             text = f"{where} there is a dilemma by {self.measure}: {'; '.join(torn)}."
         else:
-            words, side, lowest = min(
-                ((words, side, change) for words, of in changes.items() for side, change in of),
+            words, subgroup, lowest = min(
+                (
+                    (words, subgroup, change)
+                    for words, of in changes.items()
+                    for subgroup, change in of
+                ),
                 key=lambda entry: entry[2][0],
             )
             if lowest[2] < 0:
-                rest = ": a loss that no other side makes up for"
+                rest = ": a loss that no other subgroup makes up for"
             else:
                 rest = ", which includes 0" if lowest[1] <= 0 else ""
             text = (
-                f"{where} no dilemma was found by {self.measure}: no training gains on one side "
-                "and loses on another, against the untrained model. The lowest change is that with "
-                f"{words} on {side.words}, {change_text(lowest)}{rest}."
+                f"{where} no dilemma was found by {self.measure}: no training gains on one "
+                "subgroup and loses on another, against the untrained model. The lowest change is "
+                f"that with {words} on {subgroup.words}, {change_text(lowest)}{rest}."
             )
-        return text + self._between_arms(shown, list(arms))
+        return text + self._between_variants(shown, list(variants))
 
-    def _of(self, side: Side, first: str, second: str) -> _Change | None:
-        return between(side.comparisons, first, second, self.measure)
+    def _of(self, subgroup: Subgroup, first: str, second: str) -> _Change | None:
+        return difference_between(subgroup.comparisons, first, second, self.measure)
 
-    def _between_arms(self, shown: list[Side], arms: list[str]) -> str:
+    def _between_variants(self, shown: list[Subgroup], variants: list[str]) -> str:
         swaps, below = [], set()
-        for i, first in enumerate(arms):
-            for second in arms[i + 1 :]:
-                of = [(side, change) for side in shown if (change := self._of(side, first, second))]
+        for i, first in enumerate(variants):
+            for second in variants[i + 1 :]:
+                of = [
+                    (subgroup, change)
+                    for subgroup in shown
+                    if (change := self._of(subgroup, first, second))
+                ]
                 below |= {second for _, change in of if change[1] > 0}
                 below |= {first for _, change in of if change[2] < 0}
                 if ends := _both_ways(of):
                     swaps.append(f"{first} against {second} {ends}")
         if not swaps:
             return ""
-        text = f" What is better to train with depends on the side: {'; '.join(swaps)}."
-        if level := [arm for arm in arms if arm not in below]:
+        text = f" What is better to train with depends on the subgroup: {'; '.join(swaps)}."
+        if level := [variant for variant in variants if variant not in below]:
             verb = "is" if len(level) == 1 else "are"
-            text += f" {' and '.join(level)} {verb} below no other on any side for sure."
+            text += f" {' and '.join(level)} {verb} below no other on any subgroup for sure."
         return text
 
 
-def _both_ways(changes: list[tuple[Side, _Change]]) -> str:
+def _both_ways(changes: list[tuple[Subgroup, _Change]]) -> str:
     """The highest and the lowest in words, where they are above and below 0; else empty."""
     up = max((one for one in changes if one[1][1] > 0), key=lambda one: one[1][0], default=None)
     down = min((one for one in changes if one[1][2] < 0), key=lambda one: one[1][0], default=None)
@@ -161,8 +177,8 @@ def _both_ways(changes: list[tuple[Side, _Change]]) -> str:
     return f"{change_text(up[1])} on {up[0].words} and {change_text(down[1])} on {down[0].words}"
 
 
-def split_by(column: str | None, collection: Collection, needed: bool) -> Split | None:
-    """The sides of a data set by a column; None where it has none that is not needed."""
+def split_by(column: str | None, collection: Collection, needed: bool) -> QuerySplit | None:
+    """The subgroups of a data set by a column; None where it has none that is not needed."""
     if column is None:
         return None
     try:
@@ -171,22 +187,22 @@ def split_by(column: str | None, collection: Collection, needed: bool) -> Split 
         if needed:
             raise
         return None
-    return Split(column, rows_by(column, values, collection, _MOST))
+    return QuerySplit(column, rows_by(column, values, collection, _MOST))
 
 
-def sides_of(
-    split: Split,
+def subgroups_of(
+    split: QuerySplit,
     collection: Collection,
     measures: Measures,
     values: Mapping[str, NDArray[np.float64]],
     progress: Progress,
-) -> Sides:
-    """Every side scored, with BM25 beside. `values`: system -> (queries, measures)."""
+) -> Subgroups:
+    """Every subgroup scored, with BM25 beside. `values`: system -> (queries, measures)."""
     depth = measures.depth(collection.documents)
     *_, ranked = retriever(BM25, Options()).rank(collection, depth, progress)
     bm25 = measures.per_query(collection, ranked.rankings)
     names = measures.names
-    sides = []
+    subgroups = []
     for value, rows in split.rows.items():
         mine = {name: of[rows] for name, of in values.items()}
         means = {
@@ -194,11 +210,15 @@ def sides_of(
             for name, of in (mine | {BM25: bm25[rows]}).items()
         }
         part = _part(collection, rows)
-        sides.append(Side(value, len(rows), means, **paired(part, names, mine, {BM25: bm25[rows]})))
-    return Sides(split.column, primary_of(names, collection), sides)
+        subgroups.append(
+            Subgroup(
+                value, len(rows), means, **paired_differences(part, names, mine, {BM25: bm25[rows]})
+            )
+        )
+    return Subgroups(split.column, primary_of(names, collection), subgroups)
 
 
-def paired(
+def paired_differences(
     collection: Collection,
     measures: list[str],
     values: Mapping[str, NDArray[np.float64]],

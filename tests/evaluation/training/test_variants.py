@@ -1,4 +1,4 @@
-"""`gen train --compare`: what each arm trains on, and what is said of them."""
+"""`gen train --compare`: what each variant trains on, and what is said of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.significance import compare
 from retgen.evaluation.training import Pairs, TrainConfig, read_pairs
-from retgen.evaluation.training.arms import Source, check_arms, mined, plans
 from retgen.evaluation.training.config import Trained
 from retgen.evaluation.training.page import text as text_of
-from retgen.evaluation.training.result import Arm, Training
+from retgen.evaluation.training.result import Training, TrainingVariant
+from retgen.evaluation.training.variants import (
+    PairSource,
+    check_variants,
+    plans,
+    with_mined_negatives,
+)
 from retgen.progress import silent
 from retgen.statistics.clustered import Units
 from tests.conftest import Gen, Write
@@ -52,7 +57,7 @@ def kettles(dataset: Write) -> Path:
 def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path) -> None:
     """q1 and q3 are one question, so what either asks for is relevant to both."""
     pairs = read_pairs(kettles)
-    result = mined(pairs, kettles, 2, "bm25", Options(), silent)
+    result = with_mined_negatives(pairs, kettles, 2, "bm25", Options(), silent)
     assert (result.anchors, result.positives) == (pairs.anchors, pairs.positives)
     copper = ["copper kettle lids", "copper pans and pots"]
     assert result.query_ids == ["q1", "q1", "q2", "q3"]
@@ -64,7 +69,7 @@ def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path
         f"{pairs.origin}, with 2 negatives a query mined by bm25 (2 of 4 taken at random, where "
         "bm25 ranks too few)"
     )
-    assert mined(pairs, kettles, 2, "bm25", Options(), silent) == result
+    assert with_mined_negatives(pairs, kettles, 2, "bm25", Options(), silent) == result
 
 
 def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
@@ -73,7 +78,10 @@ def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
         "the old copper kettle boils two litres of water in three short minutes"
     ], [[]], ["x"], "a test")  # fmt: skip
     by_id = Pairs(["copper pots"], ["pans"], [[]], ["y"], "a test", ["d4"])
-    of = [mined(pairs, kettles, 1, "bm25", Options(), silent) for pairs in (by_text, by_id)]
+    of = [
+        with_mined_negatives(pairs, kettles, 1, "bm25", Options(), silent)
+        for pairs in (by_text, by_id)
+    ]
     assert not {"in three short", "in four short"} & {of[0].negatives[0][0][50:64]}
     assert of[0].negatives[0][0] not in (
         "the old copper kettle boils two litres of water in three short minutes flat",
@@ -85,12 +93,12 @@ def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
 def test_a_corpus_of_positives_alone(dataset: Write) -> None:
     path = dataset({"d1": "owls hoot"}, {"q1": "who hoots"}, [("q1", "d1", 1)])
     with pytest.raises(DatasetError, match="relevant to 1 of the queries, such as 'who hoots'"):
-        mined(read_pairs(path), path, 1, "bm25", Options(), silent)
+        with_mined_negatives(read_pairs(path), path, 1, "bm25", Options(), silent)
 
 
 def test_plans_take_as_many_negatives_as_the_pairs_have(other: Path) -> None:
     pairs, config = read_pairs(other), TrainConfig()
-    source = Source(other)
+    source = PairSource(other)
     of = plans(["in-batch", "mined", "own"], source, config, "bm25", Options(), silent)
     assert list(of) == ["in-batch", "mined", "own"]
     assert of["own"] == (pairs, config, "the pairs' own negatives")
@@ -104,14 +112,14 @@ def test_plans_take_as_many_negatives_as_the_pairs_have(other: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "text"),
     [
-        (["own", "mind"], "--compare: there is no 'mind'; did you mean mined? Possible: own, mined, in-batch; or training files, joined by + where an arm takes several: {path} has none"),
-        ([""], "--compare: there is no ''. Possible: own, mined, in-batch; or training files, joined by + where an arm takes several: {path} has none"),
+        (["own", "mind"], "--compare: there is no 'mind'; did you mean mined? Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: {path} has none"),
+        ([""], "--compare: there is no ''. Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: {path} has none"),
         (["own", "own"], "--compare: own is named twice"),
     ],
 )  # fmt: skip
 def test_arms_that_cannot_be(names: list[str], text: str, other: Path) -> None:
     with pytest.raises(UsageError) as error:
-        check_arms(names, Source(other))
+        check_variants(names, PairSource(other))
     assert str(error.value) == text.format(path=other)
 
 
@@ -122,7 +130,7 @@ def compared(
     static: SentenceTransformer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Training:
-    """All arms under two seeds, scored on the training data and on two other data sets."""
+    """All variants under two seeds, scored on the training data and on two other data sets."""
     folder = tmp_path_factory.mktemp("compared")
     static.save_pretrained(str(folder / "words"))
     twin = folder / "twin"
@@ -143,7 +151,7 @@ def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
     result = compared.to_json()
     stored = json.loads((compared.folder / "train.json").read_text())
     assert stored == json.loads(json.dumps(result))
-    assert [arm.name for arm in compared.arms] == list(result["arms"]) == ARMS
+    assert [variant.name for variant in compared.variants] == list(result["arms"]) == ARMS
     assert result["seeds"] == [42, 43]
     assert [(a["pairs"], a["hard_negatives"]) for a in result["arms"].values()] == [
         (6, 1), (6, 1), (6, 0),
@@ -169,13 +177,13 @@ def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
     result = compared.to_json()
     assert list(result["outside"]) == ["limit", "twin"]
     for scores, label in ((result["test"], "test"), (result["outside"]["limit"], "outside--limit")):
-        for arm, place in zip(ARMS, ("", "mined", "in-batch"), strict=True):
+        for variant, place in zip(ARMS, ("", "mined", "in-batch"), strict=True):
             stored = [
                 np.load(compared.folder / place / seed / "scores" / f"{label}_after.npy")
                 for seed in ("", "seed-43")
             ]
             mean = np.mean(stored, axis=0).mean(axis=0)
-            assert list(scores["arms"][arm].values()) == pytest.approx(mean.tolist(), abs=1e-12)
+            assert list(scores["arms"][variant].values()) == pytest.approx(mean.tolist(), abs=1e-12)
         assert scores["after"] == scores["arms"]["own"]
     # six queries are too few for intervals
     assert (result["test"]["comparisons"], result["test"]["intervals"]) == ([], {})
@@ -192,7 +200,7 @@ def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
     assert result["test"]["arms"] == result["outside"]["twin"]["arms"]
 
 
-def test_what_is_said_of_the_arms(compared: Training) -> None:
+def test_what_is_said_of_the_variants(compared: Training) -> None:
     lines = text_of(compared).splitlines()
     head = lines.index(next(line for line in lines if line.startswith("data set ")))
     assert lines[head].split("  ")[-1].strip() == "against untrained"
@@ -210,12 +218,12 @@ def test_what_is_said_of_the_arms(compared: Training) -> None:
     assert (compared.folder / "figures" / "compared.svg").is_file()
 
 
-def answered(arms: dict[str, list[float]], before: list[float], at: Training) -> str | None:
+def answered(variants: dict[str, list[float]], before: list[float], at: Training) -> str | None:
     """The conclusion where each of the 100 queries of `limit` was answered so by the models."""
     (scored,) = (scored for scored in at.scored_sets if scored.label == "outside limit")
     only = Measures(["recall@1"])
     values = {
-        name: np.array(column)[:, None] for name, column in (arms | {"before": before}).items()
+        name: np.array(column)[:, None] for name, column in (variants | {"before": before}).items()
     }
     comparisons = compare(Units(np.arange(100), np.arange(100), "100 queries"), values, only.names)
 
@@ -224,9 +232,12 @@ def answered(arms: dict[str, list[float]], before: list[float], at: Training) ->
         entries = [{"when": "before", "scores": {}}, {"when": "after", "scores": score}]
         return Trained(Path(), entries)
 
-    made = [Arm(name, name, at.pairs, at.config, [run(column)]) for name, column in arms.items()]
+    made = [
+        TrainingVariant(name, name, at.pairs, at.config, [run(column)])
+        for name, column in variants.items()
+    ]
     scored_sets = [replace(scored, measures=only, comparisons=comparisons)]
-    return replace(at, arms=made, scored_sets=scored_sets).conclusion()
+    return replace(at, variants=made, scored_sets=scored_sets).conclusion()
 
 
 def test_who_won(compared: Training) -> None:
@@ -260,7 +271,7 @@ def test_a_finished_comparison_is_shown_again(
             "metrics": ["recall@1", "nDCG@10"], "compare": ARMS, "seeds": 2,
             "out": compared.folder}  # fmt: skip
     again = retgen.train(other, compared.model, **call)  # type: ignore[arg-type]
-    assert all(run.repeated for arm in again.arms for run in arm.runs)
+    assert all(run.repeated for variant in again.variants for run in variant.runs)
     assert again.to_json() == compared.to_json()
     with pytest.raises(UsageError, match="holds another training; what differs: hard_negatives"):
         retgen.train(other, compared.model, **call | {"compare": ["in-batch"]})  # type: ignore[arg-type]
@@ -275,15 +286,18 @@ def test_fresh_throws_away_the_arms_too(other: Path, tmp_path: Path, short: str)
             other, short, settings={"max_steps": 1}, metrics=[measure], out=out, **options
         )
 
-    arms = ["own", "in-batch"]
-    train("recall@1", compare=arms, seeds=2)
+    variants = ["own", "in-batch"]
+    train("recall@1", compare=variants, seeds=2)
     places = [out / "seed-43", out / "in-batch", out / "in-batch/seed-43"]
     kept = ("training.json", "model", "scores")
     assert all((place / name).exists() for place in places for name in kept)
     train("recall@2", fresh=True)
     assert not any((place / name).exists() for place in places for name in kept)
-    anew = train("recall@2", compare=arms)
-    assert [[run.repeated for run in arm.runs] for arm in anew.arms] == [[True], [False]]
+    anew = train("recall@2", compare=variants)
+    assert [[run.repeated for run in variant.runs] for variant in anew.variants] == [
+        [True],
+        [False],
+    ]
     assert [list(scores) for scores in anew.to_json()["test"]["arms"].values()] == [
         ["recall@2"], ["recall@2"],
     ]  # fmt: skip

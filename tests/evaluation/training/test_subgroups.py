@@ -1,4 +1,4 @@
-"""`gen train --compare kw+sm,kw,sm --by set`: what each arm is trained on, either side's scores."""
+"""`gen train --compare kw+sm,kw,sm --by set`: what each variant is trained on, either side's scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retgen.evaluation.scoring.analyses import Analyses
 from retgen.evaluation.scoring.significance import compare, units_of
 from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import Training
-from retgen.evaluation.training.sides import Side, Sides
+from retgen.evaluation.training.subgroups import Subgroup, Subgroups
 from retgen.statistics.clustered import Units
 from tests.conftest import Gen
 
@@ -122,9 +122,9 @@ def split(
 
 @pytest.mark.slow
 def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
-    """sm has one negative a pair, so all arms have; steps are those of the first."""
+    """sm has one negative a pair, so all variants have; steps are those of the first."""
     result = split.to_json()
-    assert [arm.name for arm in split.arms] == list(result["arms"]) == ARMS
+    assert [variant.name for variant in split.variants] == list(result["arms"]) == ARMS
     assert [(a["pairs"], a["hard_negatives"], a["steps"]) for a in result["arms"].values()] == [
         (20, 1, [8]), (14, 1, [8]), (6, 1, [8]),
     ]  # fmt: skip
@@ -137,8 +137,8 @@ def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
         for name in ("", "pairs-kw", "pairs-sm")
     ]
     assert of[1] == of[2] == of[0] | {"max_steps": 8}
-    assert split.arms[2].pairs.anchors == [f"what a {place} has" for place in PLACES[:6]]
-    assert split.arms[0].pairs.anchors[:14] == split.arms[1].pairs.anchors
+    assert split.variants[2].pairs.anchors == [f"what a {place} has" for place in PLACES[:6]]
+    assert split.variants[0].pairs.anchors[:14] == split.variants[1].pairs.anchors
 
 
 def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path) -> None:
@@ -146,8 +146,8 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
     test = result["test"]
     assert json.loads(json.dumps(result)) == json.loads((split.folder / "train.json").read_text())
     assert (test["sides"]["column"], test["sides"]["measure"]) == ("set", "nDCG@10")
-    sides = {side["value"]: side for side in test["sides"]["results"]}
-    assert {value: side["queries"] for value, side in sides.items()} == {
+    subgroups = {subgroup["value"]: subgroup for subgroup in test["sides"]["results"]}
+    assert {value: subgroup["queries"] for value, subgroup in subgroups.items()} == {
         "KW": 14, "SM": 12, "(none)": 1, "all queries": 27,
     }  # fmt: skip
     rows = {"KW": range(14), "SM": range(14, 26), "(none)": [26], "all queries": range(27)}
@@ -157,14 +157,14 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
         for name, place in folders.items()
     } | {"before": np.load(split.folder / "scores/test_before.npy")}
     for value, at in rows.items():
-        assert list(sides[value]["scores"]) == [*ARMS, "before", "bm25"]
+        assert list(subgroups[value]["scores"]) == [*ARMS, "before", "bm25"]
         for name, of in values.items():
-            assert list(sides[value]["scores"][name].values()) == pytest.approx(
+            assert list(subgroups[value]["scores"][name].values()) == pytest.approx(
                 of[list(at)].mean(axis=0).tolist(), abs=1e-12
             )
-    assert sides["all queries"]["scores"]["kw"] == pytest.approx(test["arms"]["kw"], abs=1e-12)
-    assert sides["all queries"]["comparisons"] == test["comparisons"]
-    # the queries of a side alone, as a data set
+    assert subgroups["all queries"]["scores"]["kw"] == pytest.approx(test["arms"]["kw"], abs=1e-12)
+    assert subgroups["all queries"]["comparisons"] == test["comparisons"]
+    # the queries of a subgroup alone, as a data set
     alone = two_sided.parent / "alone"
     alone.mkdir()
     (alone / "corpus.jsonl").write_bytes((two_sided / "corpus.jsonl").read_bytes())
@@ -177,10 +177,10 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
         {name: of[14:26] for name, of in values.items()},
         ["recall@1", "nDCG@10"],
     )
-    assert sides["SM"]["comparisons"] == [one._asdict() for one in expected]
-    assert (sides["(none)"]["comparisons"], sides["(none)"]["intervals"]) == ([], {})
-    assert sides["SM"]["note"] is None
-    assert sides["(none)"]["note"] == (
+    assert subgroups["SM"]["comparisons"] == [one._asdict() for one in expected]
+    assert (subgroups["(none)"]["comparisons"], subgroups["(none)"]["intervals"]) == ([], {})
+    assert subgroups["SM"]["note"] is None
+    assert subgroups["(none)"]["note"] == (
         "no intervals: too few independent units: 1 groups of queries that share relevant "
         "documents, 12 needed"
     )
@@ -196,10 +196,12 @@ def test_they_are_as_gen_eval_has_them(split: Training, two_sided: Path, tmp_pat
         (row["value"], names.get(row["model"], "kw")): row["metrics"]
         for row in scored["by"]["set"]["results"]
     }
-    sides = {side["value"]: side for side in split.to_json()["test"]["sides"]["results"]}
+    subgroups = {
+        subgroup["value"]: subgroup for subgroup in split.to_json()["test"]["sides"]["results"]
+    }
     assert len(rows) == 12
     for (value, name), metrics in rows.items():
-        assert sides[value]["scores"][name] == pytest.approx(metrics, abs=1e-12)
+        assert subgroups[value]["scores"][name] == pytest.approx(metrics, abs=1e-12)
 
 
 def test_what_is_shown(split: Training) -> None:
@@ -210,8 +212,13 @@ def test_what_is_shown(split: Training) -> None:
     ]  # fmt: skip
     table = [re.split(r"\s{2,}", line) for line in lines[head + 1 : head + 21]]
     assert [row[:3] for row in table] == [
-        [side, queries, model]
-        for side, queries in (("KW", "14"), ("SM", "12"), ("(none)", "1"), ("all queries", "27"))
+        [subgroup, queries, model]
+        for subgroup, queries in (
+            ("KW", "14"),
+            ("SM", "12"),
+            ("(none)", "1"),
+            ("all queries", "27"),
+        )
         for model in ("untrained", *ARMS, "BM25")
     ]
     assert [len(row) for row in table[:5]] == [4, 5, 6, 6, 4]
@@ -224,7 +231,7 @@ def test_what_is_shown(split: Training) -> None:
     assert "note: no training pair is a pair of the test set zoo" in lines
     page = (split.folder / "train.html").read_text()
     assert page.count("<svg") == 4
-    assert "What each side gains and loses, by set" in page
+    assert "What each subgroup gains and loses, by set" in page
     assert "Which pairs win" in page
     assert "kw+sm: 20, kw: 14, sm: 6" in page
     assert (split.folder / "figures/sides_test.svg").is_file()
@@ -237,14 +244,14 @@ def test_a_repeated_call_trains_nothing_and_takes_any_column(
     def again(**changes: Any) -> Training:
         call = CALL | {"outside": outside, "out": split.folder} | changes
         result = retgen.train(two_sided, split.model, **call)
-        assert all(run.repeated for arm in result.arms for run in arm.runs)
+        assert all(run.repeated for variant in result.variants for run in variant.runs)
         return result
 
     assert again().to_json() == split.to_json()
     whole = again(by=None).to_json()
     assert (whole["test"]["sides"], whole["dilemma"]) == (None, None)
     kinds = again(by="kind").to_json()
-    assert [(side["value"], side["queries"]) for side in kinds["test"]["sides"]["results"]] == [
+    assert [(subgroup["value"], subgroup["queries"]) for subgroup in kinds["test"]["sides"]["results"]] == [
         ("word", 14), ("(none)", 13), ("all queries", 27),
     ]  # fmt: skip
     assert kinds["dilemma"] == (
@@ -270,7 +277,7 @@ def test_fresh_throws_away_arms_of_pairs(short: str, tmp_path: Path) -> None:
     assert [(out / "pairs-kw" / name).exists() for name in ("model", "scores")] == [False, False]
 
 
-def test_pairs_of_the_test_set_are_counted_by_arm(short: str, tmp_path: Path) -> None:
+def test_pairs_of_the_test_set_are_counted_by_variant(short: str, tmp_path: Path) -> None:
     path = write_two_sided(tmp_path / "zoo")
     write_pairs(path / "training/sm.parquet", [
         (animal, f"the {animal} sleeps near the {place}")
@@ -283,25 +290,25 @@ def test_pairs_of_the_test_set_are_counted_by_arm(short: str, tmp_path: Path) ->
         "4 of the 4 sm pairs are pairs of the test set zoo: its scores measure memory, not "
         "retrieval"
     )
-    arms = result.to_json()["arms"]
-    assert [arm["pairs_of_the_test_view"] for arm in arms.values()] == [0, 4]
+    variants = result.to_json()["arms"]
+    assert [variant["pairs_of_the_test_view"] for variant in variants.values()] == [0, 4]
     # sm has no negatives, so neither does kw
-    assert [arm["hard_negatives"] for arm in arms.values()] == [0, 0]
+    assert [variant["hard_negatives"] for variant in variants.values()] == [0, 0]
 
 
 # what is found
 
 
 def found(kw: dict[str, list[float]], sm: dict[str, list[float]]) -> str:
-    """Where the 60 queries of each side are answered so by the models."""
+    """Where the 60 queries of each subgroup are answered so by the models."""
     units = Units(np.arange(60), np.arange(60), "60 queries")
-    sides = []
+    subgroups = []
     for value, columns in (("KW", kw), ("SM", sm)):
         values = {name: np.array(column)[:, None] for name, column in columns.items()}
         comparisons = compare(units, values, ["recall@1"])
-        sides.append(Side(value, 60, {}, {}, comparisons))
-    arms = {name: f"{name} pairs" for name in kw if name != "before"}
-    return Sides("set", "recall@1", sides).found("on the test set zoo", arms)
+        subgroups.append(Subgroup(value, 60, {}, {}, comparisons))
+    variants = {name: f"{name} pairs" for name in kw if name != "before"}
+    return Subgroups("set", "recall@1", subgroups).found("on the test set zoo", variants)
 
 
 NONE, SOME, ALL = [0.0] * 60, [0.0, 1.0] * 30, [1.0] * 60
@@ -313,7 +320,7 @@ def test_a_dilemma() -> None:
     ) == (
         "On the test set zoo there is a dilemma by recall@1: trained with kw pairs the model "
         "changes by +1.0000 (+0.875 to +1.000) on KW queries and -1.0000 (-1.000 to -0.875) on SM "
-        "queries, against the untrained model. What is better to train with depends on the side: "
+        "queries, against the untrained model. What is better to train with depends on the subgroup: "
         "kw against sm +1.0000 (+0.875 to +1.000) on KW queries and -1.0000 (-1.000 to -0.875) on "
         "SM queries."
     )
@@ -324,7 +331,7 @@ def test_no_dilemma() -> None:
         {"kw+sm": ALL, "kw": ALL, "before": NONE}, {"kw+sm": ALL, "kw": SOME, "before": SOME}
     )  # fmt: skip
     assert text == (
-        "On the test set zoo no dilemma was found by recall@1: no training gains on one side and "
+        "On the test set zoo no dilemma was found by recall@1: no training gains on one subgroup and "
         "loses on another, against the untrained model. The lowest change is that with kw pairs on "
         "SM queries, +0.0000 (no query differs), which includes 0."
     )
@@ -335,18 +342,18 @@ def test_no_dilemma() -> None:
     assert "0.5000" in text.partition(" What ")[0]
     assert "includes 0" not in text
     text = found({"kw": NONE, "before": ALL}, {"kw": SOME, "before": SOME})
-    assert text.endswith("-1.0000 (-1.000 to -0.875): a loss that no other side makes up for.")
+    assert text.endswith("-1.0000 (-1.000 to -0.875): a loss that no other subgroup makes up for.")
 
 
-def test_which_pairs_are_better_depends_on_the_side() -> None:
+def test_which_pairs_are_better_depends_on_the_subgroup() -> None:
     text = found(
         {"kw+sm": ALL, "kw": ALL, "sm": SOME, "before": NONE},
         {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}
     )  # fmt: skip
     assert "no dilemma was found" in text
     assert re.search(
-        r" What is better to train with depends on the side: kw against sm \+0\.5000 \(.*\) on KW "
-        r"queries and -0\.5000 \(.*\) on SM queries\. kw\+sm is below no other on any side for "
+        r" What is better to train with depends on the subgroup: kw against sm \+0\.5000 \(.*\) on KW "
+        r"queries and -0\.5000 \(.*\) on SM queries\. kw\+sm is below no other on any subgroup for "
         r"sure\.$", text,
     )  # fmt: skip
 
@@ -358,12 +365,12 @@ def test_which_pairs_are_better_depends_on_the_side() -> None:
     ("changes", "message"),
     [
         ({"by": "sets"}, "--by sets: no query of {path} has such a column; did you mean set? Columns: kind, number, place, set"),
-        ({"compare": ["kw+smm"]}, "--compare: there is no 'smm'; did you mean sm? Possible: own, mined, in-batch; or training files, joined by + where an arm takes several: kw, sm"),
-        ({"compare": ["kw", "own"]}, "--compare kw,own: kinds of negatives (own, mined, in-batch) and training files are compared one at a time, so that arms differ in one thing"),
+        ({"compare": ["kw+smm"]}, "--compare: there is no 'smm'; did you mean sm? Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: kw, sm"),
+        ({"compare": ["kw", "own"]}, "--compare kw,own: kinds of negatives (own, mined, in-batch) and training files are compared one at a time, so that variants differ in one thing"),
         ({"compare": ["kw+sm", "kw", "sm+kw"]}, "--compare: sm+kw is named twice"),
         ({"compare": ["kw+kw"]}, "--compare: kw+kw is named twice"),
-        ({"data": ["kw"]}, "--compare kw+sm,kw,sm: names the training files of each arm, so --data has no place beside it"),
-        ({"split": "test"}, "--compare kw+sm,kw,sm: names the training files of each arm, so --split has no place beside it"),
+        ({"data": ["kw"]}, "--compare kw+sm,kw,sm: names the training files of each variant, so --data has no place beside it"),
+        ({"split": "test"}, "--compare kw+sm,kw,sm: names the training files of each variant, so --split has no place beside it"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared(
@@ -375,7 +382,7 @@ def test_what_cannot_be_compared(
     assert not (tmp_path / "none").exists()
 
 
-def test_files_that_cannot_be_arms(tmp_path: Path, other: Path) -> None:
+def test_files_that_cannot_be_variants(tmp_path: Path, other: Path) -> None:
     path, out = write_two_sided(tmp_path / "zoo"), tmp_path / "none"
     queries = [json.loads(line) for line in (path / "queries.jsonl").read_text().splitlines()]
     many = [query["metadata"] | {"many": f"value {i}"} for i, query in enumerate(queries * 2)]
@@ -393,7 +400,7 @@ def test_files_that_cannot_be_arms(tmp_path: Path, other: Path) -> None:
     pq.write_table(pa.table({"query": ["a"]}), path / "training/lists.parquet")
     for changes, message in (
         ({"by": "many"}, "--by many: the 54 queries have 54 different values there; a breakdown takes up to 20"),
-        ({"compare": ["before"]}, "--compare before: scores go by the names of the arms, and this one stands for another model there. Rename the training file"),
+        ({"compare": ["before"]}, "--compare before: scores go by the names of the variants, and this one stands for another model there. Rename the training file"),
     ):  # fmt: skip
         with pytest.raises(UsageError) as error:
             retgen.train(path, "static:minilm", out=out, **CALL | changes)
@@ -405,7 +412,7 @@ def test_files_that_cannot_be_arms(tmp_path: Path, other: Path) -> None:
     with pytest.raises(DatasetError, match=r"lists.parquet has no column anchor and no column pos"):
         retgen.train(path, "static:minilm", out=out, **CALL | {"compare": ["lists"]})
     with pytest.raises(
-        UsageError, match=f"joined by .+ where an arm takes several: {other} has no"
+        UsageError, match=f"joined by .+ where a variant takes several: {other} has no"
     ):
         retgen.train(other, "static:minilm", out=out, compare=["kw"])
     assert not out.exists()
@@ -417,7 +424,7 @@ def test_the_command(gen: Gen, two_sided: Path, static: SentenceTransformer, sho
     assert (result.returncode, result.stderr) == (0, "")
     stored = json.loads(gen("train", two_sided, "--model", short, *args, "--json").stdout)
     assert stored["dilemma"] in result.stdout.splitlines()
-    assert [side["value"] for side in stored["test"]["sides"]["results"]] == [
+    assert [subgroup["value"] for subgroup in stored["test"]["sides"]["results"]] == [
         "KW", "SM", "(none)", "all queries",
     ]  # fmt: skip
 
@@ -432,5 +439,5 @@ def test_a_training_by_itself_has_sides_too(two_sided: Path, short: str, tmp_pat
     ]  # fmt: skip
     assert result.dilemma() in lines
     assert result.conclusion() is None
-    (side, *_) = result.to_json()["test"]["sides"]["results"]
-    assert list(side["scores"]) == ["after", "before", "bm25"]
+    (subgroup, *_) = result.to_json()["test"]["sides"]["results"]
+    assert list(subgroup["scores"]) == ["after", "before", "bm25"]

@@ -1,10 +1,10 @@
-"""The arms of `gen train --compare`: the same steps, batch and seeds on something else.
+"""The variants of `gen train --compare`: the same steps, batch and seeds on something else.
 
 The same pairs with other negatives:
 
 own       the hard negatives that the pairs bring
 mined     as many of the corpus, found for the query as most people find theirs
-in-batch  none; the documents of the other pairs of a batch, which the other arms have too
+in-batch  none; the documents of the other pairs of a batch, which the other variants have too
 
 Or other pairs: those of training files, as kw, sm or kw+sm.
 """
@@ -34,21 +34,21 @@ NEGATIVES = {
     "in-batch": "in-batch negatives only",
 }
 BEFORE = "before"
-AFTER = "after"  # the only arm, where nothing is compared
+AFTER = "after"  # the only variant, where nothing is compared
 BM25 = "bm25"  # the reference beside them
 _COUNT = 4  # mined negatives a pair, where there are none of its own to count
 _DEPTH = 50
 
 
-class Plan(NamedTuple):
-    """What an arm trains on, how, and in words: "trained with" them."""
+class VariantPlan(NamedTuple):
+    """What a variant trains on, how, and in words: "trained with" them."""
 
     pairs: Pairs
     config: TrainConfig
     words: str
 
 
-class Source(NamedTuple):
+class PairSource(NamedTuple):
     """Where pairs are read: see `read_pairs`."""
 
     path: Path
@@ -58,12 +58,12 @@ class Source(NamedTuple):
 
 
 def noun(name: str) -> str:
-    """What an arm and those beside it differ in."""
+    """What a variant and those beside it differ in."""
     return "negatives" if name in NEGATIVES else "pairs"
 
 
-def check_arms(names: Sequence[str], source: Source) -> None:
-    """Raise `UsageError` for an arm that there is not, one named twice, arms of both kinds."""
+def check_variants(names: Sequence[str], source: PairSource) -> None:
+    """Raise `UsageError` for an unknown variant, one named twice, variants of both kinds."""
     kinds = {noun(name) for name in names}
     if kinds <= {"negatives"}:
         parts: list[list[str]] = [[name] for name in names]
@@ -75,24 +75,24 @@ def check_arms(names: Sequence[str], source: Source) -> None:
             if name not in known:
                 raise UsageError(
                     f"--compare: there is no {name!r}{did_you_mean(name, known) or '.'} Possible: "
-                    f"{', '.join(NEGATIVES)}; or training files, joined by + where an arm takes "
+                    f"{', '.join(NEGATIVES)}; or training files, joined by + where a variant takes "
                     f"several: {', '.join(files) or f'{source.path} has none'}"
                 )
         if taken := {BEFORE, AFTER, BM25} & set(names):
             raise UsageError(
-                f"--compare {min(taken)}: scores go by the names of the arms, and this one stands "
-                "for another model there. Rename the training file"
+                f"--compare {min(taken)}: scores go by the names of the variants, and this one "
+                "stands for another model there. Rename the training file"
             )
         if any(part in NEGATIVES for of in parts for part in of):
             raise UsageError(
                 f"--compare {','.join(names)}: kinds of negatives ({', '.join(NEGATIVES)}) and "
-                "training files are compared one at a time, so that arms differ in one thing"
+                "training files are compared one at a time, so that variants differ in one thing"
             )
         if source.split is not None or source.data:
             option = "--data" if source.data else "--split"
             raise UsageError(
-                f"--compare {','.join(names)}: names the training files of each arm, so {option} "
-                "has no place beside it"
+                f"--compare {','.join(names)}: names the training files of each variant, so "
+                f"{option} has no place beside it"
             )
     for place, of in enumerate(parts):
         if any(set(of) == set(other) for other in parts[:place]) or len(set(of)) < len(of):
@@ -101,18 +101,18 @@ def check_arms(names: Sequence[str], source: Source) -> None:
 
 def plans(
     names: Sequence[str],
-    source: Source,
+    source: PairSource,
     config: TrainConfig,
     by: str,
     options: Options,
     progress: Progress,
-) -> dict[str, Plan]:
-    """What each arm trains on, of none "after". Raises `UsageError` where that is nothing."""
+) -> dict[str, VariantPlan]:
+    """What each variant trains on, of none "after". Raises `UsageError` where that is nothing."""
     if any(noun(name) == "pairs" for name in names):
         return _of_pairs(names, source, config)
     pairs = read_pairs(*source)
     if not names:
-        return {AFTER: Plan(pairs, config, "training pairs")}
+        return {AFTER: VariantPlan(pairs, config, "training pairs")}
     own = pairs.negatives_used(config.hard_negatives)
     if "own" in names and not own:
         message = pairs.negatives_in_words(config.hard_negatives)
@@ -121,27 +121,29 @@ def plans(
     for name in names:
         words = NEGATIVES[name]
         if name == "own":
-            result[name] = Plan(pairs, config, words)
+            result[name] = VariantPlan(pairs, config, words)
         elif name == "in-batch":
-            result[name] = Plan(pairs, without_hard_negatives(config), words)
+            result[name] = VariantPlan(pairs, without_hard_negatives(config), words)
         else:
             count = own or _COUNT
             changed = config.model_copy(update={"hard_negatives": count})
-            of = mined(pairs, source.path, count, by, options, progress)
-            result[name] = Plan(of, changed, words)
+            of = with_mined_negatives(pairs, source.path, count, by, options, progress)
+            result[name] = VariantPlan(of, changed, words)
     return result
 
 
-def _of_pairs(names: Sequence[str], source: Source, config: TrainConfig) -> dict[str, Plan]:
-    """As many negatives a pair in every arm as the arm has that has the fewest."""
+def _of_pairs(
+    names: Sequence[str], source: PairSource, config: TrainConfig
+) -> dict[str, VariantPlan]:
+    """As many negatives a pair in every variant as the variant has that has the fewest."""
     pairs = {name: read_pairs(*source._replace(data=name.split("+"))) for name in names}
     counts = {of.negatives_used(config.hard_negatives) for of in pairs.values()}
     if len(counts) > 1:
         config = config.model_copy(update={"hard_negatives": min(counts)})
-    return {name: Plan(of, config, f"{name} pairs") for name, of in pairs.items()}
+    return {name: VariantPlan(of, config, f"{name} pairs") for name, of in pairs.items()}
 
 
-def mined(
+def with_mined_negatives(
     pairs: Pairs, path: Path, count: int, by: str, options: Options, progress: Progress
 ) -> Pairs:
     """The pairs with `count` negatives each, mined from the corpus of `path` for their queries.
