@@ -142,7 +142,7 @@ def _priced(
     ranges: Mapping[str, _Range],
     prices: Sequence[str],
 ) -> Plan:
-    from retgen.agents.prices import Prices, checked
+    from retgen.agents.prices import Prices, table_date
 
     table, notes = Prices(prices), list(result.notes)
     dollars: list[float] | None = [0.0, 0.0]
@@ -171,7 +171,7 @@ def _priced(
             note = f"the price of {model.shown} is not known: add --price {model.shown}=IN,OUT"
             notes += [] if note in notes else [note]
         elif not prices:
-            note = f"list prices of {checked()}"
+            note = f"list prices of {table_date()}"
             notes += [] if note in notes else [note]
     return replace(
         result,

@@ -43,14 +43,14 @@ class Question(BaseModel):
         return ", ".join(f"{name} {text!r}" for name, text in texts if text)[: 3 * _ABOUT]
 
 
-class Shape(BaseModel):
+class AnswerSchema(BaseModel):
     """What an agent answers. Every field is required, as strict JSON schema modes want it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 Q = TypeVar("Q", bound=Question)
-A = TypeVar("A", bound=Shape)
+A = TypeVar("A", bound=AnswerSchema)
 
 
 class Turn(NamedTuple):

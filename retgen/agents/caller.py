@@ -21,7 +21,7 @@ from retgen.agents.outcomes import WAITED
 from retgen.agents.prices import Price
 from retgen.agents.request import Request
 from retgen.agents.sending import Failed, Sender, Sent, Tally
-from retgen.agents.suspects import Suspects, Tries
+from retgen.agents.suspects import FailureAttribution, Tries
 from retgen.errors import EndpointFailed, RetgenError
 
 # what is worked on, as messages name it: the tasks of a record inherit it
@@ -54,7 +54,7 @@ class Caller:
         first_delay: float = 0.5,
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._chat, self._stop, self._suspects = chat, stop, Suspects()
+        self._chat, self._stop, self._suspects = chat, stop, FailureAttribution()
         self._notice, self._noticed = notice, set[str]()
         self.tally = tally or Tally()
         self._sender = Sender(

@@ -52,7 +52,7 @@ class Stop:
         self.check()
 
 
-class Gate:
+class ConcurrencyGate:
     """Lets so many through at a time: `limit`, between 1 and `most`."""
 
     def __init__(self, most: int, begin: int = 8) -> None:
@@ -179,7 +179,7 @@ class Flight:
         return True
 
 
-class Rate:
+class RateLimit:
     """So much a minute, evenly spaced."""
 
     def __init__(self, per_minute: float | None) -> None:

@@ -226,7 +226,7 @@ def _options(settings: ModelSettings, key: str | None) -> dict[str, Any]:
     }
 
 
-def described(settings: ModelSettings | None) -> dict[str, Any]:
+def model_description(settings: ModelSettings | None) -> dict[str, Any]:
     """A model as the manifest names it."""
     if settings is None:
         return {"model": "offline"}

@@ -166,7 +166,7 @@ def _read(path: Path) -> _Table:
 
 
 @cache
-def checked() -> str:
+def table_date() -> str:
     """The day that the bundled table was put together."""
     result = re.search(r"^checked: (\S+)", _BUNDLED.read_text("utf-8"), re.MULTILINE)
     return result[1] if result else "unknown"

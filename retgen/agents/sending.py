@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
-from retgen.agents.flow import Flight, Gate, Probe, Rate, Stop
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send, Writer
+from retgen.agents.flow import ConcurrencyGate, Flight, Probe, RateLimit, Stop
+from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.outcomes import Row, classify, costs_nothing, states_all
+from retgen.agents.outcomes import OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prices import Price
 from retgen.agents.request import Request
-from retgen.agents.rooms import HIDDEN, PROMPT, Rooms
-from retgen.agents.suspects import Suspects
+from retgen.agents.rooms import HIDDEN, PROMPT, AnswerBudgets
+from retgen.agents.suspects import FailureAttribution
 from retgen.errors import BudgetReached, EndpointFailed
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Tally:
     silent: int = 0  # calls whose answers did not say, or not credibly, what they took
     nano_usd: int = 0
 
-    def answered(self, agent: str, answer: Answer | Refusal) -> None:
+    def answered(self, agent: str, answer: LedgerAnswer | Refusal) -> None:
         """Count an answer that the ledger held."""
         self.cached[agent] += 1
         self.tokens_in[agent] += answer.tokens_in
@@ -59,7 +59,7 @@ class Sent(NamedTuple):
 
     send: Send
     response: Response
-    row: Row
+    row: OutcomeRow
     room: int
     cost: int
 
@@ -103,7 +103,7 @@ class Sender:
         run: str,
         stop: Stop,
         flight: Flight,
-        suspects: Suspects,
+        suspects: FailureAttribution,
         price: Price | None,
         cap: int | None,
         tally: Tally,
@@ -113,15 +113,15 @@ class Sender:
         self._price, self._priced, self._cap = price or Price(), price is not None, cap
         self._stop, self._flight, self._notice = stop, flight, notice
         self._suspects, self._tally = suspects, tally
-        self._gate, self._probe = Gate(settings.concurrency), Probe()
-        self._requests = Rate(settings.requests_per_minute)
-        self._tokens = Rate(settings.tokens_per_minute)
+        self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
+        self._requests = RateLimit(settings.requests_per_minute)
+        self._tokens = RateLimit(settings.tokens_per_minute)
         self._limited = bool(settings.requests_per_minute or settings.tokens_per_minute)
         self._lease = settings.timeout + _LEASE
         self._whom = settings.endpoint(), settings.name
         # whose documentation says what costs nothing; nobody's, of a server of one's own
         self._provider = "" if settings.address() else settings.provider
-        self.rooms = Rooms(ledger.rooms(*self._whom))
+        self.rooms = AnswerBudgets(ledger.rooms(*self._whom))
         for agent in self.rooms.agents():
             self._probe.open(agent)
         self._waited: set[str] = set()
@@ -174,7 +174,7 @@ class Sender:
         await self._do(lambda: self._ledger.refused(sent.send, raw, why, reason, *spent, sent.cost))
 
     async def _from_ledger(
-        self, request: Request, agent: str, result: Answer | Refusal
+        self, request: Request, agent: str, result: LedgerAnswer | Refusal
     ) -> str | None:
         """The text of an answer that was kept; None where it turns out to be none. Raises
         `Unusable`."""
@@ -206,11 +206,11 @@ class Sender:
 
     async def _reserved(
         self, request: Request, agent: str, room: int
-    ) -> Answer | Refusal | Send | Busy:
+    ) -> LedgerAnswer | Refusal | Send | Busy:
         """What the ledger says, when the cap leaves room for the worst case."""
         worst = self._price.worst(request, room, self.rooms.prompt())
 
-        def reserve() -> Answer | Refusal | Send | Busy | OverCap:
+        def reserve() -> LedgerAnswer | Refusal | Send | Busy | OverCap:
             return self._ledger.reserve(
                 request, run=self._run, agent=agent, worst=worst, lease=self._lease, room=room,
                 cap=self._cap, priced=self._priced,

@@ -19,7 +19,7 @@ from retgen.agents.flow import Stop
 # when it has some, and where nothing else is under way that could be answered
 _NEVER, _SINCE, _FEW = 8, 32, 3
 
-Verdict = Literal["only this", "all", "alone"]
+Attribution = Literal["only this", "all", "alone"]
 
 
 class Tries:
@@ -35,7 +35,7 @@ class Tries:
             self.mark = answers
 
 
-class Suspects:
+class FailureAttribution:
     """Of one caller, within one event loop."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Suspects:
         await keep()
         return True
 
-    async def judge(self, tries: Tries, stop: Stop) -> Verdict:
+    async def judge(self, tries: Tries, stop: Stop) -> Attribution:
         """What a request stands for that has failed as often as it may."""
         others = set(self._first)
         while self.answers == tries.mark:

@@ -59,7 +59,7 @@ def seconds(stated: object) -> float | None:
     return min(result, _PATIENCE) if result >= 0 and math.isfinite(result) else None
 
 
-def parsed(raw: bytes) -> dict[str, Any]:
+def parse_object(raw: bytes) -> dict[str, Any]:
     """A JSON object; empty where the bytes are none. Of a list that begins with an error, that."""
     try:
         result = orjson.loads(raw)
@@ -82,7 +82,7 @@ def parts(tree: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [one for one in result if isinstance(one, dict)] if isinstance(result, list) else []
 
 
-class Secrets:
+class KeyMask:
     """Keys, and texts and answers without them: servers repeat them, in errors above all."""
 
     def __init__(self, keys: Iterable[str | None] = ()) -> None:

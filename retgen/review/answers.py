@@ -12,7 +12,7 @@ FIELDS = ("query", "title", "text")
 _COMMON: tuple[Decision, ...] = ("fix", "unsure")
 
 
-def allowed(settings: Settings) -> tuple[Decision, ...]:
+def allowed_decisions(settings: Settings) -> tuple[Decision, ...]:
     """The decisions that a reviewer may take, in the order of the page."""
     if settings.mode == "check":
         return ("accept", "reject", *_COMMON)
@@ -20,7 +20,7 @@ def allowed(settings: Settings) -> tuple[Decision, ...]:
     return (*grades[: settings.grades], *_COMMON)
 
 
-def answer(
+def read_decision(
     item: Item,
     decision: str,
     settings: Settings,
@@ -33,7 +33,7 @@ def answer(
     data set's label, to reject is to hold the opposite: a pair without a positive label is then
     relevant. Raises `UsageError` for what does not fit.
     """
-    known = allowed(settings)
+    known = allowed_decisions(settings)
     if decision not in known:
         raise UsageError(
             f"{decision!r} is no decision of this review{did_you_mean(decision, known) or '.'} "

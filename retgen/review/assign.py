@@ -23,30 +23,32 @@ class Look(NamedTuple):
     part: Part
 
 
-def shared(item: Item, settings: Settings) -> bool:
+def is_shared(item: Item, settings: Settings) -> bool:
     """Whether every annotator is asked for a first look at an item; else one of them is."""
     drawn = chance(settings.seed, "overlap", item.item_id) < settings.overlap
     return item.planted is not None or drawn
 
 
-def asked(item: Item, settings: Settings) -> tuple[str, ...]:
+def assigned_annotators(item: Item, settings: Settings) -> tuple[str, ...]:
     """The annotators who are asked for a first look at an item."""
     people = settings.annotators
-    return people if shared(item, settings) else (people[item.place % len(people)],)
+    return people if is_shared(item, settings) else (people[item.place % len(people)],)
 
 
-def awaited(item: Item, settings: Settings) -> tuple[str, ...]:
+def awaited_annotators(item: Item, settings: Settings) -> tuple[str, ...]:
     """Whose first looks an item waits for once somebody looked: of one dealt out, nobody's.
 
     To whom it is dealt changes with the annotators, so anybody's verdict settles it.
     """
-    return settings.annotators if shared(item, settings) else ()
+    return settings.annotators if is_shared(item, settings) else ()
 
 
 def queue(annotator: str, items: Iterable[Item], settings: Settings) -> list[Look]:
     """All looks of an annotator, in order."""
     items = list(items)
-    mine = [one for one in _in_turn(items, settings) if annotator in asked(one, settings)]
+    mine = [
+        one for one in _in_turn(items, settings) if annotator in assigned_annotators(one, settings)
+    ]
     planted = sorted(
         (one for one in items if one.planted is not None),
         key=lambda one: chance(settings.seed, "plant", one.item_id),
@@ -57,7 +59,7 @@ def queue(annotator: str, items: Iterable[Item], settings: Settings) -> list[Loo
 
 def _in_turn(items: Sequence[Item], settings: Settings) -> Iterator[Item]:
     """The items of the populations that the goals are about, one of each in turn."""
-    wanted = goals.asked(goals.parse_all(settings.goals))
+    wanted = goals.goal_populations(goals.parse_all(settings.goals))
     of = {
         name: sorted(
             (one for one in items if one.population == name and one.planted is None),

@@ -102,7 +102,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
         split=made.collection.split, family=str(manifest.get("family", "")),
         grades=3 if max(labels, default=0) > 1 else 2, dataset=source.digest(files),
     )  # fmt: skip
-    planned = items.plan(made, settings, proven=source.proven(manifest), progress=progress)
+    planned = items.plan(made, settings, proven=source.labels_proven(manifest), progress=progress)
     if not planned.pairs:
         raise UsageError(
             f"{path}: there is nothing to look at in split {settings.split}: no pair has a label, "
@@ -153,7 +153,7 @@ def _check(wanted: Mapping[str, Any]) -> None:
             raise UsageError(f"--annotators {name!r}: a name holds no slash, and more than dots")
 
 
-def _possible(texts: tuple[str, ...], planned: items.Plan) -> tuple[str, ...]:
+def _possible(texts: tuple[str, ...], planned: items.ReviewPlan) -> tuple[str, ...]:
     """The goals that ask something of this data set; default ones that do not are dropped."""
     there = {pair.population for pair in planned.pairs}
     return tuple(text for text in texts if _population(text) in there)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from retgen.review.pool import Found, Pool
+from retgen.review.pool import CandidatePool, PoolRank
 from retgen.review.records import Population
 
 # of a pair that was judged, against one that nobody looked at and that ranks the same
@@ -23,12 +23,12 @@ class Candidate(NamedTuple):
     doc_id: str
     label: float | None
     suspicion: float
-    found: Found | None
+    found: PoolRank | None
     grade: int | None = None
     proven: bool = False
 
 
-def candidates(pool: Pool, *, proven: bool) -> dict[Population, list[Candidate]]:
+def candidates(pool: CandidatePool, *, proven: bool) -> dict[Population, list[Candidate]]:
     """Both populations, query by query. `proven`: the labels of the data set rest on a proof.
 
     Suspicious is a positive that retrievers do not find, and of the others what they rank first,

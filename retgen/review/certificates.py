@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from retgen.review.found import Found, missed
+from retgen.review.found import PopulationResult, control_misses
 from retgen.review.goals import Goal
 from retgen.review.items import PLANNED
 from retgen.review.records import Item, Population, Verdict
@@ -27,7 +27,7 @@ Judged = Sequence[tuple[Item, Verdict]]
 
 
 @dataclass(frozen=True)
-class Certificate:
+class ReviewCertificate:
     """What is known of a goal.
 
     `size`: pairs of each population. `looked_at`: of these, settled. `wrong`: labels found wrong.
@@ -66,12 +66,12 @@ class Certificate:
 
 def certify(
     goal: Goal,
-    of: Mapping[Population, Found],
+    of: Mapping[Population, PopulationResult],
     judged: Judged,
     changed: str | None,
     depth: str,
     plants: Counter[int],
-) -> Certificate:
+) -> ReviewCertificate:
     """What is known of a goal. `of`: both populations. `depth`: the pool in words. `plants`: how
     many planted pairs of each known relevance the review has, judged or not.
     """
@@ -94,7 +94,7 @@ def certify(
         reason = _overlooked(goal, of, judged, corrected)
     elif lower > goal.rate:
         holds = False
-    return Certificate(
+    return ReviewCertificate(
         goal,
         {name: len(one.pairs) for name, one in mine.items()},
         {name: one.looked_at for name, one in mine.items()},
@@ -126,11 +126,13 @@ def _assumed(goal: Goal, plants: Mapping[int, int], depth: str) -> Iterator[str]
 
 
 def _overlooked(
-    goal: Goal, of: Mapping[Population, Found], judged: Judged, corrected: float | None
+    goal: Goal, of: Mapping[Population, PopulationResult], judged: Judged, corrected: float | None
 ) -> str:
     """Why what was found is not enough: too little is known of what annotators overlook."""
     asked = {"positives": 0, "others": 1}
-    outcomes = [one for n in _asked(goal) if of[n].pairs for one in missed(judged, asked[n])]
+    outcomes = [
+        one for n in _asked(goal) if of[n].pairs for one in control_misses(judged, asked[n])
+    ]
     return (
         f"annotators caught {len(outcomes) - int(sum(outcomes)):,} of {len(outcomes):,} control "
         f"errors and may overlook others: the rate may be {as_percent(corrected or 1.0)}. "
@@ -138,14 +140,16 @@ def _overlooked(
     )
 
 
-def _wrong(goal: Goal, of: Mapping[Population, Found], judged: Judged, plants: Counter[int]) -> Any:
+def _wrong(
+    goal: Goal, of: Mapping[Population, PopulationResult], judged: Judged, plants: Counter[int]
+) -> Any:
     one = of["positives"]
     low = sequences.lower(one.values, one.seen, goal.level).low
     high = sequences.upper(one.values, one.seen, goal.level).high
     needed = sequences.looks_needed(one.values, one.draws, goal.rate, goal.level)
     corrected = None
     if plants[0]:
-        outcomes = missed(judged, 0)
+        outcomes = control_misses(judged, 0)
         corrected = rates.certified_upper(one.values, one.seen, outcomes, goal.level)
         if needed is not None:
             needed = _needed_corrected(goal, one, outcomes, plants[0], needed)
@@ -153,7 +157,7 @@ def _wrong(goal: Goal, of: Mapping[Population, Found], judged: Judged, plants: C
 
 
 def _needed_corrected(
-    goal: Goal, one: Found, outcomes: Sequence[float], plants: int, least: int
+    goal: Goal, one: PopulationResult, outcomes: Sequence[float], plants: int, least: int
 ) -> int | None:
     """Looks that show the goal although annotators overlook errors, if planted ones come between
     as they are planned, and all are seen. `least`: without any to overlook.
@@ -178,7 +182,7 @@ def _needed_corrected(
 
 
 def _missing(
-    goal: Goal, of: Mapping[Population, Found], judged: Judged, plants: Counter[int]
+    goal: Goal, of: Mapping[Population, PopulationResult], judged: Judged, plants: Counter[int]
 ) -> Any:
     """Bounds from those of both populations, which share 1 - level."""
     positives, others = of["positives"], of["others"]
@@ -189,11 +193,11 @@ def _missing(
         ends = [end(one) if one.pairs else 0.0 for one in (others, positives)]
         return rates.missing(ends[0], n0, ends[1], n1)
 
-    def overlooked(one: Found) -> float:
+    def overlooked(one: PopulationResult) -> float:
         known = 0 if one is positives else 1
         if not plants[known]:
             return sequences.upper(one.values, one.seen, half).high
-        return rates.certified_upper(one.values, one.seen, missed(judged, known), half)
+        return rates.certified_upper(one.values, one.seen, control_misses(judged, known), half)
 
     low = bound(lambda one: sequences.lower(one.values, one.seen, half).low)
     high = bound(lambda one: sequences.upper(one.values, one.seen, half).high)
@@ -202,7 +206,7 @@ def _missing(
 
 
 def _shared_out(
-    goal: Goal, positives: Found, others: Found, level: float
+    goal: Goal, positives: PopulationResult, others: PopulationResult, level: float
 ) -> dict[Population, int] | None:
     """The fewest looks at both populations that show a goal for what is missed."""
     n1, n0 = len(positives.pairs), len(others.pairs)
@@ -223,7 +227,7 @@ def _shared_out(
     return best
 
 
-def _needed(one: Found, rate: float, level: float) -> int | None:
+def _needed(one: PopulationResult, rate: float, level: float) -> int | None:
     if rate >= 1:
         return 0
     return sequences.looks_needed(one.values, one.draws, rate, level)

@@ -77,7 +77,7 @@ def parse_all(texts: Iterable[str]) -> tuple[Goal, ...]:
     return tuple(dict.fromkeys(goals))
 
 
-def asked(goals: Sequence[Goal]) -> tuple[Population, ...]:
+def goal_populations(goals: Sequence[Goal]) -> tuple[Population, ...]:
     """The populations that some goals are about; both where there is none."""
     wanted = {population for goal in goals for population in POPULATIONS[goal.question]}
     everything: tuple[Population, ...] = ("positives", "others")

@@ -12,27 +12,27 @@ from typing import NamedTuple
 from retgen.data import Dataset, Document, Query
 from retgen.progress import Progress, silent
 from retgen.review.candidates import Candidate, candidates
-from retgen.review.plants import Plant, plant
-from retgen.review.pool import Pool
-from retgen.review.records import Item, Pair, Population, Settings, Shown, item_id
-from retgen.review.strata import Fields, of_label, telling
+from retgen.review.plants import ControlItem, draw_control_items
+from retgen.review.pool import CandidatePool
+from retgen.review.records import Item, Population, PopulationPair, Settings, ShownPair, item_id
+from retgen.review.strata import Fields, informative_strata, label_strata
 from retgen.statistics import order
 
 PLANNED = 2000  # pairs of a population whose texts are read at a time
 POPULATIONS: tuple[Population, ...] = ("positives", "others")
 
 
-class Plan(NamedTuple):
+class ReviewPlan(NamedTuple):
     """All pairs in the order of looks, the items that come first, their texts by digest."""
 
-    pairs: list[Pair]
+    pairs: list[PopulationPair]
     items: list[Item]
-    texts: dict[str, Shown]
+    texts: dict[str, ShownPair]
 
 
 def plan(
-    pool: Pool, settings: Settings, *, proven: bool | None, progress: Progress = silent
-) -> Plan:
+    pool: CandidatePool, settings: Settings, *, proven: bool | None, progress: Progress = silent
+) -> ReviewPlan:
     """Draw both populations of a pool.
 
     `proven`: whether the data set's labels rest on a proof, None where nobody says.
@@ -40,7 +40,7 @@ def plan(
     queries = pool.collection.queries
     populations = candidates(pool, proven=bool(proven))
     planned = {name: min(PLANNED, len(given)) for name, given in populations.items()}
-    planted = plant(pool, populations, planned, settings.plants, settings.seed)
+    planted = draw_control_items(pool, populations, planned, settings.plants, settings.seed)
     taken = {(one.row, one.doc_id) for one in planted}
     drawn = {
         name: _drawn([c for c in given if (c.row, c.doc_id) not in taken], settings.seed, name)
@@ -50,10 +50,10 @@ def plan(
     fields = Fields(queries)
     of = {c.doc_id for given in drawn.values() for c, _ in given}
     documents = _documents(pool.collection.dataset, of, {d for _, d in shown}, fields, progress)
-    pairs = telling(
-        Pair(
+    pairs = informative_strata(
+        PopulationPair(
             name, place, queries[c.row].query_id, c.doc_id, c.label, weight,
-            of_label(c, proven=proven) | fields.of(queries[c.row].query_id, c.doc_id),
+            label_strata(c, proven=proven) | fields.of(queries[c.row].query_id, c.doc_id),
         )
         for name, given in drawn.items()
         for place, (c, weight) in enumerate(given)
@@ -68,7 +68,7 @@ def plan(
         item, seen = _planted(one, query, documents[one.doc_id], settings.split, claimed)
         items.append(item)
         texts[item.shown] = seen
-    return Plan(pairs, items, texts)
+    return ReviewPlan(pairs, items, texts)
 
 
 def _drawn(
@@ -102,14 +102,14 @@ def documents(dataset: Dataset, ids: Iterable[str]) -> dict[str, Document]:
 
 
 def items_of(
-    pairs: Iterable[Pair],
+    pairs: Iterable[PopulationPair],
     queries: Mapping[str, Query],
     found: Mapping[str, Document],
     split: str,
-) -> tuple[list[Item], dict[str, Shown]]:
+) -> tuple[list[Item], dict[str, ShownPair]]:
     """Items of pairs, and what is shown of them by digest."""
     items: list[Item] = []
-    texts: dict[str, Shown] = {}
+    texts: dict[str, ShownPair] = {}
     for pair in pairs:
         seen = shown_of(queries[pair.query_id], found[pair.doc_id])
         digest = seen.digest()
@@ -124,8 +124,8 @@ def items_of(
 
 
 def _planted(
-    one: Plant, query: Query, document: Document, split: str, claimed: float | None
-) -> tuple[Item, Shown]:
+    one: ControlItem, query: Query, document: Document, split: str, claimed: float | None
+) -> tuple[Item, ShownPair]:
     """A planted item: its label is what the page claims, and false."""
     seen = shown_of(query, document)
     name = item_id(query.query_id, document.doc_id)
@@ -136,9 +136,9 @@ def _planted(
     return item, seen
 
 
-def shown_of(query: Query, document: Document) -> Shown:
+def shown_of(query: Query, document: Document) -> ShownPair:
     """What a reviewer sees of a pair."""
-    return Shown(
+    return ShownPair(
         query.text, document.title, document.text,
         query.metadata if isinstance(query.metadata, dict) else {},
         document.metadata if isinstance(document.metadata, dict) else {},

@@ -14,7 +14,7 @@ LOCK, OWNER = ".review.lock", ".review.server"
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[Callable[[str], None]]:
+def hold_review(folder: Path) -> Iterator[Callable[[str], None]]:
     """Hold a review while it is served; gives what notes where, for another one to be told.
 
     Raises `RunDirectoryError` naming the process that holds it. A killed process lets go.

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from retgen.review.candidates import Candidate
-from retgen.review.pool import Pool
+from retgen.review.pool import CandidatePool
 from retgen.review.records import Population
 from retgen.streams import Stream
 
@@ -21,7 +21,7 @@ MOST = 200  # of a kind
 _TAKEN = 0.1  # of a population, at most
 
 
-class Plant(NamedTuple):
+class ControlItem(NamedTuple):
     """A pair, in which population it is shown, and the relevance that is known of it."""
 
     population: Population
@@ -30,15 +30,15 @@ class Plant(NamedTuple):
     relevance: int
 
 
-def plant(
-    pool: Pool,
+def draw_control_items(
+    pool: CandidatePool,
     populations: Mapping[Population, Sequence[Candidate]],
     planned: Mapping[Population, int],
     share: float,
     seed: int,
-) -> list[Plant]:
+) -> list[ControlItem]:
     """Planted pairs, about `share` of those that are `planned` for each population."""
-    result: list[Plant] = []
+    result: list[ControlItem] = []
     pairs: tuple[tuple[Population, Population, int], ...] = (
         ("positives", "others", 0),
         ("others", "positives", 1),
@@ -50,7 +50,7 @@ def plant(
         order = Stream(seed, f"review/plants/{population}").permutation(len(known))
         taken = order[: min(number, int(_TAKEN * len(given)))].tolist()
         result += [
-            Plant(population, given[i].row, given[i].doc_id, relevance)
+            ControlItem(population, given[i].row, given[i].doc_id, relevance)
             for i in (known[j] for j in taken)
         ]
         if relevance == 0:
@@ -59,11 +59,13 @@ def plant(
     return result
 
 
-def _random(pool: Pool, shown: Sequence[Candidate], number: int, seed: int) -> list[Plant]:
+def _random(
+    pool: CandidatePool, shown: Sequence[Candidate], number: int, seed: int
+) -> list[ControlItem]:
     """Random documents for queries with a positive: neither judged nor found by a retriever."""
     collection = pool.collection
     stream = Stream(seed, "review/plants/random")
-    result: list[Plant] = []
+    result: list[ControlItem] = []
     seen: set[tuple[int, str]] = set()
     for _ in range(4 * number):  # in a small corpus little is left beside what was judged
         if len(result) == number:
@@ -74,5 +76,5 @@ def _random(pool: Pool, shown: Sequence[Candidate], number: int, seed: int) -> l
         if doc_id in judged or doc_id in pool.found(row) or (row, doc_id) in seen:
             continue
         seen.add((row, doc_id))
-        result.append(Plant("positives", row, doc_id, 0))
+        result.append(ControlItem("positives", row, doc_id, 0))
     return result

@@ -18,22 +18,22 @@ from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress, silent
 
 
-class Found(NamedTuple):
+class PoolRank(NamedTuple):
     """How retrievers rank a document for a query. `best`: from 1; `mean`: of 1/rank, 0 without."""
 
     best: int
     mean: float
 
 
-class Pool(NamedTuple):
+class CandidatePool(NamedTuple):
     """A data set with every query of a split, and what retrievers rank first for each."""
 
     collection: Collection
     rankings: Sequence[Rankings]
 
-    def found(self, row: int) -> dict[str, Found]:
+    def found(self, row: int) -> dict[str, PoolRank]:
         """By document id what was found for the query of a row, best first."""
-        ids, result = self.collection.doc_ids, dict[str, Found]()
+        ids, result = self.collection.doc_ids, dict[str, PoolRank]()
         for ranking in self.rankings:
             for rank, index in enumerate(ranking.documents[row].tolist(), start=1):
                 if index < 0:
@@ -41,7 +41,7 @@ class Pool(NamedTuple):
                 doc_id = ids[index].decode()
                 best, mean = result.get(doc_id, (rank, 0.0))
                 share = 1 / rank / len(self.rankings)
-                result[doc_id] = Found(min(best, rank), mean + share)
+                result[doc_id] = PoolRank(min(best, rank), mean + share)
         return result
 
 
@@ -62,7 +62,7 @@ def check(models: Sequence[str], depth: int) -> None:
 
 def make(
     path: Path, split: str | None, models: Sequence[str], depth: int, progress: Progress = silent
-) -> Pool:
+) -> CandidatePool:
     """Rank the corpus for every query of a split. Raises `DatasetError` and `UsageError`."""
     check(models, depth)
     collection = load(path, split, progress, every_query=True)
@@ -78,4 +78,4 @@ def make(
         for name in models
         for ranked in retriever(name, options).rank(collection, depth, progress)
     ]
-    return Pool(collection, rankings)
+    return CandidatePool(collection, rankings)

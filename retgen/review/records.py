@@ -13,7 +13,7 @@ Decision = Literal["0", "1", "2", "accept", "reject", "fix", "unsure", "undo"]
 Part = Literal["first", "second", "adjudication"]
 
 
-class Shown(NamedTuple):
+class ShownPair(NamedTuple):
     """What a reviewer sees of a pair. Metadata is for the family's template only."""
 
     query: str
@@ -52,7 +52,7 @@ class Item:
     planted: int | None = None
 
 
-class Pair(NamedTuple):
+class PopulationPair(NamedTuple):
     """A pair of a population at its place in the order of looks; `weight`: its chance in the draws.
 
     All pairs of a population are kept, so that what a sample says of it can be counted again from

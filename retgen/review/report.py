@@ -13,7 +13,13 @@ import numpy as np
 from retgen.errors import UsageError
 from retgen.review import goals, source
 from retgen.review.certificates import Judged, certify
-from retgen.review.found import Found, found, measured, planted, waiting
+from retgen.review.found import (
+    PopulationResult,
+    control_rates,
+    control_verdicts,
+    population_result,
+    waiting_by_annotator,
+)
 from retgen.review.records import Population, Verdict
 from retgen.review.review import Review
 from retgen.statistics import plans, ppi, rates
@@ -34,8 +40,8 @@ def report(review: Review) -> dict[str, Any]:
     """
     settings, by = review.settings, review.by_item()
     changed = review.changed()
-    of = {name: found(review, name, by) for name in POPULATIONS}
-    judged = planted(review.items, by)
+    of = {name: population_result(review, name, by) for name in POPULATIONS}
+    judged = control_verdicts(review.items, by)
     plants = Counter(one.planted for one in review.items if one.planted is not None)
     pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
     certificates = [
@@ -89,8 +95,8 @@ def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
     mine = [v for given in by.values() for v in given if v.annotator == name]
     first = [v for v in mine if v.part == "first"]
     seconds = [v.seconds for v in mine if v.seconds is not None]
-    judged = planted(review.items, by, name)
-    errors, others = measured(judged, 0), measured(judged, 1)
+    judged = control_verdicts(review.items, by, name)
+    errors, others = control_rates(judged, 0), control_rates(judged, 1)
     return {
         "judged": len(first),
         "second": sum(v.part == "second" for v in mine),
@@ -165,19 +171,19 @@ def _with_oneself(review: Review, by: By) -> dict[str, Any]:
 # --- rates ------------------------------------------------------------------------------------
 
 
-def _rates(one: Found, judged: Judged) -> dict[str, Any] | None:
+def _rates(one: PopulationResult, judged: Judged) -> dict[str, Any] | None:
     """The share of wrong labels in a population, as found and corrected; None before any look."""
     if not one.looked_at:
         return None
     rate = rates.rate(one.values, one.seen, LEVEL)
-    reviewers = measured(judged, 0 if one.population == "positives" else 1)
+    reviewers = control_rates(judged, 0 if one.population == "positives" else 1)
     corrected = None
     if reviewers.planted and rate.estimate is not None:
         corrected = asdict(rates.corrected(rate, reviewers))
     return {**asdict(rate), "corrected": corrected}
 
 
-def _strata(one: Found) -> dict[str, dict[str, Any]]:
+def _strata(one: PopulationResult) -> dict[str, dict[str, Any]]:
     """By stratum and value the rate of wrong labels; each value is a population of its own."""
     if not one.looked_at:
         return {}
@@ -200,7 +206,7 @@ def _natural(text: str) -> tuple[float, str]:
     return (float(begin), text) if begin.isdigit() else (float("inf"), text)
 
 
-def _judge(review: Review, of: Mapping[Population, Found]) -> dict[str, Any] | None:
+def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[str, Any] | None:
     """A judge's labels against people's; None where labels are no judge's, or nobody looked.
 
     Each population is one label of the judge. `accuracy`: over both, weighted by their sizes.
@@ -230,7 +236,7 @@ def _judge(review: Review, of: Mapping[Population, Found]) -> dict[str, Any] | N
     }
 
 
-def _powered(one: Found) -> dict[str, Any]:
+def _powered(one: PopulationResult) -> dict[str, Any]:
     """The share of relevant pairs by people's labels and the judge's grades of all pairs."""
     grades = [pair.strata.get("grade") for pair in one.pairs]
     top = max((int(grade) for grade in grades if grade is not None), default=0)
@@ -253,7 +259,7 @@ def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
     """Acceptance plans for a goal: one that is a quarter of it passes, the goal does not."""
     accepted, beta = goal.rate / _RATIO, round(1 - goal.level, 12)
     result: dict[str, Any] = {"p1": accepted, "p2": goal.rate, "alpha": 0.05, "beta": beta}
-    makers: dict[str, Callable[[], plans.Single | plans.Double]] = {
+    makers: dict[str, Callable[[], plans.SinglePlan | plans.Double]] = {
         "single": lambda: plans.single(accepted, goal.rate, 0.05, beta),
         "single_of_lot": lambda: plans.single(accepted, goal.rate, 0.05, beta, lot),
         "double": lambda: plans.double(accepted, goal.rate, 0.05, beta),
@@ -277,7 +283,7 @@ def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
 def _next(
     review: Review,
     by: By,
-    of: Mapping[Population, Found],
+    of: Mapping[Population, PopulationResult],
     strata: Mapping[Population, Mapping[str, Mapping[str, Any]]],
 ) -> dict[str, Any]:
     """What shortens the intervals: open items, who is waited for, the strata least is known of."""
@@ -296,7 +302,7 @@ def _next(
     least.sort(key=lambda one: -one["share"])
     return {
         "adjudicate": len(review.open_items()),
-        "waiting_for": dict(sorted(waiting(review, by).items())),
+        "waiting_for": dict(sorted(waiting_by_annotator(review, by).items())),
         "items": {
             name: next((look.item.item_id for look in review.planned(name, 1)), None)
             for name in review.settings.annotators

@@ -13,7 +13,7 @@ from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
 from retgen.review import answers, assign, goals, items, lock, source
 from retgen.review.consensus import Consensus, by_item, consensus, standing
-from retgen.review.records import Item, Part, Settings, Shown, Verdict
+from retgen.review.records import Item, Part, Settings, ShownPair, Verdict
 from retgen.review.store import Store
 
 GUIDELINE = (
@@ -71,7 +71,7 @@ class Review:
             raise UsageError(f"{self.folder}: there is no item {item_id!r} in this review")
         return found
 
-    def shown(self, item: Item) -> Shown:
+    def shown(self, item: Item) -> ShownPair:
         """What is shown of an item."""
         result = self.store.shown(item.shown)
         if result is None:
@@ -133,7 +133,7 @@ class Review:
             for look in self.queue(annotator)
             if look.item.item_id not in others
             or (look.item.item_id, "first") in done
-            or assign.shared(look.item, self.settings)
+            or assign.is_shared(look.item, self.settings)
         ]
         return done, looks
 
@@ -149,7 +149,7 @@ class Review:
             if item.planted is None
             and self.consensus(item, by.get(item.item_id, ())).state == "open"
             and (
-                annotator not in assign.awaited(item, self.settings)
+                annotator not in assign.awaited_annotators(item, self.settings)
                 or any(v.annotator == annotator and v.part == "first" for v in by[item.item_id])
             )
         ]
@@ -160,13 +160,13 @@ class Review:
 
     def consensus(self, item: Item, verdicts: Sequence[Verdict]) -> Consensus:
         """What holds of an item. `verdicts`: those on it that stand."""
-        return consensus(verdicts, assign.awaited(item, self.settings))
+        return consensus(verdicts, assign.awaited_annotators(item, self.settings))
 
     def _extend(self) -> bool:
         """Read the texts of the pairs that come next; whether there were any."""
         settings = self.settings
         wanted = []
-        for name in goals.asked(goals.parse_all(settings.goals)):
+        for name in goals.goal_populations(goals.parse_all(settings.goals)):
             places = [one.place for one in self.items if one.population == name]
             start = max(places, default=-1) + 1
             wanted += self.store.pairs(name, start, start + items.PLANNED)
@@ -233,7 +233,7 @@ class Review:
                 f"item {item_id}: the verdict is on another text than the one that is kept; open "
                 "the item again and judge what it says now"
             )
-        given, said = answers.answer(item, decision, self.settings, relevance, edits)
+        given, said = answers.read_decision(item, decision, self.settings, relevance, edits)
         changes = {
             field: text for field, text in (edits or {}).items()
             if text != getattr(self.shown(item), field)
@@ -316,7 +316,7 @@ class Review:
 
         Raises `RunDirectoryError` naming another server.
         """
-        with lock.locked(self.folder) as told:
+        with lock.hold_review(self.folder) as told:
             yield told
 
 

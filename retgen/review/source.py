@@ -59,7 +59,7 @@ def manifest_of(dataset: Dataset) -> dict[str, Any]:
     return manifest if isinstance(manifest, dict) else {}
 
 
-def proven(manifest: dict[str, Any]) -> bool | None:
+def labels_proven(manifest: dict[str, Any]) -> bool | None:
     """Whether all labels rest on a proof; None where nobody says what they rest on."""
     evidence = manifest.get("evidence")
     if not isinstance(evidence, dict):

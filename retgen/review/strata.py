@@ -12,13 +12,13 @@ from typing import Any
 
 from retgen.data import Document, Query
 from retgen.review.candidates import Candidate
-from retgen.review.records import Pair
+from retgen.review.records import PopulationPair
 
 MOST = 12  # values of a field
 _LONGEST = 40  # characters of a value
 
 
-def of_label(one: Candidate, *, proven: bool | None) -> dict[str, str]:
+def label_strata(one: Candidate, *, proven: bool | None) -> dict[str, str]:
     """Strata that every data set has. `proven`: None where nobody says what labels rest on."""
     result = {"label": "none" if one.label is None else f"{one.label:g}"}
     if proven is not None:
@@ -66,7 +66,7 @@ class Fields:
         return {name: value for name, value in noted.items() if len(self._values[name]) <= MOST}
 
 
-def telling(pairs: Iterable[Pair]) -> list[Pair]:
+def informative_strata(pairs: Iterable[PopulationPair]) -> list[PopulationPair]:
     """The pairs without the strata that have one value alone in their population."""
     pairs = list(pairs)
     values: MutableMapping[tuple[str, str], set[str]] = {}
@@ -74,7 +74,7 @@ def telling(pairs: Iterable[Pair]) -> list[Pair]:
         for name, value in pair.strata.items():
             values.setdefault((pair.population, name), set()).add(value)
 
-    def kept(pair: Pair) -> Mapping[str, str]:
+    def kept(pair: PopulationPair) -> Mapping[str, str]:
         return {n: v for n, v in pair.strata.items() if len(values[pair.population, n]) > 1}
 
     return [pair._replace(strata=kept(pair)) for pair in pairs]

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from retgen.errors import RecipeError
-from retgen.reviewed.decisions import Decision
+from retgen.reviewed.decisions import PairDecision
 
 Pair = tuple[str, str]
 
 
 @dataclass
-class Labels:
+class SplitLabels:
     """The qrels of one split by pair, in the order of the table, and the grades beside them.
 
     `scale`: the highest score; 1 where the labels are binary.
@@ -33,7 +33,7 @@ class Labels:
         query_id, doc_id = pair
         return pair in self.scores or (query_id in self.queries and doc_id in self.documents)
 
-    def decide(self, one: Decision, graded: bool) -> None:
+    def decide(self, one: PairDecision, graded: bool) -> None:
         """Set the label of a pair to what was decided of it."""
         assert one.relevance is not None
         before = self.scores.get(one.pair)
@@ -46,7 +46,7 @@ class Labels:
             top = max((g for (q, _), g in self.grades.items() if q == one.query_id), default=1)
             self.grades[one.pair] = top if after else 0
 
-    def score(self, one: Decision, graded: bool) -> int:
+    def score(self, one: PairDecision, graded: bool) -> int:
         """The label that a decision gives its pair."""
         before, after = self.scores.get(one.pair), int(one.relevance or 0)
         if not graded or self.scale < 2:
@@ -81,12 +81,12 @@ class Labels:
                     yield *later, table[later]
 
 
-def queries_with_positives(tables: Sequence[Labels]) -> set[str]:
+def queries_with_positives(tables: Sequence[SplitLabels]) -> set[str]:
     """The queries that have a relevant document in any split."""
     return {q for labels in tables for (q, _), score in labels.scores.items() if score > 0}
 
 
-def check_label(one: Decision, labels: Mapping[str, Labels], path: str) -> None:
+def check_label(one: PairDecision, labels: Mapping[str, SplitLabels], path: str) -> None:
     """A decision is about the label that stands there. Raises `RecipeError`."""
     if one.split not in labels:
         raise RecipeError(f"{path}: decides on qrels of split {one.split}, which there are not")

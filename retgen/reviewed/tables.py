@@ -15,7 +15,7 @@ _OPTION = orjson.OPT_APPEND_NEWLINE
 
 
 @dataclass(frozen=True)
-class Lines:
+class TableLines:
     """A table held as its lines."""
 
     lines: list[bytes]
@@ -59,14 +59,14 @@ def lines_of(rows: Rows) -> Iterator[tuple[dict[str, Any], bytes]]:
             yield orjson.loads(line), line
 
 
-def without(rows: Rows, removed: Container[str], key: str = "_id") -> Lines:
+def without(rows: Rows, removed: Container[str], key: str = "_id") -> TableLines:
     """The rows but those of some names."""
-    return Lines([line for row, line in lines_of(rows) if row[key] not in removed])
+    return TableLines([line for row, line in lines_of(rows) if row[key] not in removed])
 
 
-def qrel_lines(qrels: Iterable[tuple[str, str, int]]) -> Lines:
+def qrel_lines(qrels: Iterable[tuple[str, str, int]]) -> TableLines:
     """Qrels as their table has them."""
-    return Lines([
+    return TableLines([
         orjson.dumps({"query-id": query_id, "corpus-id": doc_id, "score": score}, option=_OPTION)
         for query_id, doc_id, score in qrels
     ])  # fmt: skip

@@ -23,7 +23,7 @@ SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Draws:
+class WeightedDraws:
     """How likely each look was, in the order drawn; n looks of a population of N items.
 
     `probability` (n,): of the item drawn, among those left. `bound` (n,): the largest 1 / (N q(i))
@@ -37,8 +37,8 @@ class Draws:
     def __len__(self) -> int:
         return len(self.probability)
 
-    def first(self, looks: int) -> Draws:
-        return Draws(self.population, self.probability[:looks], self.bound[:looks])
+    def first(self, looks: int) -> WeightedDraws:
+        return WeightedDraws(self.population, self.probability[:looks], self.bound[:looks])
 
     @cached_property
     def uniform(self) -> bool:
@@ -75,7 +75,7 @@ def weighted_order(weights: ArrayLike, seed: int, purpose: str = "review") -> ND
     return np.argsort(-np.log(uniform) / given, kind="stable").astype(np.int64)
 
 
-def draws(order: ArrayLike, weights: ArrayLike, count: int | None = None) -> Draws:
+def draws(order: ArrayLike, weights: ArrayLike, count: int | None = None) -> WeightedDraws:
     """How likely the first `count` items of `order` were; all of them by default.
 
     Of a stratum: the order and the weights of its items alone. Which of them comes next does not
@@ -85,16 +85,16 @@ def draws(order: ArrayLike, weights: ArrayLike, count: int | None = None) -> Dra
     left = np.cumsum(drawn[::-1])[::-1]
     least = np.minimum.accumulate(drawn[::-1])[::-1]
     n = slice(count)
-    return Draws(drawn.size, (drawn / left)[n], (left / least)[n] / max(drawn.size, 1))
+    return WeightedDraws(drawn.size, (drawn / left)[n], (left / least)[n] / max(drawn.size, 1))
 
 
-def uniform_draws(population: int, count: int | None = None) -> Draws:
+def uniform_draws(population: int, count: int | None = None) -> WeightedDraws:
     """A simple random sample without replacement, in order."""
     left = population - np.arange(population if count is None else min(count, population))
-    return Draws(population, 1 / left, left / population)
+    return WeightedDraws(population, 1 / left, left / population)
 
 
-def independent_draws(count: int) -> Draws:
+def independent_draws(count: int) -> WeightedDraws:
     """Draws from a population without end, as outcomes of a reviewer on planted errors are."""
     endless = 2**53
-    return Draws(endless, np.full(count, 1 / endless), np.ones(count))
+    return WeightedDraws(endless, np.full(count, 1 / endless), np.ones(count))

@@ -23,7 +23,7 @@ _MOST = 10_000_000  # looks; a plan that needs more is refused
 
 
 @dataclass(frozen=True)
-class Single:
+class SinglePlan:
     """Look at `n`; accept with at most `c` errors. `lot`: size of the data set; None: unlimited."""
 
     n: int
@@ -165,15 +165,15 @@ class Sequential:
 
 def single(
     p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10, lot: int | None = None
-) -> Single:
+) -> SinglePlan:
     """The single plan of the fewest looks; `lot`: hypergeometric, for a data set of that size."""
     _check(p1, p2, alpha, beta)
     most = _MOST if lot is None else lot
     for c in range(most):
-        n = _fewest(lambda n, c=c: float(Single(n, c, lot).accept(p2)) <= beta, c + 1, most)  # type: ignore[misc]
+        n = _fewest(lambda n, c=c: float(SinglePlan(n, c, lot).accept(p2)) <= beta, c + 1, most)  # type: ignore[misc]
         if n is None:
             break
-        plan = Single(n, c, lot)
+        plan = SinglePlan(n, c, lot)
         if plan.accept(p1) >= 1 - alpha:
             return plan
     raise UsageError(

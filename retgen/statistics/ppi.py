@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from retgen.errors import UsageError
-from retgen.statistics.order import Draws
+from retgen.statistics.order import WeightedDraws
 from retgen.statistics.rates import terms
 
 FEWEST = 10  # disagreements of judge and people: below that a normal interval would be made up
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PpiEstimate:
     """A mean with its interval, approximate and of this look alone: no certificate.
 
     `tuning`: how much of the judge is used (0: nothing). `low`, `high` are None where `reason` says
@@ -39,7 +39,9 @@ class Estimate:
     reason: str = ""
 
 
-def mean(labels: ArrayLike, judged: ArrayLike, draws: Draws, level: float = 0.95) -> Estimate:
+def mean(
+    labels: ArrayLike, judged: ArrayLike, draws: WeightedDraws, level: float = 0.95
+) -> PpiEstimate:
     """The mean of people's labels over all N items.
 
     `labels` (n,): people's, in the order drawn. `judged` (N,): the judge's of all items, those with
@@ -65,6 +67,6 @@ def mean(labels: ArrayLike, judged: ArrayLike, draws: Draws, level: float = 0.95
     differ = int((people != judge[:n]).sum())
     if differ < FEWEST and n < items:
         reason = f"judge and people differ on {differ} of {n:,}: too few for an interval"
-        return Estimate(value, None, None, tuning, alone, level, reason)
+        return PpiEstimate(value, None, None, tuning, alone, level, reason)
     half = z * float((truth - tuning * guess).std())
-    return Estimate(value, value - half, value + half, tuning, alone, level)
+    return PpiEstimate(value, value - half, value + half, tuning, alone, level)

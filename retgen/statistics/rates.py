@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retgen.errors import UsageError
-from retgen.statistics.order import Draws, draws, independent_draws
+from retgen.statistics.order import WeightedDraws, draws, independent_draws
 from retgen.statistics.plans import mid_p
 from retgen.statistics.sequences import interval, looks_needed, upper
 
@@ -25,7 +25,7 @@ _PARTS = (0.7, 0.2, 0.1)
 
 
 @dataclass(frozen=True)
-class Rate:
+class ErrorRate:
     """A rate of errors in `population` items, of which `looked` were seen, with `errors` among
     them.
 
@@ -47,7 +47,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ReviewerRates:
     """Of `planted` errors `caught` were seen; of `clean` items `passed`. None shown: 0."""
 
     caught: int
@@ -68,7 +68,7 @@ class Measured:
         return self.passed / self.clean if self.clean else None
 
 
-def rate(values: ArrayLike, draws: Draws, level: float = 0.95) -> Rate:
+def rate(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ErrorRate:
     """Of values in the order drawn, or bounds, as in `sequences`; holds at every look."""
     given = np.asarray(values, float)
     bounds = interval(given, draws, level)
@@ -85,7 +85,7 @@ def rate(values: ArrayLike, draws: Draws, level: float = 0.95) -> Rate:
         binomial = estimate * (1 - estimate)
         each = binomial / spread if binomial > 0 and spread > 0 else 1 / float(draws.bound[0])
         worth = float(len(found)) if draws.uniform else len(found) * each
-    return Rate(
+    return ErrorRate(
         estimate, bounds.low, bounds.high, level, len(two), float(found.sum()),
         int((~told).sum()), draws.population,
         "all looked at" if len(two) == draws.population
@@ -94,10 +94,10 @@ def rate(values: ArrayLike, draws: Draws, level: float = 0.95) -> Rate:
     )  # fmt: skip
 
 
-def fixed_rate(errors: int, looked: int, population: int, level: float = 0.95) -> Rate:
+def fixed_rate(errors: int, looked: int, population: int, level: float = 0.95) -> ErrorRate:
     """Of a simple random sample whose size was fixed beforehand: not for looking early."""
     low, high = mid_p(errors, looked, level)
-    return Rate(
+    return ErrorRate(
         errors / looked, low, high, level, looked, errors, 0, population,
         "mid-p, simple random sample of a fixed size", float(looked),
     )  # fmt: skip
@@ -106,7 +106,7 @@ def fixed_rate(errors: int, looked: int, population: int, level: float = 0.95) -
 def by_stratum(
     strata: Sequence[Hashable], order: ArrayLike, weights: ArrayLike, values: ArrayLike,
     level: float = 0.95,
-) -> dict[Hashable, Rate]:  # fmt: skip
+) -> dict[Hashable, ErrorRate]:  # fmt: skip
     """The rate of each stratum, in the order of their first items; each interval alone at `level`.
 
     `strata` (N,): of the items. `values`: of order[:n]. Within a stratum the order is one of its
@@ -126,7 +126,7 @@ def by_stratum(
     return found
 
 
-def corrected(rate: Rate, measured: Measured) -> Rate:
+def corrected(rate: ErrorRate, measured: ReviewerRates) -> ErrorRate:
     """What the rate would be if reviewers saw everything: Rogan and Gladen (1978).
 
     The interval carries the uncertainty of sample, sensitivity and specificity (Lang and Reiczigel,
@@ -165,7 +165,7 @@ def corrected(rate: Rate, measured: Measured) -> Rate:
 
 
 def certified_upper(
-    values: ArrayLike, draws: Draws, missed: ArrayLike, level: float = 0.95
+    values: ArrayLike, draws: WeightedDraws, missed: ArrayLike, level: float = 0.95
 ) -> float:
     """The true rate is at most this, at every look, although reviewers miss errors.
 
@@ -189,7 +189,7 @@ def certified_upper(
 
 
 def certified_looks(
-    values: ArrayLike, draws: Draws, missed: ArrayLike, goal: float, level: float = 0.95
+    values: ArrayLike, draws: WeightedDraws, missed: ArrayLike, goal: float, level: float = 0.95
 ) -> int | None:
     """How many more looks bring `certified_upper` to at most `goal` if none of them finds an error.
 
@@ -228,7 +228,7 @@ def missing(others: float, pool: int, wrong: float, positives: int) -> float:
     return unlabelled / (unlabelled + labelled) if unlabelled + labelled else 0.0
 
 
-def terms(values: Floats, draws: Draws) -> Floats:
+def terms(values: Floats, draws: WeightedDraws) -> Floats:
     """(n,) unbiased estimates of the mean of the population, one a look; their mean is the
     estimate.
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retgen.errors import UsageError
-from retgen.statistics.order import Draws
+from retgen.statistics.order import WeightedDraws
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Decision:
     look: int | None = None
 
 
-def interval(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+def interval(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> Sequence:
     """Both ends, each with half of 1 - level.
 
     `values` (n,): in [0, 1], in the order drawn; or (n, 2), bounds of what is not known, as (0, 1)
@@ -83,19 +83,19 @@ def interval(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
     return _sequence(draws.population, level, lows, np.maximum(lows, highs))
 
 
-def upper(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+def upper(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> Sequence:
     """The upper end alone, with all of 1 - level: for "at most"; `low` is 0. See `interval`."""
     _, high, draws = _checked(values, draws, level)
     return _sequence(draws.population, level, np.zeros(len(high)), _highs(high, draws, 1 - level))
 
 
-def lower(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+def lower(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> Sequence:
     """The lower end alone, with all of 1 - level; `high` is 1. See `interval`."""
     low, _, draws = _checked(values, draws, level)
     return _sequence(draws.population, level, _lows(low, draws, 1 - level), np.ones(len(low)))
 
 
-def at_most(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -> Decision:
+def at_most(values: ArrayLike, draws: WeightedDraws, goal: float, level: float = 0.95) -> Decision:
     """Whether the mean is at most `goal`: the first look at which it is shown, or shown not to be.
 
     Each of the two answers is wrong with probability at most 1 - level.
@@ -110,7 +110,9 @@ def at_most(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -
     return Decision("refuted", refuted)
 
 
-def looks_needed(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -> int | None:
+def looks_needed(
+    values: ArrayLike, draws: WeightedDraws, goal: float, level: float = 0.95
+) -> int | None:
     """How many more looks show a mean of at most `goal` if none of them finds an error.
 
     `draws`: of all items in their order. 0: it is shown already. None: not even all of them would.
@@ -122,7 +124,9 @@ def looks_needed(values: ArrayLike, draws: Draws, goal: float, level: float = 0.
     return None if look is None else max(0, look - len(high))
 
 
-def _checked(values: ArrayLike, draws: Draws, level: float) -> tuple[Floats, Floats, Draws]:
+def _checked(
+    values: ArrayLike, draws: WeightedDraws, level: float
+) -> tuple[Floats, Floats, WeightedDraws]:
     given = np.asarray(values, float)
     if given.ndim == 1:
         given = np.stack([given, given], axis=1)
@@ -145,39 +149,41 @@ def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> Seq
     return Sequence(population, level, low, high, lows, highs)
 
 
-def _highs(values: Floats, draws: Draws, alpha: float) -> Floats:
+def _highs(values: Floats, draws: WeightedDraws, alpha: float) -> Floats:
     """After each look (n,), the least mean that is ruled out as too high; 1 while there is none."""
     highs = _course(lambda mean: _first(_too_high(values, draws, mean, alpha)), len(values))
     return _possible(np.minimum.accumulate(highs), values, draws)
 
 
-def _lows(values: Floats, draws: Draws, alpha: float) -> Floats:
+def _lows(values: Floats, draws: WeightedDraws, alpha: float) -> Floats:
     """After each look (n,), the greatest mean that is ruled out as too low; 0: none is."""
     gaps = _course(lambda gap: _first(_too_low(values, draws, 1 - gap, alpha)), len(values))
     return _possible(np.maximum.accumulate(1 - gaps), values, draws)
 
 
-def _possible(ends: Floats, values: Floats, draws: Draws) -> Floats:
+def _possible(ends: Floats, values: Floats, draws: WeightedDraws) -> Floats:
     """`ends` within what was seen over N, and that with all that is left counted as 1."""
     seen = np.cumsum(values) / draws.population
     left = 1 - np.arange(1, len(values) + 1) / draws.population
     return np.asarray(np.clip(ends, seen, seen + left))
 
 
-def _too_high(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
+def _too_high(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is above `mean`" stands refuted."""
     left = draws.population - np.arange(1, len(values) + 1)
     certain = np.cumsum(values) + left <= (mean + _EXACT) * draws.population
     return certain | (_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
 
 
-def _too_low(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
+def _too_low(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is `mean` or less" stands refuted."""
     certain = np.cumsum(values) > (mean + _EXACT) * draws.population
     return certain | (_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)
 
 
-def _wealth(values: Floats, draws: Draws, mean: float, ratios: Floats, shares: Floats) -> Floats:
+def _wealth(
+    values: Floats, draws: WeightedDraws, mean: float, ratios: Floats, shares: Floats
+) -> Floats:
     """After each look (n,): the mean wealth of the bets against `mean`, from 1."""
     seen = (np.cumsum(values) - values) / draws.population  # before each look
     z = values / (draws.population * draws.probability)

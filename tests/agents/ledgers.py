@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send
+from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send
 from retgen.agents.ledger.check import check
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
@@ -38,7 +38,7 @@ def request(number: int = 0, sample: int = 0) -> Request:
 
 def reserve(
     ledger: Ledger, number: int = 0, *, run: str = "a", worst: int = 100, cap: int | None = None
-) -> Answer | Refusal | Send | Busy | OverCap:
+) -> LedgerAnswer | Refusal | Send | Busy | OverCap:
     return ledger.reserve(request(number), run=run, agent="write", worst=worst, lease=60, cap=cap)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, Question, Rejection, RepairsFailed, Shape, Turn
+from retgen.agents.agent import Agent, AnswerSchema, Question, Rejection, RepairsFailed, Turn
 from retgen.agents.caller import Caller
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
@@ -34,7 +34,7 @@ class Number(Question):
     number: int
 
 
-class Half(Shape):
+class Half(AnswerSchema):
     half: int
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retgen.agents.calls import CallReport, ModelOptions, call_models
-from retgen.agents.ledger import Answer, Kept, Ledger, Send, tables
+from retgen.agents.ledger import Ledger, LedgerAnswer, Send, StoredAnswer, tables
 from retgen.agents.ledger.check import check, recount, size_of
 from retgen.agents.ledger.drives import network_drive
 from retgen.agents.ledger.prune import Pruned, copy, prune
@@ -193,9 +193,9 @@ def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
     assert check(ledger).findings == []
     assert prune(ledger)[:2] == (0, 0)
     ledger.answered(out, b"late", 1, 1, 1)  # what is out still has its request
-    assert Kept(request(100).key, "write", "small", request(100).body, b"late", 1, 1) in list(
-        ledger.answers()
-    )
+    assert StoredAnswer(
+        request(100).key, "write", "small", request(100).body, b"late", 1, 1
+    ) in list(ledger.answers())
 
 
 def test_whole_runs_go_but_for_what_others_used(ledger: Ledger) -> None:
@@ -211,7 +211,7 @@ def test_whole_runs_go_but_for_what_others_used(ledger: Ledger) -> None:
     assert check(ledger).findings == []
     assert {one.answer for one in ledger.answers()} == {b"answer 0", b"of b"}
     assert isinstance(reserve(ledger, 1), Send)  # what is gone is paid for again
-    assert reserve(ledger, 0) == Answer(b"answer 0", 1, 1)
+    assert reserve(ledger, 0) == LedgerAnswer(b"answer 0", 1, 1)
     assert prune(ledger, ["b"])[:2] == (0, 1)  # a no longer says that it used it
     assert {one.answer for one in ledger.answers()} == {b"answer 0"}
     assert check(ledger).findings == []

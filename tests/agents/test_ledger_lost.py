@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.ledger import Answer, Ledger, LostAnswers
+from retgen.agents.ledger import Ledger, LedgerAnswer, LostAnswers
 from retgen.agents.ledger.check import check
 from retgen.agents.ledger.damage import salvage
 from retgen.errors import UsageError
@@ -266,7 +266,7 @@ def test_two_processes_at_once(path: Path) -> None:
         process.communicate()
     ledger = Ledger(path)
     assert check(ledger).findings == []
-    assert isinstance(reserve(ledger, 0), Answer)
+    assert isinstance(reserve(ledger, 0), LedgerAnswer)
     ledger.close()
 
 

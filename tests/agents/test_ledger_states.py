@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Part, Refusal, Room, Send, Spent
+from retgen.agents.ledger import (
+    Busy,
+    LearnedBudget,
+    Ledger,
+    LedgerAnswer,
+    OverCap,
+    PartSums,
+    Refusal,
+    Send,
+    Spent,
+)
 from retgen.agents.ledger.check import check
 from retgen.agents.ledger.forget import Forgotten, forget
 from retgen.errors import UsageError
@@ -43,7 +53,7 @@ def test_what_failed_can_be_refused_for_good(ledger: Ledger) -> None:
     ledger.failed(first, "500")
     assert ledger.parts()[0].failed == 1
     ledger.refused(first, b"", "server_error", "500 six times", 0, 0, 5)
-    assert ledger.parts() == [Part("a", "write", "small", 1, 0, 0, 0, 0, 5, True, 0)]
+    assert ledger.parts() == [PartSums("a", "write", "small", 1, 0, 0, 0, 0, 5, True, 0)]
     assert reserve(ledger) == Refusal("server_error", "500 six times", 0, 0)
     with pytest.raises(ValueError, match="has ended before"):
         ledger.refused(first, b"", "server_error", "again", 0, 0, 5)
@@ -57,7 +67,7 @@ def test_what_is_no_answer_is_charged_and_asked_again(ledger: Ledger, state: str
     assert list(ledger.answers()) == []
     ledger.answered(send(ledger), b"fine", 7, 1, 30)
     assert ledger.spent("a") == Spent("a", 2, 0, 14, 4, 70)
-    assert reserve(ledger) == Answer(b"fine", 7, 1)
+    assert reserve(ledger) == LedgerAnswer(b"fine", 7, 1)
     with pytest.raises(ValueError, match=r"^'spare' is none of cut, void$"):
         ledger.spoiled(send(ledger, 1), b"", "spare", "", 0, 0, 0)
 
@@ -65,10 +75,10 @@ def test_what_is_no_answer_is_charged_and_asked_again(ledger: Ledger, state: str
 def test_an_answer_is_withdrawn_once(ledger: Ledger) -> None:
     ledger.answered(send(ledger), b"bad", 7, 3, 40)
     ledger.withdraw(request(), "void", "no choices", raw=b"bad")
-    assert ledger.parts() == [Part("a", "write", "small", 1, 0, 0, 7, 3, 40, True, 0)]
+    assert ledger.parts() == [PartSums("a", "write", "small", 1, 0, 0, 7, 3, 40, True, 0)]
     ledger.answered(send(ledger), b"good", 7, 3, 40)
     ledger.withdraw(request(), "void", "no choices", raw=b"bad")  # another had seen that, too
-    assert reserve(ledger) == Answer(b"good", 7, 3)
+    assert reserve(ledger) == LedgerAnswer(b"good", 7, 3)
     ledger.withdraw(request(), "cut", "at 3")
     assert isinstance(reserve(ledger), Send)
     ledger.withdraw(request(), "cut", "at 3")  # none is there
@@ -79,7 +89,7 @@ def test_a_refusal_does_not_hide_an_answer(ledger: Ledger) -> None:
     ledger.lost(slow, "timeout")
     ledger.refused(send(ledger), b"", "invalid_prompt", "400", 0, 0, 0)
     assert ledger.answered(slow, b"late", 1, 1, 10) == b"late"
-    assert reserve(ledger) == Answer(b"late", 1, 1)
+    assert reserve(ledger) == LedgerAnswer(b"late", 1, 1)
 
 
 def test_rooms_only_grow(ledger: Ledger) -> None:
@@ -89,7 +99,10 @@ def test_rooms_only_grow(ledger: Ledger) -> None:
     ledger.learn("openai", "small", "judge", 64, 0)
     ledger.learn("openai", "large", "write", 9, 9)
     ledger.learn("other", "small", "write", 8, 8)
-    assert ledger.rooms("openai", "small") == {"write": Room(512, 450), "judge": Room(64, 0)}
+    assert ledger.rooms("openai", "small") == {
+        "write": LearnedBudget(512, 450),
+        "judge": LearnedBudget(64, 0),
+    }
 
 
 # --- forgetting ---------------------------------------------------------------------------------
@@ -115,7 +128,7 @@ def test_what_is_forgotten_is_asked_again_and_stays_charged(mixed: Ledger) -> No
     assert forget(mixed, run="a") == rows
     assert mixed.runs() == before
     assert isinstance(reserve(mixed, 0), Send)
-    assert reserve(mixed, 2) == Answer(b"x", 1, 1)
+    assert reserve(mixed, 2) == LedgerAnswer(b"x", 1, 1)
     assert forget(mixed, run="a") == []
 
 

@@ -14,7 +14,7 @@ from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response
-from retgen.agents.outcomes import TABLE, Row, classify, costs_nothing, states_all
+from retgen.agents.outcomes import TABLE, OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
 from retgen.agents.usage import Usage
@@ -230,7 +230,7 @@ def test_a_package_that_cannot_make_the_request() -> None:
     )
 
 
-def row(what: str) -> Row:
+def row(what: str) -> OutcomeRow:
     return next(one for one in TABLE if one.what == what)
 
 

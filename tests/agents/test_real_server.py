@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
@@ -53,7 +53,7 @@ class Ask(Question):
     thing: str
 
 
-class Fact(Shape):
+class Fact(AnswerSchema):
     fact: str
 
 

@@ -14,7 +14,7 @@ import pytest
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
-from retgen.agents.ledger import Kept, Ledger, Send, Writer
+from retgen.agents.ledger import Ledger, Send, StoredAnswer, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message
 from retgen.agents.replay import Replayed, export_replay, read_replay
@@ -216,7 +216,9 @@ def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
 def test_why_a_file_has_no_answer(tmp_path: Path, endpoints: set[str], why: str) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
     there = [Request(one, "small", (Message("user", "x"),)) for one in endpoints]
-    ledger.put("a", (Kept(one.key, "write", "small", one.body, b"x", 1, 1) for one in there))
+    ledger.put(
+        "a", (StoredAnswer(one.key, "write", "small", one.body, b"x", 1, 1) for one in there)
+    )
 
     async def run() -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")

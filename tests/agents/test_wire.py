@@ -14,7 +14,7 @@ from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import ChatModel
 from retgen.agents.prompt import Message
 from retgen.agents.request import Request
-from retgen.agents.wire import NO_KEY, Secrets, parsed, part, parts, seconds, status_of
+from retgen.agents.wire import NO_KEY, KeyMask, parse_object, part, parts, seconds, status_of
 from tests.agents import google_server, server
 from tests.agents.loopback import send_all
 
@@ -31,8 +31,8 @@ def test_how_long_to_wait(stated: str | None, wait: float | None) -> None:
 
 
 def test_json_that_is_none() -> None:
-    assert parsed(b'{"a": {"b": 1}}') == {"a": {"b": 1}}
-    assert [parsed(raw) for raw in (b"", b"[1]", b'{"a', b"\xff")] == [{}] * 4
+    assert parse_object(b'{"a": {"b": 1}}') == {"a": {"b": 1}}
+    assert [parse_object(raw) for raw in (b"", b"[1]", b'{"a', b"\xff")] == [{}] * 4
     assert part({"a": {"b": 1}, "c": 2}, "a") == {"b": 1}
     assert part({"c": 2}, "c") == {}
     assert parts({"a": [{"b": 1}, 2, None]}, "a") == [{"b": 1}]
@@ -50,12 +50,14 @@ def test_the_status_that_counts(body: dict[str, Any], expected: int) -> None:
 
 
 def test_an_error_that_stands_in_a_list() -> None:
-    assert parsed(b'[{"error": {"code": 503}}, {}]') == {"error": {"code": 503}}
-    assert parsed(b'[{"candidates": []}]') == parsed(b"[]") == parsed(b"[1]") == {}
+    assert parse_object(b'[{"error": {"code": 503}}, {}]') == {"error": {"code": 503}}
+    assert (
+        parse_object(b'[{"candidates": []}]') == parse_object(b"[]") == parse_object(b"[1]") == {}
+    )
 
 
 def test_keys_are_taken_out_and_stand_ins_are_not() -> None:
-    hidden = Secrets([KEY, None, "", NO_KEY, "EMPTY"])
+    hidden = KeyMask([KEY, None, "", NO_KEY, "EMPTY"])
     assert hidden.text(f"with {KEY}, none is EMPTY") == "with [key], none is EMPTY"
     assert hidden.raw(b"\xff" + KEY.encode()) == b"\xff[key]"
 

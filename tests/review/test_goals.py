@@ -50,5 +50,5 @@ def test_one_goal_of_a_question() -> None:
 
 def test_the_populations_of_goals() -> None:
     wrong, missed = goals.parse_all(goals.DEFAULT)
-    assert goals.asked([wrong]) == ("positives",)
-    assert goals.asked([missed]) == goals.asked([]) == ("positives", "others")
+    assert goals.goal_populations([wrong]) == ("positives",)
+    assert goals.goal_populations([missed]) == goals.goal_populations([]) == ("positives", "others")

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from retgen.errors import DatasetError, OutputError, RetgenError, RunDirectoryError
-from retgen.review.records import Item, Settings, Shown, Verdict, item_id
+from retgen.review.records import Item, Settings, ShownPair, Verdict, item_id
 from retgen.review.store import Store
 from tests.conftest import Gen
 
-SHOWN = Shown("Who likes Quokkas?", "", "Jon likes Quokkas.", {"row": 1}, {"column": 2})
+SHOWN = ShownPair("Who likes Quokkas?", "", "Jon likes Quokkas.", {"row": 1}, {"column": 2})
 ITEM = Item(item_id("q", "d"), "positives", 0, "test", "q", "d", 1.0, SHOWN.digest())
 
 

@@ -12,7 +12,7 @@ from retgen.errors import UsageError
 from retgen.statistics.plans import (
     Double,
     Sequential,
-    Single,
+    SinglePlan,
     clopper_pearson,
     double,
     mid_p,
@@ -46,7 +46,7 @@ def test_no_smaller_single_plan_keeps_both_promises():
 
 
 def test_nearly_all_of_a_lot_is_looked_at_where_nothing_less_tells():
-    assert single(0.48, 0.52, lot=50) == Single(49, 24, 50)
+    assert single(0.48, 0.52, lot=50) == SinglePlan(49, 24, 50)
 
 
 @pytest.mark.parametrize(

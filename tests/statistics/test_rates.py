@@ -12,7 +12,7 @@ from retgen.errors import UsageError
 from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
 from retgen.statistics.plans import mid_p
 from retgen.statistics.rates import (
-    Measured,
+    ReviewerRates,
     by_stratum,
     certified_looks,
     certified_upper,
@@ -110,7 +110,7 @@ def test_correction_by_the_published_formula():
     """Lang and Reiczigel's equations 2, 7, 16 and 17, written out for 20 of 200 reported,
     45 of 50 planted errors caught, 97 of 100 clean items passed.
     """
-    found = corrected(fixed_rate(20, 200, 5000), Measured(45, 50, 97, 100))
+    found = corrected(fixed_rate(20, 200, 5000), ReviewerRates(45, 50, 97, 100))
     assert found.estimate == pytest.approx((0.1 + 0.97 - 1) / (0.9 + 0.97 - 1))
     z = 1.959964
     n, ap = 200 + z**2, (20 + z**2 / 2) / (200 + z**2)
@@ -125,15 +125,15 @@ def test_correction_by_the_published_formula():
 
 def test_a_correction_needs_reviewers_who_tell():
     apparent = fixed_rate(5, 100, 1000)
-    chance = corrected(apparent, Measured(5, 50, 10, 50))
+    chance = corrected(apparent, ReviewerRates(5, 50, 10, 50))
     assert (chance.estimate, chance.low, chance.high) == (None, 0, 1)
     assert chance.method == "reviewers at chance"
     with pytest.raises(UsageError, match="corrected by control errors; none were judged yet"):
-        corrected(apparent, Measured(0, 0))
+        corrected(apparent, ReviewerRates(0, 0))
     with pytest.raises(UsageError, match="No reviewer catches or passes more than was shown"):
-        Measured(3, 2)
-    assert (Measured(9, 10).sensitivity, Measured(9, 10).specificity) == (0.9, None)
-    assert (Measured(0, 0).sensitivity, Measured(1, 1, 0, 4).specificity) == (None, 0)
+        ReviewerRates(3, 2)
+    assert (ReviewerRates(9, 10).sensitivity, ReviewerRates(9, 10).specificity) == (0.9, None)
+    assert (ReviewerRates(0, 0).sensitivity, ReviewerRates(1, 1, 0, 4).specificity) == (None, 0)
 
 
 def test_the_certified_rate_is_above_the_seen_one():

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from retgen.statistics.order import Draws, draws, independent_draws, weighted_order, weights
+from retgen.statistics.order import WeightedDraws, draws, independent_draws, weighted_order, weights
 from retgen.statistics.ppi import mean
-from retgen.statistics.rates import Measured, certified_upper, corrected, fixed_rate
+from retgen.statistics.rates import ReviewerRates, certified_upper, corrected, fixed_rate
 from retgen.statistics.sequences import _too_high, _too_low, at_most
 
 ALPHA = 0.05
@@ -25,7 +25,7 @@ SUSPICIONS = {  # of the items, by whether they are wrong
 
 def reviews(
     count: int, items: int, rate: float, kind: str, looks: int = 1000
-) -> Iterator[tuple[np.ndarray, Draws, float]]:
+) -> Iterator[tuple[np.ndarray, WeightedDraws, float]]:
     """Errors in the order drawn, their draws, and the true rate."""
     rng = np.random.default_rng([items, round(1000 * rate), len(kind)])
     for seed in range(count):
@@ -117,7 +117,7 @@ def test_corrected_intervals_hold_the_truth(
     rng, held = np.random.default_rng(9), 0
     for _ in range(count):
         reported = rng.binomial(looks, rate * sensitivity + (1 - rate) * (1 - specificity))
-        measured = Measured(
+        measured = ReviewerRates(
             rng.binomial(planted, sensitivity), planted, rng.binomial(clean, specificity), clean
         )
         found = corrected(fixed_rate(reported, looks, 10**6), measured)

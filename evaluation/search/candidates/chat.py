@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from retgen.agents.agent import RepairsFailed
 from retgen.agents.calls import CallReport, ModelOptions, call_models, with_call_report
 from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings, described
+from retgen.agents.models import ModelSettings, model_description
 from retgen.evaluation.search.candidates.prompt import RANK, question_of, scores_of
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.names import slug
@@ -89,7 +89,7 @@ class ChatRanker:
         """
         tally = self._calls.tally
         return {
-            **described(self._settings),
+            **model_description(self._settings),
             "prompts": {RANK.prompt.name: RANK.prompt.sha256},
             "lists": self._lists,
             "failed_after_repairs": len(self._calls.rejected),

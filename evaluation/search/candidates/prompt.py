@@ -13,7 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.agents.agent import Agent, Question, Shape
+from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.prompts import bundled
 
@@ -33,7 +33,7 @@ class Rank(Question):
         }
 
 
-class Order(Shape):
+class Order(AnswerSchema):
     """The numbers of all documents, best first."""
 
     ranking: list[int]

@@ -29,19 +29,19 @@ and none is reported done before its transaction is.
 from retgen.agents.ledger.file import LostAnswers
 from retgen.agents.ledger.ledger import Ledger
 from retgen.agents.ledger.records import (
-    Answer,
     Busy,
-    Kept,
+    LearnedBudget,
+    LedgerAnswer,
     OverCap,
-    Part,
+    PartSums,
     Refusal,
-    Room,
     Send,
     Spent,
+    StoredAnswer,
 )
 from retgen.agents.ledger.writer import Writer
 
 __all__ = [
-    "Answer", "Busy", "Kept", "Ledger", "LostAnswers", "OverCap", "Part", "Refusal", "Room", "Send",
-    "Spent", "Writer",
+    "Busy", "LearnedBudget", "Ledger", "LedgerAnswer", "LostAnswers", "OverCap", "PartSums",
+    "Refusal", "Send", "Spent", "StoredAnswer", "Writer",
 ]  # fmt: skip

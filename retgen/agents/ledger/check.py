@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from retgen.agents.ledger import sums, tables
 from retgen.agents.ledger.damage import failure, salvage
 from retgen.agents.ledger.drives import network_drive
-from retgen.agents.ledger.ledger import Ledger, unchanged
+from retgen.agents.ledger.ledger import Ledger, is_unchanged
 from retgen.agents.ledger.owners import Owner
 from retgen.agents.ledger.texts import joined, with_texts
 from retgen.errors import OutputError
@@ -155,7 +155,9 @@ def _requests(db: sa.Connection) -> list[str]:
             wrong.append(number)
             runs.add(run)
     query = sa.select(_s.id, _s.answer, _s.reason).where(_s.state == "answered")
-    spoilt = [row.id for row in db.execute(query) if not unchanged(row.answer or b"", row.reason)]
+    spoilt = [
+        row.id for row in db.execute(query) if not is_unchanged(row.answer or b"", row.reason)
+    ]
     shown = ", ".join(str(number) for number in wrong[:_SHOWN])
     more = f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
     whose = ", ".join(sorted(runs))

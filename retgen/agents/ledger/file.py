@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from retgen.agents.ledger import tables
 from retgen.agents.ledger.damage import NO_LEDGER, failure, salvage
-from retgen.agents.ledger.sidecar import Sidecar, State, state_path
+from retgen.agents.ledger.sidecar import LedgerState, Sidecar, state_path
 from retgen.agents.ledger.sums import Sums
 from retgen.agents.ledger.texts import Texts
 from retgen.errors import UsageError
@@ -92,7 +92,7 @@ class LedgerFile:
             finally:
                 self._open.db = None
         if changed is not None:
-            self._sidecar.write(State(self._which, *changed))
+            self._sidecar.write(LedgerState(self._which, *changed))
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -202,14 +202,14 @@ class LedgerFile:
         self._which = str(row.ledger)
         if alone:
             self.outside("PRAGMA wal_checkpoint(PASSIVE)")
-        self._sidecar.write(State(row.ledger, row.changes, row.answers), back=alone or accept)
+        self._sidecar.write(LedgerState(row.ledger, row.changes, row.answers), back=alone or accept)
 
 
 class _There(NamedTuple):
     """What lies at a path. `version`: 0 for nothing; `pages`: bytes that it should have."""
 
     version: int = 0
-    state: State | None = None
+    state: LedgerState | None = None
     in_use: bool = False
     wal: bool = False
     size: int = 0
@@ -247,10 +247,10 @@ def _peek(real: Path) -> _There:
         version, which, changes, answers, in_use = db.execute(
             "SELECT version, ledger, changes, answers, in_use FROM meta"
         ).fetchone()
-    return _There(version, State(which, changes, answers), bool(in_use), wal)
+    return _There(version, LedgerState(which, changes, answers), bool(in_use), wal)
 
 
-def _missing(known: State | None, there: _There, alone: bool) -> str | None:
+def _missing(known: LedgerState | None, there: _There, alone: bool) -> str | None:
     """What the ledger has lost, in words."""
     held = f"{known.answers:,} answers" if known else ""
     if known is None:

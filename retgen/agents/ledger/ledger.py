@@ -15,15 +15,15 @@ from retgen.agents.ledger.damage import failure
 from retgen.agents.ledger.file import LedgerFile
 from retgen.agents.ledger.owners import Leases, Owner, this_process
 from retgen.agents.ledger.records import (
-    Answer,
     Busy,
-    Kept,
+    LearnedBudget,
+    LedgerAnswer,
     OverCap,
-    Part,
+    PartSums,
     Refusal,
-    Room,
     Send,
     Spent,
+    StoredAnswer,
 )
 from retgen.agents.ledger.statements import Known, Out
 from retgen.agents.ledger.texts import joined, with_texts
@@ -59,7 +59,7 @@ class Ledger(LedgerFile):
         room: int = 0,
         cap: int | None = None,
         priced: bool = True,
-    ) -> Answer | Refusal | Send | Busy | OverCap:
+    ) -> LedgerAnswer | Refusal | Send | Busy | OverCap:
         """The answer or the final refusal if it is there, else leave to send the request.
 
         `worst`: the most that it can cost, charged to the run from now on; `lease`: seconds after
@@ -94,7 +94,7 @@ class Ledger(LedgerFile):
             self.sums.made(part, run, "sent", worst, priced)
             return Send(int(made.lastrowid or 0), run, worst)
 
-    def find(self, request: Request, *, run: str) -> Answer | Refusal | None:
+    def find(self, request: Request, *, run: str) -> LedgerAnswer | Refusal | None:
         """The answer or the final refusal if it is there; nothing is reserved."""
         key = bytes.fromhex(request.key)
         with self.together() as db:
@@ -183,12 +183,12 @@ class Ledger(LedgerFile):
             released = db.execute(statements.ABANDON, {"of": run, "because": "the process ended"})
             return int(released.rowcount)
 
-    def rooms(self, endpoint: str, model: str) -> dict[str, Room]:
+    def rooms(self, endpoint: str, model: str) -> dict[str, LearnedBudget]:
         """What was learned of a model's answers, by agent."""
         c = tables.rooms.c
         query = sa.select(c.agent, c.room, c.most).where(c.endpoint == endpoint, c.model == model)
         with self.reading() as db:
-            return {row.agent: Room(row.room, row.most) for row in db.execute(query)}
+            return {row.agent: LearnedBudget(row.room, row.most) for row in db.execute(query)}
 
     def learn(self, endpoint: str, model: str, agent: str, room: int, most: int) -> None:
         """Keep what was learned of an agent's answers; nothing ever shrinks."""
@@ -213,12 +213,12 @@ class Ledger(LedgerFile):
         with self.reading() as db:
             return next(iter(sums.run_rows(db, run)), Spent(run, 0, 0, 0, 0, 0))
 
-    def parts(self, run: str | None = None) -> list[Part]:
+    def parts(self, run: str | None = None) -> list[PartSums]:
         """What was sent, by run, agent and model; of one run or of all."""
         with self.reading() as db:
             return sums.part_rows(db, run)
 
-    def answers(self, run: str | None = None) -> Iterator[Kept]:
+    def answers(self, run: str | None = None) -> Iterator[StoredAnswer]:
         """All requests answered or refused for good, or those that a run needed, by key."""
         p = tables.parts.c
         query = (
@@ -250,9 +250,9 @@ class Ledger(LedgerFile):
                             f"{self.path}: a request of {agent} cannot be read: gen ledger check "
                             "says what to do"
                         ) from error
-                    yield Kept(key.hex(), agent, model, body, *rest)
+                    yield StoredAnswer(key.hex(), agent, model, body, *rest)
 
-    def put(self, run: str, answers: Iterable[Kept]) -> None:
+    def put(self, run: str, answers: Iterable[StoredAnswer]) -> None:
         """Take over answers from elsewhere, at no cost; of several to a request the first."""
         seen: set[str] = set()
         with self.together() as db:
@@ -274,15 +274,17 @@ class Ledger(LedgerFile):
                 else:
                     self.answered(send, kept.answer, *spent, 0)
 
-    def _use(self, db: sa.Connection, key: bytes, run: str, result: Known) -> Answer | Refusal:
+    def _use(
+        self, db: sa.Connection, key: bytes, run: str, result: Known
+    ) -> LedgerAnswer | Refusal:
         self._leases.over(key)
         if statements.USE(db, of=key, r=run).rowcount == 1:
             self.sums.hit(run)
         if result.state == "refused":
             return Refusal(result.why, result.reason, result.tokens_in, result.tokens_out)
-        if not unchanged(result.answer, result.reason):
+        if not is_unchanged(result.answer, result.reason):
             raise failure(self.path, f"malformed: the answer of request {result.id} has changed")
-        return Answer(result.answer, result.tokens_in, result.tokens_out)
+        return LedgerAnswer(result.answer, result.tokens_in, result.tokens_out)
 
     def _holder(self, db: sa.Connection, number: int | None) -> Owner | None:
         if number is None:
@@ -338,7 +340,7 @@ def stamp(answer: bytes) -> str:
     return f"crc32 {zlib.crc32(answer):08x}"
 
 
-def unchanged(answer: bytes, reason: str | None) -> bool:
+def is_unchanged(answer: bytes, reason: str | None) -> bool:
     """Whether an answer is as it was kept; one that came before there were stamps has none."""
     return not (reason or "").startswith("crc32 ") or reason == stamp(answer)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Answer(NamedTuple):
+class LedgerAnswer(NamedTuple):
     """An answer that is there: the bytes as they came, and the tokens that they took."""
 
     raw: bytes
@@ -48,7 +48,7 @@ class OverCap(NamedTuple):
     left: int
 
 
-class Room(NamedTuple):
+class LearnedBudget(NamedTuple):
     """What was learned of an agent's answers, in tokens.
 
     `room`: what they are given; `most`: what the longest whole answer took.
@@ -58,7 +58,7 @@ class Room(NamedTuple):
     most: int
 
 
-class Kept(NamedTuple):
+class StoredAnswer(NamedTuple):
     """An answered request as the ledger keeps it. `why`, `reason`: of one refused for good."""
 
     key: str
@@ -83,7 +83,7 @@ class Spent(NamedTuple):
     nano_usd: int
 
 
-class Part(NamedTuple):
+class PartSums(NamedTuple):
     """What one agent of a run asked one model. `open`: sent and never answered."""
 
     run: str

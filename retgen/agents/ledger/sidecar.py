@@ -25,7 +25,7 @@ _MARK = "retgen-ledger"
 _LENGTH = 128  # bytes; one page, so a write is whole or not there
 
 
-class State(NamedTuple):
+class LedgerState(NamedTuple):
     """`ledger`: which; `changes` and `answers`: how many it had, see `tables.meta`."""
 
     ledger: str
@@ -73,18 +73,18 @@ class Sidecar:
         """Whether nobody else has it open, who then wait until `share` or `close`; as `enter`."""
         return None if self._file is None else self._lock(alone=True)
 
-    def read(self) -> State | None:
+    def read(self) -> LedgerState | None:
         """What is there; None for nothing, and for what a power failure left."""
         if self._file is None:
             return None
         try:
             mark, which, changes, answers, check = os.pread(self._file, _LENGTH, 0).decode().split()
-            state = State(which, int(changes), int(answers))
+            state = LedgerState(which, int(changes), int(answers))
             return state if mark == _MARK and int(check) == _check(state) else None
         except (ValueError, OSError):
             return None
 
-    def write(self, state: State, *, back: bool = False) -> None:
+    def write(self, state: LedgerState, *, back: bool = False) -> None:
         """Say how far it is. `back`: even where another process had come farther."""
         if self._file is None or not self.writable:
             return
@@ -138,5 +138,5 @@ class Sidecar:
         return True
 
 
-def _check(state: State) -> int:
+def _check(state: LedgerState) -> int:
     return zlib.crc32(" ".join(map(str, state)).encode())

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from retgen.agents.ledger import tables
-from retgen.agents.ledger.records import Part, Spent
+from retgen.agents.ledger.records import PartSums, Spent
 
 COLUMNS = (
     "calls", "failed", "open", "answered", "tokens_in", "tokens_out", "nano_usd", "unpriced",
@@ -140,7 +140,7 @@ class Sums:
         self._nano[run] += nano
 
 
-def part_rows(db: sa.Connection, run: str | None) -> list[Part]:
+def part_rows(db: sa.Connection, run: str | None) -> list[PartSums]:
     """By run, agent and model; of one run or of all."""
     by = (_p.run, _p.agent, _p.model)
     query = sa.select(*by, *(sa.func.sum(_p[name]).label(name) for name in COLUMNS))
@@ -148,7 +148,7 @@ def part_rows(db: sa.Connection, run: str | None) -> list[Part]:
         query = query.where(_p.run == run)
     result = db.execute(query.group_by(*by).order_by(*by)).mappings()
     return [
-        Part(**{name: row[name] for name in Part._fields if name != "priced"},
+        PartSums(**{name: row[name] for name in PartSums._fields if name != "priced"},
              priced=not row["unpriced"])
         for row in result
         if row["calls"]
@@ -157,7 +157,7 @@ def part_rows(db: sa.Connection, run: str | None) -> list[Part]:
 
 def run_rows(db: sa.Connection, run: str | None) -> list[Spent]:
     """By run, those that called or used an answer; of one run or of all."""
-    calls: dict[str, list[Part]] = {}
+    calls: dict[str, list[PartSums]] = {}
     for part in part_rows(db, run):
         calls.setdefault(part.run, []).append(part)
     query = sa.select(tables.runs)

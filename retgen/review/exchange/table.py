@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import Given, claim, going_out, word_of
+from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
@@ -27,12 +27,12 @@ _NEEDED = ("item_id", "shown", "verdict")
 _DELIMITERS = ",;\t|"
 
 
-def defused(text: str) -> str:
+def escape_formula(text: str) -> str:
     """A cell that no spreadsheet takes for a formula; `restored` gives the text back."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def restored(cell: str) -> str:
+def unescape_formula(cell: str) -> str:
     """The text of a cell."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
@@ -42,7 +42,7 @@ def write(review: Review, path: Path) -> None:
     text = io.StringIO(newline="")
     out = csv.writer(text)
     out.writerow(COLUMNS)
-    for item, verdict in going_out(review):
+    for item, verdict in export_rows(review):
         shown = review.shown(item)
         row = [item.item_id, item.shown]
         row += [verdict.annotator, verdict.part] if verdict else ["", ""]
@@ -50,7 +50,7 @@ def write(review: Review, path: Path) -> None:
         row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
         edits = verdict.edits if verdict else {}
         row += [edits.get(name, "") for name in ("query", "title", "text")]
-        out.writerow(map(defused, row))
+        out.writerow(map(escape_formula, row))
     make_folder(path.parent)
     write_file(path, text.getvalue().encode("utf-8-sig"))  # without the mark Excel guesses wrong
 
@@ -96,7 +96,9 @@ def _text(path: Path, data: bytes) -> str:
     raise DatasetError(f"{path} is neither UTF-8 nor UTF-16: save it as CSV UTF-8")
 
 
-def read(path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]]) -> list[Given]:
+def read(
+    path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]]
+) -> list[ImportedRow]:
     """The rows of a table of verdicts."""
     missing = [name for name in _NEEDED if name not in head]
     if missing:
@@ -106,17 +108,17 @@ def read(path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]])
         )
     result = []
     for number, row in rows:
-        cells = dict(zip(head, map(restored, row), strict=False))
+        cells = dict(zip(head, map(unescape_formula, row), strict=False))
         if len(row) != len(head) and any(cell.strip() for cell in row[len(head) :]):
             why = f"has {len(row)} cells, the head {len(head)}: a quotation mark or comma is amiss"
-            result.append(Given(number, problem=why))
+            result.append(ImportedRow(number, problem=why))
             continue
         edits = {
             name: cells.get(f"new_{name}", "").replace("\r\n", "\n")
             for name in ("query", "title", "text")
         }
         result.append(
-            Given(
+            ImportedRow(
                 number,
                 cells.get("item_id", "").strip(),
                 cells.get("shown", "").strip(),

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast, get_args
 
 from retgen.review.answers import FIELDS
-from retgen.review.records import Decision, Part, Shown, Verdict
-from retgen.review.web.security import Refused
+from retgen.review.records import Decision, Part, ShownPair, Verdict
+from retgen.review.web.security import RequestRefused
 
 _LONGEST = 4 * 3600  # seconds; a page that stood open for longer measures nothing
 _DIGITS = 9  # of a grade; Python reads no number of thousands of them, SQLite none of twenty
 
 
-class Answer(NamedTuple):
+class FormAnswer(NamedTuple):
     """What a person said of an item; of a fix also its grade and changed texts."""
 
     decision: Decision
@@ -36,11 +36,13 @@ class Answer(NamedTuple):
         )  # fmt: skip
 
 
-def answer_of(form: Mapping[str, str], shown: Shown) -> Answer:
+def answer_of(form: Mapping[str, str], shown: ShownPair) -> FormAnswer:
     """The answer of a form. Raises `Refused` where it is none of our page's."""
     decision = form.get("decision", "")
     if decision not in get_args(Decision) or decision == "undo":
-        raise Refused(400, "The form says nothing of the item.", "Go back and choose a button.")
+        raise RequestRefused(
+            400, "The form says nothing of the item.", "Go back and choose a button."
+        )
     edits: dict[str, str] = {}
     if decision == "fix":
         edits = {
@@ -49,7 +51,7 @@ def answer_of(form: Mapping[str, str], shown: Shown) -> Answer:
             if (new := _line_ends(form.get(f"new_{field}", getattr(shown, field))))
             != as_submitted(getattr(shown, field))
         }
-    return Answer(
+    return FormAnswer(
         cast("Decision", decision),
         _grade(form.get("grade", "")) if decision == "fix" else None,
         _line_ends(form.get("reason", "")).strip(),
@@ -63,7 +65,7 @@ def answer_of(form: Mapping[str, str], shown: Shown) -> Answer:
 def part_of(name: str) -> Part:
     """The part of a review that an address names. Raises `Refused`."""
     if name not in get_args(Part):
-        raise Refused(404, f"A review has no part {name!r}.", "Start from the first page.")
+        raise RequestRefused(404, f"A review has no part {name!r}.", "Start from the first page.")
     return cast("Part", name)
 
 
@@ -79,7 +81,7 @@ def _line_ends(text: str) -> str:
 def _grade(text: str) -> int | None:
     """The grade of a fix; None: with this text it cannot be told."""
     if text and not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-        raise Refused(400, f"{text[:20]!r} is no grade.", "Go back and choose one.")
+        raise RequestRefused(400, f"{text[:20]!r} is no grade.", "Go back and choose one.")
     return int(text) if text else None
 
 

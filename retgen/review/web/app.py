@@ -21,8 +21,8 @@ from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.review.answers import FIELDS
 from retgen.review.records import Item, Part
 from retgen.review.web import views, words
-from retgen.review.web.answers import Answer, answer_of, part_of
-from retgen.review.web.security import FILE_POLICY, Guard, Refused, form_token, read_form
+from retgen.review.web.answers import FormAnswer, answer_of, part_of
+from retgen.review.web.security import FILE_POLICY, Guard, RequestRefused, form_token, read_form
 from retgen.review.web.views import Filled
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def create_app(
     app.add_api_route("/report", pages.report)
     app.add_api_route("/help", pages.help)
     app.add_api_route("/files/{name}", _file)
-    app.add_exception_handler(Refused, pages.refused)
+    app.add_exception_handler(RequestRefused, pages.refused)
     app.add_exception_handler(RetgenError, pages.failed)
     app.add_exception_handler(NotServed, pages.not_served)
     return Guard(app, host, port, token)
@@ -104,7 +104,7 @@ class _Pages:
         item = self._item_of(item_id)
         said = [v for v in views.said_of(self.review, item) if v["annotator"] == annotator]
         if not said:
-            raise Refused(
+            raise RequestRefused(
                 403,
                 "What the data set says of an item is shown after your verdict on it.",
                 "Judge it first.",
@@ -169,7 +169,7 @@ class _Pages:
         to = "adjudicate" if where == "adjudication" else "judge"
         return _go(f"/{to}/{_quoted(annotator)}", notice)
 
-    def _keep(self, annotator: str, item: Item, part: Part, answer: Answer) -> str:
+    def _keep(self, annotator: str, item: Item, part: Part, answer: FormAnswer) -> str:
         """Record an answer; the notice that goes with it."""
         with self._one_at_a_time:
             before = views.current(self.review, annotator, item.item_id, part)
@@ -250,19 +250,21 @@ class _Pages:
         try:
             self.review.check_annotator(annotator)
         except UsageError as error:
-            raise Refused(404, str(error), "Choose who you are on the first page.") from error
+            raise RequestRefused(
+                404, str(error), "Choose who you are on the first page."
+            ) from error
 
     def _item_of(self, item_id: str) -> Item:
         try:
             return self.review.item(item_id)
         except UsageError as error:
-            raise Refused(404, str(error), "Judge the next one.") from error
+            raise RequestRefused(404, str(error), "Judge the next one.") from error
 
     # --- what goes wrong --------------------------------------------------------------------------
 
     def refused(self, request: Request, error: Exception) -> Response:
         """A request that is not answered as asked."""
-        assert isinstance(error, Refused)
+        assert isinstance(error, RequestRefused)
         return self._wrong(error.status, error.what, error.do)
 
     def failed(self, request: Request, error: Exception) -> Response:

@@ -17,11 +17,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from retgen import marks
-from retgen.review.records import Shown
+from retgen.review.records import ShownPair
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RecordDrawing:
     """What a template draws of a record: the `template`, and its `values`."""
 
     template: str
@@ -30,12 +30,12 @@ class Drawn:
 
 def draw(
     family: str,
-    shown: Shown,
+    shown: ShownPair,
     *,
     revealed: bool,
     label: float | None = None,
     positives: tuple[str, ...] = (),
-) -> Drawn:
+) -> RecordDrawing:
     """Draw a record.
 
     `revealed`: the reviewer may know the label (check mode, or their verdict is given), and so the
@@ -56,12 +56,12 @@ def draw(
     values = generic(query, document)
     package = package_of(family)
     if not package:
-        return Drawn("drawing.html", values)
+        return RecordDrawing("drawing.html", values)
     if find_spec(f"{package}.drawing"):
         view = importlib.import_module(f"{package}.drawing").view
         values |= view(query, document, context)
     own = resources.files(package).joinpath("review.html").is_file()
-    return Drawn(f"families/{family}/review.html" if own else "drawing.html", values)
+    return RecordDrawing(f"families/{family}/review.html" if own else "drawing.html", values)
 
 
 def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:

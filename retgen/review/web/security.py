@@ -43,7 +43,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not answered as asked; `status`, and what the person should know and do."""
 
     def __init__(self, status: int, what: str, do: str) -> None:
@@ -202,12 +202,12 @@ async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form that was sent from a page of ours. Raises `Refused`."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
-        raise Refused(415, "This is no form.", "Send the form of the page.")
+        raise RequestRefused(415, "This is no form.", "Send the form of the page.")
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST:
-            raise Refused(
+            raise RequestRefused(
                 413,
                 f"Nothing was kept: the form holds more than {LARGEST // 1024 // 1024} MB.",
                 "Go back, what you typed is still there, and shorten it.",
@@ -220,9 +220,11 @@ async def read_form(request: Request) -> dict[str, str]:
             )
         )  # fmt: skip
     except ValueError as error:  # not ASCII, or too many fields
-        raise Refused(400, "This is no form of this page.", "Go back and send it again.") from error
+        raise RequestRefused(
+            400, "This is no form of this page.", "Go back and send it again."
+        ) from error
     if not hmac.compare_digest(fields.pop("form", "").encode(), form_token(request).encode()):
-        raise Refused(
+        raise RequestRefused(
             403,
             "Nothing was kept: the form is not of this browser's session.",
             "Go back, what you typed is still there; copy it, load the page again, and send it.",

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from retgen.errors import UsageError
 from retgen.review.exchange.rows import claim
-from retgen.review.exchange.table import COLUMNS, defused
+from retgen.review.exchange.table import COLUMNS, escape_formula
 from retgen.review.records import Item
 from retgen.review.web import views, words
 from retgen.write import write_file
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 _CELL = 32_000  # characters; spreadsheets hold 32,767 in a cell and break what is longer
 
 
-class Written(NamedTuple):
+class StaticReview(NamedTuple):
     """The files of a review to take away."""
 
     page: Path
     table: Path
 
 
-def write(review: Review, folder: Path, annotator: str, items: Iterable[Item]) -> Written:
+def write(review: Review, folder: Path, annotator: str, items: Iterable[Item]) -> StaticReview:
     """Write the page and the table of some items for one annotator.
 
     Raises `UsageError` where the table is there: somebody may have filled it in.
     """
     items = list(items)
     name = re.sub(r"[^\w-]+", "_", annotator)
-    written = Written(folder / f"review_{name}.html", folder / f"review_{name}.csv")
+    written = StaticReview(folder / f"review_{name}.html", folder / f"review_{name}.csv")
     if written.table.exists():
         raise UsageError(
             f"{written.table} is there already, and may be filled in: import it "
@@ -69,7 +69,7 @@ def table(review: Review, annotator: str, items: Iterable[Item]) -> str:
             "query": shown.query, "title": shown.title, "text": shown.text,
             "label": claim(review, item),
         }  # fmt: skip
-        rows.writerow(defused(_cell(cell)) for cell in row.values())
+        rows.writerow(escape_formula(_cell(cell)) for cell in row.values())
     return text.getvalue()
 
 

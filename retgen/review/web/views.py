@@ -183,7 +183,7 @@ def strip(review: Review, annotator: str) -> dict[str, Any] | None:
         agrees = (last.relevance > 0) == (last.label > 0)
     return {
         "item_id": last.item_id,
-        "said": words.said(last, number),
+        "said": words.verdict_words(last, number),
         "label": words.label(last.label, number),
         "label_source": label_source(review) if last.label is not None else "",
         "agrees": agrees,
@@ -198,7 +198,7 @@ def said_of(review: Review, item: Item) -> list[dict[str, Any]]:
         {
             "annotator": verdict.annotator,
             "part": verdict.part,
-            "said": words.said(verdict, review.settings.grades),
+            "said": words.verdict_words(verdict, review.settings.grades),
             "reason": verdict.reason,
             "comment": verdict.comment,
             "edits": verdict.edits,
@@ -223,7 +223,7 @@ def label_source(review: Review) -> str:
     from retgen.reporting.evidence import OFFLINE, who
 
     manifest = source.manifest_of(review.dataset)
-    if source.proven(manifest):
+    if source.labels_proven(manifest):
         return "proven from the texts"
     models, judges = manifest.get("models", {}), manifest.get("judges", {})
     names = {who(models[agent]["model"]) for agent in judges if agent in models}

@@ -17,7 +17,7 @@ REASONS = (
 )
 
 
-class Choice(NamedTuple):
+class DecisionButton(NamedTuple):
     """A button: the decision it sends, its key, and what stands on it."""
 
     value: str
@@ -32,16 +32,16 @@ def grades(number: int) -> list[str]:
     ]  # fmt: skip
 
 
-def choices(mode: Mode, number: int) -> list[Choice]:
+def choices(mode: Mode, number: int) -> list[DecisionButton]:
     """The buttons of an item."""
     if mode == "check":
-        first = [Choice("accept", "a", "Accept"), Choice("reject", "r", "Reject")]
+        first = [DecisionButton("accept", "a", "Accept"), DecisionButton("reject", "r", "Reject")]
     else:
         first = [
-            Choice(str(grade), str(grade), text.capitalize())
+            DecisionButton(str(grade), str(grade), text.capitalize())
             for grade, text in enumerate(grades(number))
         ]
-    return [*first, Choice("fix", "f", "Fix"), Choice("unsure", "x", "Can't tell")]
+    return [*first, DecisionButton("fix", "f", "Fix"), DecisionButton("unsure", "x", "Can't tell")]
 
 
 def relevance(value: float | None, number: int) -> str:
@@ -59,7 +59,7 @@ def label(value: float | None, number: int) -> str:
     return "not judged, so taken as not relevant" if value is None else relevance(value, number)
 
 
-def said(verdict: Verdict, number: int) -> str:
+def verdict_words(verdict: Verdict, number: int) -> str:
     """What a verdict says."""
     if verdict.decision == "unsure":
         return "can't tell"

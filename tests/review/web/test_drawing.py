@@ -12,25 +12,25 @@ import pytest
 import retgen
 from retgen.generators import families, family
 from retgen.review import open_review
-from retgen.review.records import Item, Shown
+from retgen.review.records import Item, ShownPair
 from retgen.review.web.app import create_app
 from retgen.review.web.drawing import draw
 from retgen.review.web.views import environment
 from tests.review.web.conftest import Browser
 
-LIMIT = Shown(
+LIMIT = ShownPair(
     "Who likes Lhasa Apsos?", "", "Ann Ek likes Apsos, Lhasa Apsos and Quokkas.",
     {"attributes": [7]}, {"attributes": [1, 7, 9]},
 )  # fmt: skip
-NIAH = Shown(
+NIAH = ShownPair(
     "Which character avoids the sun?", "", "It rained. Mireille has xeroderma. It went on.",
     {"group": "m-1"}, {"group": "m-1", "span": [11, 34]},
 )  # fmt: skip
-LADDER = Shown(
+LADDER = ShownPair(
     "I am looking for a movie in which the ship sinks, and in which the cook is saved.",
     "", "The ship sails on. The cook is saved.", {"ladder": "m"}, {"ladder": "m", "broken": [1]},
 )  # fmt: skip
-OWN = Shown(
+OWN = ShownPair(
     "red lantern", "", "A red lantern hangs there. Nothing else does.",
     {"source": "s", "span": [102, 113]}, {"source": "s", "span": [100, 145]},
 )  # fmt: skip
@@ -38,7 +38,7 @@ OWN = Shown(
 
 def drawn(
     name: str,
-    shown: Shown,
+    shown: ShownPair,
     *,
     revealed: bool,
     label: float | None = None,
@@ -100,8 +100,8 @@ def test_the_span_that_a_query_rests_on_is_marked_after_the_verdict() -> None:
     ("family", "shown"),
     [("limit", LIMIT), ("niah", NIAH), ("multiconir", LADDER), ("capretrieval", OWN), ("", OWN)],
 )
-def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: Shown) -> None:
-    bare = Shown(*shown[:3])
+def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: ShownPair) -> None:
+    bare = ShownPair(*shown[:3])
     known = drawn(family, shown, revealed=False, label=1.0, positives=("another text",))
     assert known == drawn(family, bare, revealed=False, label=0.0)
 
@@ -109,7 +109,7 @@ def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: Shown) -> Non
 @pytest.mark.parametrize("mark", ["found", "query"])
 def test_a_hostile_record_is_text_in_every_drawing(mark: str) -> None:
     evil = "<img src=x onerror=alert(1)> {{ config }} {% raw %} \u202e likes <b>, <i> and x."
-    shown = Shown(f"<b> {evil}", evil, evil, {"span": [0, 9]}, {"span": [0, 5]})
+    shown = ShownPair(f"<b> {evil}", evil, evil, {"span": [0, 9]}, {"span": [0, 5]})
     for name in ("", "limit", "niah", "multiconir", "capretrieval"):
         for revealed in (False, True):
             html = drawn(name, shown, revealed=revealed, positives=(f"{evil} y",))
