@@ -25,8 +25,7 @@ from typing import Any
 from retgen.agents.ledger import Ledger, Send
 from retgen.agents.ledger.check import check, size_of
 from retgen.agents.ledger.prune import prune
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 
 GROUP = 64
 MOST = 1.0  # seconds that a start and an end may take more than on an empty ledger

@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from retgen.statistics.order import SHARE, WeightedDraws, draws, weighted_order, weights
-from retgen.statistics.sequences import at_most, interval
+from retgen.statistics.sequences import (
+    SHARE,
+    WeightedDraws,
+    at_most,
+    draws,
+    interval,
+    weighted_order,
+    weights,
+)
 
 GOAL, WITHIN = 0.02, 0.02
 SPREAD = 1.2  # of the suspicion, in logits: that of a well calibrated one of AUC 0.8

@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from retgen.agents.chat import Unusable
 from retgen.agents.models import ModelSettings
-from retgen.agents.prompt import Message, Prompt
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Prompt, Request
 
 _ABOUT = 40  # characters of a question's text in a message
 

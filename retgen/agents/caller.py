@@ -13,15 +13,15 @@ from contextvars import ContextVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
+from retgen.agents.attribution import FailureAttribution, Tries
 from retgen.agents.chat import SILENCE, ChatModel, Unusable
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.outcomes import WAITED
 from retgen.agents.prices import Price
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 from retgen.agents.sending import Failed, Sender, Sent, Tally
-from retgen.agents.suspects import FailureAttribution, Tries
 from retgen.errors import EndpointFailed, RetgenError
 
 # what is worked on, as messages name it: the tasks of a record inherit it

@@ -32,8 +32,7 @@ from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, 
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
 from retgen.agents.sending import Tally
-from retgen.agents.usage import OFFLINE_COSTS
-from retgen.agents.wire import NO_KEY
+from retgen.agents.wire import NO_KEY, OFFLINE_COSTS
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
 from retgen.progress import Progress
 

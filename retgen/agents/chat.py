@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.prompt import Request
+from retgen.agents.wire import Usage
 
 # in the place of a status: the package in use cannot make the request; there was no connection,
 # so nothing was sent; it was sent, and nobody knows what became of it

@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response, Why
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 
 Outcome = Literal["answer", "room", "less", "reject", "refuse", "retry", "later", "stop"]
 

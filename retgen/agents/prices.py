@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.agents.models import ModelSettings
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 from retgen.agents.wire import part
 from retgen.errors import UsageError
 from retgen.yaml_text import read_yaml

@@ -16,9 +16,8 @@ import orjson
 
 from retgen.agents.chat import ChatModel, Response
 from retgen.agents.ledger import Ledger, StoredAnswer
-from retgen.agents.request import Request
-from retgen.agents.usage import count
-from retgen.agents.wire import parse_object
+from retgen.agents.prompt import Request
+from retgen.agents.wire import count, parse_object
 from retgen.errors import UsageError
 from retgen.write import AtomicFile
 

@@ -15,15 +15,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
+from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
+from retgen.agents.attribution import FailureAttribution
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
 from retgen.agents.flow import ConcurrencyGate, Flight, Probe, RateLimit, Stop
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.outcomes import OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prices import Price
-from retgen.agents.request import Request
-from retgen.agents.rooms import HIDDEN, PROMPT, AnswerBudgets
-from retgen.agents.suspects import FailureAttribution
+from retgen.agents.prompt import Request
 from retgen.errors import BudgetReached, EndpointFailed
 
 T = TypeVar("T")

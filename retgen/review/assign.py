@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import xxhash
+
 from retgen.review import goals
-from retgen.review.chance import chance
 from retgen.review.records import Item, Part, Settings
+
+
+def chance(seed: int, purpose: str, *names: str | int) -> float:
+    """A number in [0, 1) of some names, uniform over seeds."""
+    text = "\x00".join(map(str, (seed, purpose, *names)))
+    return xxhash.xxh3_64_intdigest(text.encode()) / 2.0**64
+
 
 LATER = 20  # items between two looks of the same person, at least
 

@@ -11,7 +11,8 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, silent
-from retgen.review import goals, items, pool, source
+from retgen.review import candidates, goals, items
+from retgen.review import files as source
 from retgen.review.consensus import standing
 from retgen.review.records import Settings
 from retgen.review.review import Review
@@ -92,7 +93,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     else:
         settings = replace(Settings(goals=goals.DEFAULT), **wanted)
     split = wanted.get("split", stands.split if stands is not None else None)
-    made = pool.make(path, split, settings.pool, settings.depth, progress)
+    made = candidates.make(path, split, settings.pool, settings.depth, progress)
     manifest = source.manifest_of(dataset)
     labels = [r for given in made.collection.qrels.values() for r in given.values()]
     files = source.files_of(dataset, made.collection.split)
@@ -130,7 +131,7 @@ def check_begun(path: Path, out: Path | None) -> None:
 def _check(wanted: Mapping[str, Any]) -> None:
     """Raise `UsageError` for settings that can mean nothing."""
     goals.parse_all(wanted.get("goals", ()))
-    pool.check(wanted.get("pool", ("bm25",)), wanted.get("depth", 1))
+    candidates.check(wanted.get("pool", ("bm25",)), wanted.get("depth", 1))
     if wanted.get("mode", "grade") not in MODES:
         raise UsageError(
             f"--mode {wanted['mode']}: there is no such mode"

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from retgen.review.found import PopulationResult, control_misses
 from retgen.review.goals import Goal
 from retgen.review.items import PLANNED
 from retgen.review.records import Item, Population, Verdict
+from retgen.review.results import PopulationResult, control_misses
 from retgen.statistics import rates, sequences
 
 # bounds of wrong positives that are tried when looks at both populations are shared out

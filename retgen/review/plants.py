@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from retgen.review.candidates import Candidate
-from retgen.review.pool import CandidatePool
+from retgen.review.candidates import Candidate, CandidatePool
 from retgen.review.records import Population
 from retgen.streams import Stream
 

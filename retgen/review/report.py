@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from retgen.errors import UsageError
-from retgen.review import goals, source
+from retgen.review import files, goals
 from retgen.review.certificates import Judged, certify
-from retgen.review.found import (
+from retgen.review.records import Population, Verdict
+from retgen.review.results import (
     PopulationResult,
     control_rates,
     control_verdicts,
     population_result,
     waiting_by_annotator,
 )
-from retgen.review.records import Population, Verdict
 from retgen.review.review import Review
-from retgen.statistics import plans, ppi, rates
+from retgen.statistics import plans, rates
 from retgen.statistics.agreement import agreement
 
 POPULATIONS: tuple[Population, ...] = ("positives", "others")
@@ -211,7 +211,7 @@ def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[st
 
     Each population is one label of the judge. `accuracy`: over both, weighted by their sizes.
     """
-    manifest = source.manifest_of(review.dataset)
+    manifest = files.manifest_of(review.dataset)
     evidence = manifest.get("evidence")
     if not isinstance(evidence, dict) or not evidence.get("judged"):
         return None
@@ -250,7 +250,7 @@ def _powered(one: PopulationResult) -> dict[str, Any]:
     relevant = 1 - wrong if one.population == "positives" else wrong
     try:
         judged = [int(grade or 0) / top for grade in grades]
-        return asdict(ppi.mean(relevant, judged, one.draws, LEVEL))
+        return asdict(rates.mean(relevant, judged, one.draws, LEVEL))
     except UsageError as error:
         return {"reason": str(error)}
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.review import answers, assign, goals, items, lock, source
+from retgen.review import assign, goals, items
+from retgen.review import consensus as answers
+from retgen.review import files as source
 from retgen.review.consensus import Consensus, by_item, consensus, standing
 from retgen.review.records import Item, Part, Settings, ShownPair, Verdict
 from retgen.review.store import Store
@@ -316,7 +318,7 @@ class Review:
 
         Raises `RunDirectoryError` naming another server.
         """
-        with lock.hold_review(self.folder) as told:
+        with source.hold_review(self.folder) as told:
             yield told
 
 

@@ -18,8 +18,18 @@ import orjson
 from retgen.agents.agent import Rejection
 from retgen.generators.records import Records, Rows
 from retgen.reviewed.decisions import FIELDS, Decisions, PairDecision
-from retgen.reviewed.labels import Pair, SplitLabels, check_label, queries_with_positives
-from retgen.reviewed.tables import Edited, TableLines, lines_of, qrel_lines, strings, without
+from retgen.reviewed.tables import (
+    Edited,
+    Pair,
+    SplitLabels,
+    TableLines,
+    check_label,
+    lines_of,
+    qrel_lines,
+    queries_with_positives,
+    strings,
+    without,
+)
 
 RULE = "review"
 HUMAN = "human"  # tables/human.jsonl: every label that is people's

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send
 from retgen.agents.ledger.check import check
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from tests.command import Done, in_process
 
 

@@ -24,8 +24,7 @@ from retgen.agents.ledger import (
     StoredAnswer,
     Writer,
 )
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
 from tests.agents.ledgers import Clock, request, reserve, send
 
@@ -231,7 +230,7 @@ import sys
 from pathlib import Path
 from retgen.agents.ledger import Ledger, Send, Writer
 from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 
 ledger, run = Ledger(Path(sys.argv[1])), sys.argv[2]
 writer = Writer(ledger)

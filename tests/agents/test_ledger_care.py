@@ -18,8 +18,7 @@ from retgen.agents.ledger.drives import network_drive
 from retgen.agents.ledger.prune import Pruned, copy, prune
 from retgen.agents.ledger.texts import Texts, joined, numbers
 from retgen.agents.models import ModelSettings
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
 from tests.agents.ledgers import fill, gen, request, reserve, send
 

@@ -15,9 +15,8 @@ from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response
 from retgen.agents.outcomes import TABLE, OutcomeRow, classify, costs_nothing, states_all
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.prompt import Message, Request
+from retgen.agents.wire import Usage
 from tests.agents.billing import GEMINI, GEMINI_OUTCOMES, Worked
 from tests.agents.canned import Canned, serving
 from tests.agents.loopback import send_all

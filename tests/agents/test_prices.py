@@ -12,8 +12,7 @@ from ruamel.yaml import YAML
 from retgen.agents import prices as module
 from retgen.agents.models import ModelSettings
 from retgen.agents.prices import Price, Prices, price_files, table_date
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
 
 BUNDLED = Path(module.__file__).parent / "prices.yaml"

@@ -28,8 +28,7 @@ from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings, find_key, open_chat
 from retgen.agents.prices import Price
-from retgen.agents.prompt import Message, Prompt
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Prompt, Request
 from retgen.errors import EndpointFailed
 from tests.conftest import read_jsonl
 

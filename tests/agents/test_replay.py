@@ -16,9 +16,8 @@ from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Send, StoredAnswer, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.prompt import Message
+from retgen.agents.prompt import Message, Request
 from retgen.agents.replay import Replayed, export_replay, read_replay
-from retgen.agents.request import Request
 from retgen.errors import OutputError, UsageError
 
 HELLO = b'{"choices": [{"message": {"content": "hello"}}]}'

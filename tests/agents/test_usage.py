@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.usage import Usage, count, usage_of
+from retgen.agents.wire import Usage, count, usage_of
 
 # by whom, what is stated, and what it comes to: in, out, of these stated to be reasoning
 SHAPES: list[tuple[str, Any, tuple[int | None, int | None, int]]] = [

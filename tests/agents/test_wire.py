@@ -12,8 +12,7 @@ from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import ChatModel
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from retgen.agents.wire import NO_KEY, KeyMask, parse_object, part, parts, seconds, status_of
 from tests.agents import google_server, server
 from tests.agents.loopback import send_all

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
+from retgen.statistics.sequences import draws, uniform_draws, weighted_order, weights
 
 
 def test_weights_mix_suspicion_with_chance():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
-from retgen.statistics.ppi import mean
+from retgen.statistics.rates import mean
+from retgen.statistics.sequences import draws, uniform_draws, weighted_order, weights
 
 
 def judged(items=4000, seed=11):

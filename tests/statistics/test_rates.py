@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom
 
 from retgen.errors import UsageError
-from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
 from retgen.statistics.plans import mid_p
 from retgen.statistics.rates import (
     ReviewerRates,
@@ -22,7 +21,14 @@ from retgen.statistics.rates import (
     rate,
     terms,
 )
-from retgen.statistics.sequences import interval, upper
+from retgen.statistics.sequences import (
+    draws,
+    interval,
+    uniform_draws,
+    upper,
+    weighted_order,
+    weights,
+)
 
 
 def test_each_term_is_unbiased_and_two_are_uncorrelated():
@@ -158,7 +164,7 @@ def test_all_looked_at_and_none_found_still_leaves_what_was_missed():
 
 
 def upper_of_misses(missed):
-    from retgen.statistics.order import independent_draws
+    from retgen.statistics.sequences import independent_draws
 
     return upper(missed, independent_draws(len(missed)), 0.99).high
 

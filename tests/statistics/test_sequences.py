@@ -12,8 +12,17 @@ from scipy.stats import hypergeom
 
 from retgen.errors import UsageError
 from retgen.statistics import sequences
-from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
-from retgen.statistics.sequences import at_most, interval, looks_needed, lower, upper
+from retgen.statistics.sequences import (
+    at_most,
+    draws,
+    interval,
+    looks_needed,
+    lower,
+    uniform_draws,
+    upper,
+    weighted_order,
+    weights,
+)
 
 
 @pytest.mark.parametrize("values", [[0, 1, 0, 0, 1], [0.2, 1, 0, 0.7, 0.4]])

@@ -10,10 +10,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from retgen.statistics.order import WeightedDraws, draws, independent_draws, weighted_order, weights
-from retgen.statistics.ppi import mean
-from retgen.statistics.rates import ReviewerRates, certified_upper, corrected, fixed_rate
-from retgen.statistics.sequences import _too_high, _too_low, at_most
+from retgen.statistics.rates import ReviewerRates, certified_upper, corrected, fixed_rate, mean
+from retgen.statistics.sequences import (
+    WeightedDraws,
+    _too_high,
+    _too_low,
+    at_most,
+    draws,
+    independent_draws,
+    weighted_order,
+    weights,
+)
 
 ALPHA = 0.05
 SUSPICIONS = {  # of the items, by whether they are wrong

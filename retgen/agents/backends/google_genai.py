@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
-from retgen.agents.request import Request
-from retgen.agents.usage import usage_of
+from retgen.agents.prompt import Request
 from retgen.agents.wire import (
     KeyMask,
     error_of,
@@ -25,6 +24,7 @@ from retgen.agents.wire import (
     parts,
     seconds,
     status_of,
+    usage_of,
 )
 
 if TYPE_CHECKING:

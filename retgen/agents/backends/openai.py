@@ -13,8 +13,7 @@ from typing import Any
 import orjson
 
 from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
-from retgen.agents.request import Request
-from retgen.agents.usage import usage_of
+from retgen.agents.prompt import Request
 from retgen.agents.wire import (
     KeyMask,
     error_of,
@@ -24,6 +23,7 @@ from retgen.agents.wire import (
     parts,
     seconds,
     status_of,
+    usage_of,
 )
 
 _NEW_NAME = "max_completion_tokens"

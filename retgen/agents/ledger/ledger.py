@@ -27,7 +27,7 @@ from retgen.agents.ledger.records import (
 )
 from retgen.agents.ledger.statements import Known, Out
 from retgen.agents.ledger.texts import joined, with_texts
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 from retgen.errors import OutputError
 
 _SPOILED = ("cut", "void")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from retgen.errors import DatasetError, UsageError
-from retgen.review.answers import allowed_decisions
+from retgen.review.consensus import allowed_decisions
 from retgen.review.records import Item, Part, Settings, Verdict
 from retgen.review.review import Review
 

@@ -9,12 +9,16 @@ no label.
 from __future__ import annotations
 
 import importlib
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from retgen import marks
 from retgen.review.records import ShownPair
@@ -104,3 +108,31 @@ def package_of(family: str) -> str:
         return ""
     module = importlib.import_module(type(load(family)).__module__)
     return module.__package__ or ""
+
+
+# controls but for line ends and tabs; what turns the direction of writing; what has no width.
+# Joiners stand in scripts that need them and in emoji, variation selectors in emoji: they stay.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> Markup:
+    """A text escaped for HTML, each hidden character as its code point with its name."""
+    parts, at = [], 0
+    for match in _HIDDEN.finditer(text):
+        parts += [escape(text[at : match.start()]), _named(match[0])]
+        at = match.end()
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+def _named(character: str) -> Markup:
+    code = f"U+{ord(character):04X}"
+    name = unicodedata.name(character, "").capitalize() or "Control character"
+    return Markup('<span class="hidden" title="{}">{}</span>').format(name, code)
+
+
+def plain(text: str) -> str:
+    """A text for attributes and titles: hidden characters as their code points."""
+    return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)

@@ -20,7 +20,7 @@ from retgen.errors import UsageError
 from retgen.review.exchange.rows import claim
 from retgen.review.exchange.table import COLUMNS, escape_formula
 from retgen.review.records import Item
-from retgen.review.web import views, words
+from retgen.review.web import views
 from retgen.write import write_file
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def page(review: Review, annotator: str, items: Iterable[Item], table_name: str)
         "style": Markup(style),  # ours
         "guideline": views.guideline(review),
         "question": views.question(settings.mode, settings.grades),
-        "choices": words.choices(settings.mode, settings.grades),
-        "reasons": words.REASONS,
+        "choices": views.choices(settings.mode, settings.grades),
+        "reasons": views.REASONS,
         "items": (
             views.item_view(review, item, revealed=revealed, one_of_many=True) for item in items
         ),

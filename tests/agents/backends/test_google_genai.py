@@ -8,9 +8,8 @@ import pytest
 
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.chat import NO_CONNECTION, SILENCE, Response
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.prompt import Message, Request
+from retgen.agents.wire import Usage
 from tests.agents.google_server import Server, serving
 from tests.agents.loopback import send_all
 

@@ -12,9 +12,8 @@ import pytest
 
 from retgen.agents.backends.langchain import LangChainChat, providers
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.prompt import Message, Request
+from retgen.agents.wire import Usage
 from tests.agents.loopback import send_all
 from tests.agents.server import Server
 
@@ -195,7 +194,7 @@ def test_providers() -> None:
 PROGRAM = """
 import asyncio, sys
 from retgen.agents.backends.langchain import LangChainChat
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 
 assert not {"langchain", "langchain_core", "openai"} & set(sys.modules), "imported too early"
 

@@ -10,9 +10,8 @@ import pytest
 from retgen.agents.backends.openai import OpenAIChat, read_completion
 from retgen.agents.chat import SILENCE, Response
 from retgen.agents.outcomes import classify
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.prompt import Message, Request
+from retgen.agents.wire import Usage
 from tests.agents.canned import Canned
 from tests.agents.canned import serving as serving_canned
 from tests.agents.loopback import send_all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.review.web.visible import plain, visible
+from retgen.review.web.drawing import plain, visible
 
 
 @pytest.mark.parametrize(

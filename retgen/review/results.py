@@ -14,9 +14,9 @@ from retgen.review import assign
 from retgen.review.consensus import Consensus
 from retgen.review.records import Item, Population, PopulationPair, Verdict
 from retgen.review.review import Review
-from retgen.statistics import order
-from retgen.statistics.order import WeightedDraws
+from retgen.statistics import sequences
 from retgen.statistics.rates import ReviewerRates
+from retgen.statistics.sequences import WeightedDraws
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class PopulationResult:
     @cached_property
     def draws(self) -> WeightedDraws:
         """Of all pairs."""
-        return order.draws(np.arange(len(self.pairs)), self.weights)
+        return sequences.draws(np.arange(len(self.pairs)), self.weights)
 
     @cached_property
     def values(self) -> Floats:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from retgen.data import Dataset
+from retgen.write import held, os_errors
 
 FILE = "verdicts.sqlite"
 
@@ -67,3 +72,38 @@ def labels_proven(manifest: dict[str, Any]) -> bool | None:
     return bool(evidence.get("structural")) and not (
         evidence.get("judged") or evidence.get("human")
     )
+
+
+LOCK, OWNER = ".review.lock", ".review.server"
+
+
+@contextlib.contextmanager
+def hold_review(folder: Path) -> Iterator[Callable[[str], None]]:
+    """Hold a review while it is served; gives what notes where, for another one to be told.
+
+    Raises `RunDirectoryError` naming the process that holds it. A killed process lets go.
+    """
+    owner = folder / OWNER
+
+    def told(where: str) -> None:
+        with os_errors(owner):
+            owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
+
+    def taken() -> str:
+        return (
+            f"{folder} is being reviewed by another server{_named(owner)}: open that page, "
+            "which any number of annotators may use at once, or end it"
+        )
+
+    with held(folder / LOCK, taken):
+        try:
+            yield told
+        finally:
+            owner.unlink(missing_ok=True)
+
+
+def _named(owner: Path) -> str:
+    try:
+        return f" ({owner.read_text().strip()})"
+    except OSError:
+        return ""
