@@ -16,7 +16,7 @@ from retgen.review.plants import ControlItem, draw_control_items
 from retgen.review.records import Item, Population, PopulationPair, Settings, ShownPair, item_id
 from retgen.statistics import sequences
 
-MOST = 12  # values of a field
+MOST_VALUES = 12  # values of a field
 _LONGEST = 40  # characters of a value
 
 
@@ -57,7 +57,9 @@ class Fields:
             text = _text(value)
             name = f"{kind} {key}"
             seen = self._values.setdefault(name, set())
-            if text is not None and len(seen) <= MOST:  # one with more is of no use any longer
+            if (
+                text is not None and len(seen) <= MOST_VALUES
+            ):  # one with more is of no use any longer
                 seen.add(text)
                 result[name] = text
         return result
@@ -65,7 +67,9 @@ class Fields:
     def of(self, query_id: str, doc_id: str) -> dict[str, str]:
         """The fields of a pair."""
         noted = self._queries.get(query_id, {}) | self._documents.get(doc_id, {})
-        return {name: value for name, value in noted.items() if len(self._values[name]) <= MOST}
+        return {
+            name: value for name, value in noted.items() if len(self._values[name]) <= MOST_VALUES
+        }
 
 
 def informative_strata(pairs: Iterable[PopulationPair]) -> list[PopulationPair]:

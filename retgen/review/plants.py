@@ -16,7 +16,7 @@ from retgen.review.candidates import Candidate, CandidatePool
 from retgen.review.records import Population
 from retgen.streams import Stream
 
-MOST = 200  # of a kind
+MOST_CONTROLS = 200  # of a kind
 _TAKEN = 0.1  # of a population, at most
 
 
@@ -43,7 +43,9 @@ def draw_control_items(
         ("others", "positives", 1),
     )
     for population, source, relevance in pairs:
-        number = min(MOST, round(share * planned[population])) if populations[population] else 0
+        number = (
+            min(MOST_CONTROLS, round(share * planned[population])) if populations[population] else 0
+        )
         given = populations[source]
         known = [i for i, one in enumerate(given) if one.proven]
         order = Stream(seed, f"review/plants/{population}").permutation(len(known))
