@@ -100,7 +100,7 @@ class Agent(Generic[Q, A]):
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
     room that an answer begins with, about twice what one takes, hidden reasoning not counted: what
-    is cut off gets more (`rooms`), what rambles ends there.
+    is cut off gets more (`answer_budget`), what rambles ends there.
     """
 
     name: str

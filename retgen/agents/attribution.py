@@ -59,14 +59,14 @@ class FailureAttribution:
         self._active[agent] -= 1
         self._changed()
 
-    def fly(self) -> object:
-        """A request goes out for the first time; returns a token for `land`."""
+    def start(self) -> object:
+        """A request goes out for the first time; returns a token for `finish`."""
         token = object()
         self._first.add(token)
         self._changed()
         return token
 
-    def land(self, token: object) -> None:
+    def finish(self, token: object) -> None:
         """It came back, whatever it brought."""
         self._first.discard(token)
         self._changed()

@@ -1,9 +1,9 @@
 """How many requests are in flight, and how many a minute: what a model's owner can bear.
 
-`Gate` bounds what is in flight by a number that adapts: twice as many a round until the first
-answer that is to be retried, or silence, which halves it, and one more a round from then on (slow
-start, then additive increase and multiplicative decrease).
-`Probe` lets few through until the first answer, which tells how much room others need. `Rate`
+`ConcurrencyGate` bounds what is in flight by a number that adapts: twice as many a round until the
+first answer that is to be retried, or silence, which halves it, and one more a round from then on
+(slow start, then additive increase and multiplicative decrease).
+`Probe` lets few through until the first answer, which tells how much room others need. `RateLimit`
 spaces what a user has limited by the minute. `Flight` counts what is out, `Stop` ends all.
 """
 

@@ -1,4 +1,6 @@
-"""Prompt files: Markdown with a small header, filled in one pass.
+"""Prompt files, and the requests that they become.
+
+A prompt file is Markdown with a small header, filled in one pass:
 
     ---
     purpose: Propose things that a person could like.
@@ -10,7 +12,7 @@
     Name {{count}} things of the category {{category}}.
 
 `{{name}}` stands for a variable; any other brace is text. What is filled in is never read again, so
-a text that holds braces or JSON stays as it is.
+a text that holds braces or JSON stays as it is. A request's answer is kept under its key.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class Sender:
         run: str,
         stop: Stop,
         flight: Flight,
-        suspects: FailureAttribution,
+        attribution: FailureAttribution,
         price: Price | None,
         cap: int | None,
         tally: Tally,
@@ -112,7 +112,7 @@ class Sender:
         self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
         self._price, self._priced, self._cap = price or Price(), price is not None, cap
         self._stop, self._flight, self._notice = stop, flight, notice
-        self._suspects, self._tally = suspects, tally
+        self._attribution, self._tally = attribution, tally
         self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
         self._requests = RateLimit(settings.requests_per_minute)
         self._tokens = RateLimit(settings.tokens_per_minute)
@@ -121,8 +121,8 @@ class Sender:
         self._whom = settings.endpoint(), settings.name
         # whose documentation says what costs nothing; nobody's, of a server of one's own
         self._provider = "" if settings.address() else settings.provider
-        self.rooms = AnswerBudgets(ledger.rooms(*self._whom))
-        for agent in self.rooms.agents():
+        self.budgets = AnswerBudgets(ledger.learned_budgets(*self._whom))
+        for agent in self.budgets.agents():
             self._probe.open(agent)
         self._waited: set[str] = set()
 
@@ -139,7 +139,7 @@ class Sender:
                 try:
                     self._stop.check()
                     # only now: what others learned meanwhile helps this one too
-                    room = self.rooms.of(agent, request.room, least)
+                    room = self.budgets.of(agent, request.room, least)
                     if not paced:
                         known = await self._known(request, agent, room)
                         if known is not None:
@@ -147,11 +147,11 @@ class Sender:
                     paced = True
                     result = await self._reserved(request, agent, room)
                     if isinstance(result, Send):
-                        token = self._suspects.fly() if first else None
+                        token = self._attribution.start() if first else None
                         try:
                             sent = await self._send(request, result, agent, room)
                         finally:
-                            self._suspects.land(token)
+                            self._attribution.finish(token)
                         again = sent.row.outcome in ("retry", "later")
                         # of no account for the pace: an answer that was cut off, or refused
                         well = False if again else sent.row.outcome == "answer" or None
@@ -208,7 +208,7 @@ class Sender:
         self, request: Request, agent: str, room: int
     ) -> LedgerAnswer | Refusal | Send | Busy:
         """What the ledger says, when the cap leaves room for the worst case."""
-        worst = self._price.worst(request, room, self.rooms.prompt())
+        worst = self._price.worst(request, room, self.budgets.prompt())
 
         def reserve() -> LedgerAnswer | Refusal | Send | Busy | OverCap:
             return self._ledger.reserve(
@@ -293,7 +293,7 @@ class Sender:
             if stated:
                 self._note(agent, spent[1], max(usage.hidden, spent[1] - visible))
             else:
-                self.rooms.note_silent(agent, visible)
+                self.budgets.note_silent(agent, visible)
             await self._answered(agent, fresh=True)
         if excess is not None:
             raise excess
@@ -309,9 +309,9 @@ class Sender:
         over = tokens_in - len(request.body)
         if over <= 0 and tokens_out <= sent.room:
             return None
-        if self.rooms.note(PROMPT, max(0, over)):
+        if self.budgets.note(PROMPT, max(0, over)):
             self.learn(PROMPT)
-        if self.rooms.note(agent, tokens_out):
+        if self.budgets.note(agent, tokens_out):
             self.learn(agent)
         if self._cap is None:
             return None
@@ -344,16 +344,16 @@ class Sender:
 
     async def _answered(self, agent: str, *, fresh: bool) -> None:
         self._probe.open(agent)
-        await self._suspects.answered(agent, fresh=fresh)
+        await self._attribution.answered(agent, fresh=fresh)
 
     def _note(self, agent: str, tokens: int, hidden: int) -> None:
         for name, needed in ((agent, tokens), (HIDDEN, hidden)):
-            if self.rooms.note(name, needed):
+            if self.budgets.note(name, needed):
                 self.learn(name)
 
     def learn(self, agent: str) -> None:
         """Have the ledger keep what is known of an agent's room; nobody waits for it."""
-        known, whom = self.rooms.known(agent), self._whom
+        known, whom = self.budgets.learned(agent), self._whom
         self._writer.submit(lambda: self._ledger.learn(*whom, agent, *known))
 
     async def _left(self, reserve: Callable[[], T]) -> T:

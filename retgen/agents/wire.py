@@ -1,4 +1,15 @@
-"""What all backends need: JSON that may be none, errors in any form, answers without our key."""
+"""What all backends need: JSON that may be none, errors in any form, token counts, masked keys.
+
+Servers state in many shapes how many tokens an answer took:
+
+    {"prompt_tokens": 27, "completion_tokens": 40, "total_tokens": 767}        -> 27 in, 740 out
+    {"promptTokenCount": 27, "candidatesTokenCount": 40, "thoughtsTokenCount": 700} -> 27, 740
+    {"input_tokens": 7, "cache_read_input_tokens": 20, "output_tokens": 740}   -> 27, 740
+
+Reasoning tokens are charged as output wherever they are stated: inside the output, beside it
+(xAI, Gemini), or only in the total. What is stated twice counts as the larger of both, since a cap
+has to hold.
+"""
 
 from __future__ import annotations
 

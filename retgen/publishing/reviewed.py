@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from retgen.review import open_review
-from retgen.review.files import FILE
 from retgen.review.report import report
+from retgen.review.review_files import FILE
 
 _KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
 

@@ -1,4 +1,4 @@
-"""Who looks at what, in which order: populations in turn, planted items and second looks between.
+"""Who looks at what, in which order: populations in turn, control items and second looks between.
 
 What an annotator sees depends on the settings and the items alone, so a review can be left and
 taken up again, and two at once need not know of each other.
@@ -57,11 +57,11 @@ def queue(annotator: str, items: Iterable[Item], settings: Settings) -> list[Loo
     mine = [
         one for one in _in_turn(items, settings) if annotator in assigned_annotators(one, settings)
     ]
-    planted = sorted(
+    controls = sorted(
         (one for one in items if one.planted is not None),
         key=lambda one: chance(settings.seed, "plant", one.item_id),
     )
-    first = list(_mixed(annotator, mine, planted, settings))
+    first = list(_mixed(annotator, mine, controls, settings))
     return list(_with_second(annotator, first, settings))
 
 
@@ -82,14 +82,14 @@ def _in_turn(items: Sequence[Item], settings: Settings) -> Iterator[Item]:
 
 
 def _mixed(
-    annotator: str, mine: Sequence[Item], planted: Sequence[Item], settings: Settings
+    annotator: str, mine: Sequence[Item], controls: Sequence[Item], settings: Settings
 ) -> Iterator[Item]:
-    """Items with planted ones between them, one in every 1 / share, at a place that is drawn."""
-    if not planted or settings.plants <= 0:
+    """Items with control items between them, one in every 1 / share, at a place that is drawn."""
+    if not controls or settings.plants <= 0:
         yield from mine
         return
-    window = max(1, round(1 / settings.plants) - 1)  # items for one that is planted
-    left = iter(planted)
+    window = max(1, round(1 / settings.plants) - 1)  # items for one control item
+    left = iter(controls)
     for start in range(0, len(mine), window):
         part = list(mine[start : start + window])
         one = next(left, None)

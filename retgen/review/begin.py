@@ -11,8 +11,7 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, silent
-from retgen.review import candidates, goals, items
-from retgen.review import files as source
+from retgen.review import candidates, goals, items, review_files
 from retgen.review.consensus import standing
 from retgen.review.records import Settings
 from retgen.review.review import Review
@@ -60,9 +59,9 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     """The review of a data set with some settings, new or as it stands."""
     _check(wanted)
     dataset = open_dataset(path)
-    folder = source.folder_of(path, dataset, out)
+    folder = review_files.folder_of(path, dataset, out)
     make_folder(folder)
-    file = folder / source.FILE
+    file = folder / review_files.FILE
     if file.is_file() and not file.stat().st_size:
         raise UsageError(f"{file} is empty: put a copy in its place, or delete it to begin anew")
     store = Store(file)
@@ -94,16 +93,18 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
         settings = replace(Settings(goals=goals.DEFAULT), **wanted)
     split = wanted.get("split", stands.split if stands is not None else None)
     made = candidates.make(path, split, settings.pool, settings.depth, progress)
-    manifest = source.manifest_of(dataset)
+    manifest = review_files.manifest_of(dataset)
     labels = [r for given in made.collection.qrels.values() for r in given.values()]
-    files = source.files_of(dataset, made.collection.split)
-    stamp = source.stamp(files)
+    files = review_files.files_of(dataset, made.collection.split)
+    stamp = review_files.stamp(files)
     settings = replace(
         settings,
         split=made.collection.split, family=str(manifest.get("family", "")),
-        grades=3 if max(labels, default=0) > 1 else 2, dataset=source.digest(files),
+        grades=3 if max(labels, default=0) > 1 else 2, dataset=review_files.digest(files),
     )  # fmt: skip
-    planned = items.plan(made, settings, proven=source.labels_proven(manifest), progress=progress)
+    planned = items.plan(
+        made, settings, proven=review_files.labels_proven(manifest), progress=progress
+    )
     if not planned.pairs:
         raise UsageError(
             f"{path}: there is nothing to look at in split {settings.split}: no pair has a label, "
@@ -120,7 +121,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
 
 def check_begun(path: Path, out: Path | None) -> None:
     """Raise `UsageError` where no review is kept, so that none that was lost is begun anew."""
-    file = source.folder_of(path, open_dataset(path), out) / source.FILE
+    file = review_files.folder_of(path, open_dataset(path), out) / review_files.FILE
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(
             f"{file} is not there, or empty, so there is nothing to report: put it back, or begin "

@@ -1,4 +1,8 @@
-"""The two populations: the positives of a split, and the other pairs that may be relevant."""
+"""The two populations: the positives of a split, and the other pairs that may be relevant.
+
+The others come from a pool: what several retrievers rank first for each query. Nothing is said of
+pairs outside it; more retrievers of different kinds and a greater depth make it wider.
+"""
 
 from __future__ import annotations
 

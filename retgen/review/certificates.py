@@ -32,9 +32,9 @@ class ReviewCertificate:
 
     `size`: pairs of each population. `looked_at`: of these, settled. `wrong`: labels found wrong.
     `lower`, `upper`: bounds of the rate, each at the goal's confidence. `holds`: None as long as
-    neither is shown. `corrected`: the upper bound where reviewers miss what they missed of planted
+    neither is shown. `corrected`: the upper bound where reviewers miss what they missed of control
     pairs, None in a review without such; to hold, a goal must hold with it too. `more`: looks still
-    needed if no error is found, of planted pairs neither, None: cannot be.
+    needed if no error is found, of control items neither, None: cannot be.
     """
 
     goal: Goal
@@ -73,7 +73,7 @@ def certify(
     plants: Counter[int],
 ) -> ReviewCertificate:
     """What is known of a goal. `of`: both populations. `depth`: the pool in words. `plants`: how
-    many planted pairs of each known relevance the review has, judged or not.
+    many control items of each known relevance the review has, judged or not.
     """
     ask = _wrong if goal.question == "wrong" else _missing
     lower, upper, corrected, more = ask(goal, of, judged, plants)
@@ -159,7 +159,7 @@ def _wrong(
 def _needed_corrected(
     goal: Goal, one: PopulationResult, outcomes: Sequence[float], plants: int, least: int
 ) -> int | None:
-    """Looks that show the goal although annotators overlook errors, if planted ones come between
+    """Looks that show the goal although annotators overlook errors, if control items come between
     as they are planned, and all are seen. `least`: without any to overlook.
     """
     size = len(one.pairs)
@@ -167,7 +167,7 @@ def _needed_corrected(
     left = max(plants - len(outcomes), 0)
 
     def needed(more: int) -> int | None:
-        """Looks, with as many planted pairs as come with `more` of them."""
+        """Looks, with as many control items as come with `more` of them."""
         seen = np.r_[outcomes, np.zeros(min(left, int(share * more)))]
         return rates.certified_looks(one.values, one.draws, seen, goal.rate, goal.level)
 

@@ -1,4 +1,4 @@
-"""Of several verdicts on one item, what holds.
+"""What a decision says of a pair, and what holds of several verdicts on one item.
 
 The last verdict of an annotator on an item is theirs, unless they took it back. An adjudication
 settles the item. Else all who were asked must say the same; until then it is open.

@@ -1,7 +1,17 @@
 """Which pairs are looked at, in which order, and what is shown of them: planned once, then kept.
 
-Every pair of both populations is written down with its place in the order and its chance in the
-draws; texts are read for those that come first, and for more when people come that far.
+Every pair of both populations is written down with its place in the order, its chance in the draws
+and its strata; texts are read for those that come first, and for more when people come that far.
+
+Strata tell error rates apart: the label, its evidence, the rank, and metadata fields of queries or
+documents with few values (the kind of a keyword, the language, the place of a needle). A list
+counts by its length, as the number of broken conditions of a hard negative.
+
+Control items are pairs whose relevance is known; they measure the people who judge. Pairs that are
+not relevant stand among the positives, relevant ones among the others. A pair with a structural
+label becomes a control item instead of a member of its population. Where labels are judgements, a
+random document stands for one that is not relevant, and nothing is known to be relevant. Random
+documents are easy to tell, so what they measure is the most that a reviewer may be trusted with.
 """
 
 from __future__ import annotations
@@ -36,7 +46,7 @@ def draw_control_items(
     share: float,
     seed: int,
 ) -> list[ControlItem]:
-    """Planted pairs, about `share` of those that are `planned` for each population."""
+    """Control items, about `share` of those that are `planned` for each population."""
     result: list[ControlItem] = []
     pairs: tuple[tuple[Population, Population, int], ...] = (
         ("positives", "others", 0),
@@ -185,8 +195,8 @@ def plan(
     queries = pool.collection.queries
     populations = candidates(pool, proven=bool(proven))
     planned = {name: min(PLANNED, len(given)) for name, given in populations.items()}
-    planted = draw_control_items(pool, populations, planned, settings.plants, settings.seed)
-    taken = {(one.row, one.doc_id) for one in planted}
+    controls = draw_control_items(pool, populations, planned, settings.plants, settings.seed)
+    taken = {(one.row, one.doc_id) for one in controls}
     drawn = {
         name: _drawn([c for c in given if (c.row, c.doc_id) not in taken], settings.seed, name)
         for name, given in populations.items()
@@ -206,11 +216,11 @@ def plan(
     by_id = {query.query_id: query for query in queries}
     first = [pair for pair in pairs if pair.place < PLANNED]
     items, texts = items_of(first, by_id, documents, settings.split)
-    for number, one in enumerate(planted):
+    for number, one in enumerate(controls):
         query, among = queries[one.row], drawn[one.population]
         # a label as the pairs about it have, lest it be told by that
         claimed = among[number % len(among)][0].label if among else float(not one.relevance)
-        item, seen = _planted(one, query, documents[one.doc_id], settings.split, claimed)
+        item, seen = _control(one, query, documents[one.doc_id], settings.split, claimed)
         items.append(item)
         texts[item.shown] = seen
     return ReviewPlan(pairs, items, texts)
@@ -268,10 +278,10 @@ def items_of(
     return items, texts
 
 
-def _planted(
+def _control(
     one: ControlItem, query: Query, document: Document, split: str, claimed: float | None
 ) -> tuple[Item, ShownPair]:
-    """A planted item: its label is what the page claims, and false."""
+    """A control item: its label is what the page claims, and false."""
     seen = shown_of(query, document)
     name = item_id(query.query_id, document.doc_id)
     item = Item(

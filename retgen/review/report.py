@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retgen.errors import UsageError
-from retgen.review import files, goals
+from retgen.review import goals, review_files
 from retgen.review.certificates import Judged, certify
 from retgen.review.records import Population, Verdict
 from retgen.review.results import (
@@ -91,7 +91,7 @@ def report(review: Review) -> dict[str, Any]:
 
 
 def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
-    """What one annotator did, and how they judge planted pairs."""
+    """What one annotator did, and how they judge control items."""
     mine = [v for given in by.values() for v in given if v.annotator == name]
     first = [v for v in mine if v.part == "first"]
     seconds = [v.seconds for v in mine if v.seconds is not None]
@@ -104,7 +104,7 @@ def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
         "unsure": sum(v.relevance is None for v in first),
         "fixed": sum(v.decision == "fix" for v in first),
         "seconds": median(seconds) if seconds else None,
-        # of pairs planted as positives that are not relevant, and as others that are
+        # of control items: positives that are not relevant, and others that are
         "wrong": _share(errors.caught, errors.planted),
         "missed": _share(others.caught, others.planted),
         "unsure_of_planted": sum(v.relevance is None for _, v in judged),
@@ -112,7 +112,7 @@ def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
 
 
 def _share(caught: int, planted: int) -> dict[str, Any]:
-    """How many of the planted pairs were seen for what they are, with an exact interval."""
+    """How many of the control items were seen for what they are, with an exact interval."""
     if not planted:
         return {"planted": 0, "caught": 0, "sensitivity": None, "low": None, "high": None}
     low, high = plans.clopper_pearson(planted - caught, planted, LEVEL)
@@ -211,7 +211,7 @@ def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[st
 
     Each population is one label of the judge. `accuracy`: over both, weighted by their sizes.
     """
-    manifest = files.manifest_of(review.dataset)
+    manifest = review_files.manifest_of(review.dataset)
     evidence = manifest.get("evidence")
     if not isinstance(evidence, dict) or not evidence.get("judged"):
         return None

@@ -101,7 +101,7 @@ def _populations(result: Mapping[str, Any]) -> list[TableView]:
 
 
 def _planted(result: Mapping[str, Any]) -> list[str]:
-    """What is not in the table of populations, and why; [] where nothing is planted."""
+    """What is not in the table of populations, and why; [] where there is no control item."""
     wrong, right = result["planted"]["not_relevant"], result["planted"]["relevant"]
     if not wrong + right:
         return []

@@ -104,7 +104,7 @@ def population_result(
 def control_verdicts(
     items: Sequence[Item], by: Mapping[str, Sequence[Verdict]], annotator: str | None = None
 ) -> list[tuple[Item, Verdict]]:
-    """The planted items that were judged, in the order of verdicts."""
+    """The control items that were judged, in the order of verdicts."""
     judged = [
         (item, verdict)
         for item in items
@@ -116,7 +116,7 @@ def control_verdicts(
 
 
 def control_rates(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> ReviewerRates:
-    """How reviewers do where the label is wrong: of planted pairs with a known `relevance`.
+    """How reviewers do where the label is wrong: of control items with a known `relevance`.
 
     0: what is wrong is a pair that is not relevant. Pairs of the other relevance are those that
     are right. Who cannot tell is counted on neither side.
@@ -128,7 +128,7 @@ def control_rates(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> Rev
 
 
 def control_misses(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> list[float]:
-    """1 for each planted pair of a known relevance that was taken for the other, else 0.
+    """1 for each control item of a known relevance that was taken for the other, else 0.
 
     Who cannot tell has missed nothing: a certificate counts such a pair as an error.
     """

@@ -11,10 +11,8 @@ from typing import NamedTuple
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.review import assign, goals, items
-from retgen.review import consensus as answers
-from retgen.review import files as source
-from retgen.review.consensus import Consensus, by_item, consensus, standing
+from retgen.review import assign, goals, items, review_files
+from retgen.review.consensus import Consensus, by_item, consensus, read_decision, standing
 from retgen.review.records import Item, Part, Settings, ShownPair, Verdict
 from retgen.review.store import Store
 
@@ -235,7 +233,7 @@ class Review:
                 f"item {item_id}: the verdict is on another text than the one that is kept; open "
                 "the item again and judge what it says now"
             )
-        given, said = answers.read_decision(item, decision, self.settings, relevance, edits)
+        given, said = read_decision(item, decision, self.settings, relevance, edits)
         changes = {
             field: text for field, text in (edits or {}).items()
             if text != getattr(self.shown(item), field)
@@ -272,13 +270,13 @@ class Review:
         Names, sizes and times of files are looked at first; contents only where these differ.
         """
         try:
-            files = source.files_of(self.dataset, self.settings.split)
-            now = source.stamp(files)
+            files = review_files.files_of(self.dataset, self.settings.split)
+            now = review_files.stamp(files)
         except OSError as error:
             return f"{self.path}: {error.filename} is gone since this review began"
         if now == self._stamp:
             return None
-        if source.digest(files) == self.settings.dataset:
+        if review_files.digest(files) == self.settings.dataset:
             self._stamp = now
             return None
         return (
@@ -318,8 +316,8 @@ class Review:
 
         Raises `RunDirectoryError` naming another server.
         """
-        with source.hold_review(self.folder) as told:
-            yield told
+        with review_files.hold_review(self.folder) as note_address:
+            yield note_address
 
 
 def _label(relevance: float | None) -> float:

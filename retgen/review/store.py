@@ -211,7 +211,7 @@ class Store:
         )  # fmt: skip
 
     def items(self) -> list[Item]:
-        """All items, by population and place; planted ones as well."""
+        """All items, by population and place; control items as well."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT item_id, population, place, split, query_id, doc_id, label, shown, "

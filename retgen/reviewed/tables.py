@@ -1,4 +1,8 @@
-"""Tables with some of their rows changed; what is not changed passes through unread."""
+"""Tables with some rows changed, and qrels with what people decided.
+
+What is not changed passes through unread. In qrels, labels change, pairs are added, and queries
+without a relevant document are taken out.
+"""
 
 from __future__ import annotations
 

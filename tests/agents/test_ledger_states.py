@@ -93,13 +93,13 @@ def test_a_refusal_does_not_hide_an_answer(ledger: Ledger) -> None:
 
 
 def test_rooms_only_grow(ledger: Ledger) -> None:
-    assert ledger.rooms("openai", "small") == {}
+    assert ledger.learned_budgets("openai", "small") == {}
     ledger.learn("openai", "small", "write", 512, 400)
     ledger.learn("openai", "small", "write", 256, 450)
     ledger.learn("openai", "small", "judge", 64, 0)
     ledger.learn("openai", "large", "write", 9, 9)
     ledger.learn("other", "small", "write", 8, 8)
-    assert ledger.rooms("openai", "small") == {
+    assert ledger.learned_budgets("openai", "small") == {
         "write": LearnedBudget(512, 450),
         "judge": LearnedBudget(64, 0),
     }

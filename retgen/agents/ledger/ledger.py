@@ -183,7 +183,7 @@ class Ledger(LedgerFile):
             released = db.execute(statements.ABANDON, {"of": run, "because": "the process ended"})
             return int(released.rowcount)
 
-    def rooms(self, endpoint: str, model: str) -> dict[str, LearnedBudget]:
+    def learned_budgets(self, endpoint: str, model: str) -> dict[str, LearnedBudget]:
         """What was learned of a model's answers, by agent."""
         c = tables.rooms.c
         query = sa.select(c.agent, c.room, c.most).where(c.endpoint == endpoint, c.model == model)

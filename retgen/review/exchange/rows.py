@@ -52,9 +52,9 @@ class ExportRow(NamedTuple):
 
 
 def export_rows(review: Review) -> Iterator[ExportRow]:
-    """Every item in its order with each verdict that stands; planted items are among them.
+    """Every item in its order with each verdict that stands; control items are among them.
 
-    Nothing in a row tells a planted item from the others.
+    Nothing in a row tells a control item from the others.
     """
     by = review.by_item()
     for item in sorted(review.items, key=lambda one: one.item_id):

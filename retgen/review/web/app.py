@@ -30,8 +30,7 @@ import math
 import time
 from typing import NamedTuple, cast, get_args
 
-from retgen.review.records import Decision, Part, ShownPair, Verdict
-from retgen.review.web.security import RequestRefused
+from retgen.review.records import Decision, ShownPair, Verdict
 
 _LONGEST = 4 * 3600  # seconds; a page that stood open for longer measures nothing
 _DIGITS = 9  # of a grade; Python reads no number of thousands of them, SQLite none of twenty

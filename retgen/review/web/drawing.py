@@ -1,9 +1,9 @@
-"""A record drawn for its family, from what a reviewer may see.
+"""A record drawn for its family, from what a reviewer may see; hidden characters made visible.
 
 A family draws its records with `review.html` in its folder, a Jinja template which gets what
 `view(query, document, context)` of its `drawing.py` returns; without these there is a generic
-drawing. A blind page must not tell the label, so nothing that could is handed on: no metadata, and
-no label.
+drawing. A blind page must not reveal the label, so nothing that could is handed on: no
+metadata, and no label.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the templates are given: items, the strip of the verdict before, progress.
+"""What the templates are given: items, buttons and labels in words, the verdict before, progress.
 
 A blind page is made of the texts alone. Neither the label nor anything that follows from it (the
 population, the suspicion, the ids, the metadata) reaches its template.
@@ -11,21 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
-from retgen.review import files
+from retgen.review import review_files
 from retgen.review.consensus import by_item, standing
-from retgen.review.records import Item, Part, Verdict
+from retgen.review.records import Item, Mode, Part, Verdict
 from retgen.review.web.drawing import draw, package_of, plain, visible
 
 if TYPE_CHECKING:
     from retgen.review.review import Review
-from typing import NamedTuple
-
-from retgen.review.records import Mode, Verdict
 
 REASONS = (
     "holds the words, not the answer",
@@ -315,8 +312,8 @@ def label_source(review: Review) -> str:
     """Who gave the labels of a data set, in a few words; "" where nobody says it."""
     from retgen.reporting.evidence import OFFLINE, who
 
-    manifest = files.manifest_of(review.dataset)
-    if files.labels_proven(manifest):
+    manifest = review_files.manifest_of(review.dataset)
+    if review_files.labels_proven(manifest):
         return "proven from the texts"
     models, judges = manifest.get("models", {}), manifest.get("judges", {})
     names = {who(models[agent]["model"]) for agent in judges if agent in models}

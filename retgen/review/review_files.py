@@ -1,4 +1,4 @@
-"""The data set under review: its digest, where the review's files lie, what its labels rest on."""
+"""The data set under review and the review's own files, which one server holds at a time."""
 
 from __future__ import annotations
 
@@ -79,25 +79,25 @@ LOCK, OWNER = ".review.lock", ".review.server"
 
 @contextlib.contextmanager
 def hold_review(folder: Path) -> Iterator[Callable[[str], None]]:
-    """Hold a review while it is served; gives what notes where, for another one to be told.
+    """Hold a review while it is served; gives what notes the address, for another server to name.
 
     Raises `RunDirectoryError` naming the process that holds it. A killed process lets go.
     """
     owner = folder / OWNER
 
-    def told(where: str) -> None:
+    def note_address(where: str) -> None:
         with os_errors(owner):
             owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
 
-    def taken() -> str:
+    def message() -> str:
         return (
             f"{folder} is being reviewed by another server{_named(owner)}: open that page, "
             "which any number of annotators may use at once, or end it"
         )
 
-    with held(folder / LOCK, taken):
+    with held(folder / LOCK, message):
         try:
-            yield told
+            yield note_address
         finally:
             owner.unlink(missing_ok=True)
 
