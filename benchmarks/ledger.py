@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.agents.ledger import Ledger, Send
-from retgen.agents.ledger.check import check, size_of
-from retgen.agents.ledger.prune import prune
+from retgen.agents.ledger.care import check, prune, size_of
 from retgen.agents.prompt import Message, Request
 
 GROUP = 64

@@ -26,8 +26,8 @@ from retgen.agents.chat import ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
-from retgen.agents.ledger.check import check_before_sending
-from retgen.agents.ledger.drives import network_drive
+from retgen.agents.ledger.care import check_before_sending
+from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send
-from retgen.agents.ledger.check import check
+from retgen.agents.ledger.care import check
 from retgen.agents.prompt import Message, Request
 from tests.command import Done, in_process
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retgen.agents.calls import CallReport, ModelOptions, call_models
-from retgen.agents.ledger import Ledger, LedgerAnswer, Send, StoredAnswer, tables
-from retgen.agents.ledger.check import check, recount, size_of
-from retgen.agents.ledger.drives import network_drive
-from retgen.agents.ledger.prune import Pruned, copy, prune
-from retgen.agents.ledger.texts import Texts, joined, numbers
+from retgen.agents.ledger import Ledger, LedgerAnswer, Send, StoredAnswer
+from retgen.agents.ledger.care import Pruned, check, copy, prune, recount, size_of
+from retgen.agents.ledger.schema import RequestTexts, create_tables, join_pieces, text_numbers
+from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
@@ -33,16 +32,14 @@ contents = st.text(st.sampled_from('"\\{}[],:é\n\x00 contenrol') | st.character
 )
 def test_a_request_is_put_together_as_it_was(texts: list[str], schema: dict[str, str]) -> None:
     body = Request("openai", "m", tuple(Message("user", t) for t in texts), {"a": 0.1}, schema).body
-    engine = sa.create_engine("sqlite://")
-    with engine.begin() as db:
-        tables.texts.create(db)
-        writer = Texts()
+    with closing(sqlite3.connect(":memory:")) as db:
+        create_tables(db)
+        writer = RequestTexts()
         stored = [writer.pieces(db, body) for _ in range(3)]  # written, found, remembered
         assert len(set(stored)) == 1
-        rows = {row.id: row.text for row in db.execute(sa.select(tables.texts))}
-        assert set(rows) == set(numbers(stored[0]))
-    engine.dispose()
-    assert joined(stored[0], rows) == body
+        texts_by_id = dict(db.execute("SELECT id, text FROM texts"))
+    assert set(texts_by_id) == set(text_numbers(stored[0]))
+    assert join_pieces(stored[0], texts_by_id) == body
 
 
 def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
@@ -286,7 +283,7 @@ def test_a_run_warns_of_a_network_drive(
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n")
     # reason: a test cannot mount a drive
-    monkeypatch.setattr("retgen.agents.ledger.drives._MOUNTS", mounts)
+    monkeypatch.setattr("retgen.agents.ledger.sidecar._MOUNTS", mounts)
     settings = ModelSettings(provider="openai", name="small", base_url="http://127.0.0.1:9/v1")
 
     async def work(_: object) -> None: ...

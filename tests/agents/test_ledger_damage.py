@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from retgen.agents.ledger import Ledger
-from retgen.agents.ledger.check import check, check_before_sending
+from retgen.agents.ledger.care import check, check_before_sending
 from retgen.errors import OutputError
 from tests.agents.ledgers import fill, gen, reserve, sound
 from tests.agents.minds import mind

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from retgen.agents.ledger import Ledger, LedgerAnswer, LostAnswers
-from retgen.agents.ledger.check import check
-from retgen.agents.ledger.damage import salvage
+from retgen.agents.ledger.care import check
+from retgen.agents.ledger.file import salvage
 from retgen.errors import UsageError
 from tests.agents.ledgers import fill, read_to, reserve, send, sound, worker
 

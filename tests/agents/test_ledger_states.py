@@ -19,8 +19,7 @@ from retgen.agents.ledger import (
     Send,
     Spent,
 )
-from retgen.agents.ledger.check import check
-from retgen.agents.ledger.forget import Forgotten, forget
+from retgen.agents.ledger.care import Forgotten, check, forget
 from retgen.errors import UsageError
 from tests.agents.ledgers import request, reserve, send
 from tests.agents.test_ledger_owners import owned_by

@@ -28,7 +28,7 @@ and none is reported done before its transaction is.
 
 from retgen.agents.ledger.file import LostAnswers
 from retgen.agents.ledger.ledger import Ledger
-from retgen.agents.ledger.records import (
+from retgen.agents.ledger.schema import (
     Busy,
     LearnedBudget,
     LedgerAnswer,

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.agents.ledger.records import Busy
+from retgen.agents.ledger.schema import Busy
 
 _FIRST_SPACE = "pid:[4026531836]"  # Linux: the numbers of the machine itself, in no container
 

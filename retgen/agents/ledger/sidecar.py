@@ -4,13 +4,15 @@ A database that lost its `-wal`, was copied alone while it was in use, or was pu
 copy is sound, and lacks answers that were paid for. So after each transaction the number of changes
 is written beside it as well. That is not synchronised: after a power failure the state file may be
 behind, never ahead. A lock on it tells who opens the ledger first and who closes it last. Where no
-state file can be written or locked, nothing is claimed.
+state file can be written or locked, nothing is claimed. On network drives, SQLite's files are not
+safe when several machines use them: `network_drive` says whether a path lies on one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 import zlib
@@ -140,3 +142,39 @@ class Sidecar:
 
 def _check(state: LedgerState) -> int:
     return zlib.crc32(" ".join(map(str, state)).encode())
+
+
+# --- network drives -----------------------------------------------------------------------------
+
+_MOUNTS = Path("/proc/self/mounts")
+_KINDS = frozenset(
+    "9p afs beegfs ceph cifs coda davfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs "
+    "smb3 smbfs vboxsf".split()
+)  # fmt: skip
+# programs that show a local disk; any other may be a network
+_LOCAL = frozenset(
+    "fuse.ntfs fuse.ntfs-3g fuse.exfat fuse.bindfs fuse.fuse-overlayfs fuse.mergerfs fuse.zfs "
+    "fuse.lxcfs fuse.encfs fuse.gocryptfs fuse.portal fuse.gvfsd-fuse fuse.grpcfuse".split()
+)  # fmt: skip
+
+
+def network_drive(path: Path, mounts: str | None = None) -> str | None:
+    """The kind of network drive that a path lies on ("nfs4", "fuse.sshfs"); None: on none.
+
+    `mounts`: as /proc/self/mounts has them; where there is no such file nothing is known.
+    """
+    if mounts is None:
+        try:
+            mounts = _MOUNTS.read_text(errors="replace")
+        except OSError:
+            return None
+    real = path.resolve()
+    result, length = "", -1
+    for line in mounts.splitlines():
+        _, where, kind, *_ = [*line.split(" "), "", "", ""]
+        there = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), where))
+        # of several mounts at one place the last one is seen
+        if real.is_relative_to(there) and len(there.parts) >= length:
+            result, length = kind, len(there.parts)
+    remote = result in _KINDS or (result.startswith("fuse.") and result not in _LOCAL)
+    return result if remote else None
