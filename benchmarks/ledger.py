@@ -133,9 +133,11 @@ def group(ledger: Ledger, numbers: range, calls: int) -> None:
     with ledger.together():
         for number, send in sends:
             if number % 100 == 7:
-                ledger.spoiled(send, body(number), "cut", "cut off at 60 tokens", 300, 60, 50)
+                ledger.record_spoiled(
+                    send, body(number), "cut", "cut off at 60 tokens", 300, 60, 50
+                )
             else:
-                ledger.answered(send, body(number), 300, 60, 50)
+                ledger.record_answer(send, body(number), 300, 60, 50)
 
 
 def question(number: int) -> Request:
@@ -162,7 +164,7 @@ def body(number: int) -> bytes:
 def answer(ledger: Ledger, request: Request, run: str, number: int) -> None:
     result = ledger.reserve(request, run=run, agent="agent 0", worst=100, lease=660)
     if isinstance(result, Send):
-        ledger.answered(result, body(number), 300, 60, 50)
+        ledger.record_answer(result, body(number), 300, 60, 50)
 
 
 def repairs(path: Path, records: int) -> None:

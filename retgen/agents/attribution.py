@@ -28,7 +28,7 @@ class Tries:
     def __init__(self, halfway: int) -> None:
         self.failures, self.mark, self._halfway = 0, 0, halfway
 
-    def failed(self, answers: int) -> None:
+    def note_failure(self, answers: int) -> None:
         """One more failure, when so many had been answered."""
         self.failures += 1
         if self.failures <= self._halfway:
@@ -71,16 +71,16 @@ class FailureAttribution:
         self._first.discard(token)
         self._changed()
 
-    def failing(self, tries: Tries) -> None:
+    def begin_retries(self, tries: Tries) -> None:
         """A request has failed and is tried again."""
         self._failing.add(tries)
 
-    def settled(self, tries: Tries) -> None:
+    def end_retries(self, tries: Tries) -> None:
         """It fails no more, or is given no more tries."""
         self._failing.discard(tries)
         self._changed()
 
-    async def answered(self, agent: str, *, fresh: bool) -> None:
+    async def note_answer(self, agent: str, *, fresh: bool) -> None:
         """A request of an agent was answered: by the server (`fresh`), or by the ledger."""
         self._known.add(agent)
         if fresh:

@@ -129,7 +129,7 @@ class Caller:
             self._say(request, error.sent)
         try:
             # only now, since it costs more than all the rest and is mostly not needed
-            self._attribution.failing(tries)
+            self._attribution.begin_retries(tries)
             async for attempt in self._retrying():
                 with attempt:
                     try:
@@ -138,14 +138,14 @@ class Caller:
                             raise first
                         result = await self._sender.once(request, agent, least)
                     except Failed:
-                        tries.failed(self._attribution.answers)
+                        tries.note_failure(self._attribution.answers)
                         raise
-                    self._attribution.settled(tries)
+                    self._attribution.end_retries(tries)
                     return result
         except Failed as error:
             return error.sent  # and it counts as failing until it is judged
         except BaseException:
-            self._attribution.settled(tries)
+            self._attribution.end_retries(tries)
             raise
         raise AssertionError("tenacity returns or raises")
 
@@ -169,7 +169,7 @@ class Caller:
         try:
             verdict = await self._attribution.judge(tries, self._stop)
         finally:
-            self._attribution.settled(tries)
+            self._attribution.end_retries(tries)
         often = rounds * self._attempts
         slow = sent.response.status in (SILENCE, *WAITED)
         if verdict == "alone" and rounds == 1 and not slow:

@@ -217,7 +217,7 @@ def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
     try:
         check_before_sending(ledger)
         if replay is not None:
-            ledger.put(run, read_replay(replay))
+            ledger.add_answers(run, read_replay(replay))
         yield ledger
     finally:
         ledger.close()

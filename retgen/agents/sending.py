@@ -47,7 +47,7 @@ class Tally:
     silent: int = 0  # calls whose answers did not say, or not credibly, what they took
     nano_usd: int = 0
 
-    def answered(self, agent: str, answer: LedgerAnswer | Refusal) -> None:
+    def count_cached(self, agent: str, answer: LedgerAnswer | Refusal) -> None:
         """Count an answer that the ledger held."""
         self.cached[agent] += 1
         self.tokens_in[agent] += answer.tokens_in
@@ -171,7 +171,9 @@ class Sender:
         """Have the ledger keep that a request is refused for good."""
         raw, usage = sent.response.raw, sent.response.usage
         spent = usage.tokens_in or 0, usage.tokens_out or 0
-        await self._do(lambda: self._ledger.refused(sent.send, raw, why, reason, *spent, sent.cost))
+        await self._do(
+            lambda: self._ledger.record_refusal(sent.send, raw, why, reason, *spent, sent.cost)
+        )
 
     async def _from_ledger(
         self, request: Request, agent: str, result: LedgerAnswer | Refusal
@@ -179,7 +181,7 @@ class Sender:
         """The text of an answer that was kept; None where it turns out to be none. Raises
         `Unusable`."""
         if isinstance(result, Refusal):
-            self._tally.answered(agent, result)
+            self._tally.count_cached(agent, result)
             raise Unusable(result.reason, cast(Why, result.why))
         raw = result.raw
         response = self._chat.read(raw)
@@ -188,7 +190,7 @@ class Sender:
             state = "cut" if row.outcome == "room" else "void"
             await self._do(lambda: self._ledger.withdraw(request, state, row.what, raw))
             return None
-        self._tally.answered(agent, result)
+        self._tally.count_cached(agent, result)
         if row.outcome == "reject":
             raise Unusable(row.what, row.why)
         await self._answered(agent, fresh=False)
@@ -253,7 +255,7 @@ class Sender:
             response = await self._chat.send(request, room)
             sent = await self._keep(request, send, response, agent, room)
         except asyncio.CancelledError:
-            await self._do(lambda: self._ledger.lost(send, "CancelledError"))
+            await self._do(lambda: self._ledger.record_lost(send, "CancelledError"))
             raise
         finally:
             self._flight.end(token)
@@ -275,18 +277,22 @@ class Sender:
         excess = self._excess(request, sent, agent, *spent)
         match row.outcome:
             case "answer":
-                kept = await self._do(lambda: ledger.answered(send, raw, *spent, cost))
+                kept = await self._do(lambda: ledger.record_answer(send, raw, *spent, cost))
                 if kept != raw:  # somebody else was faster, and his answer stands
                     sent = sent._replace(response=self._chat.read(kept))
             case "reject":
-                await self._do(lambda: ledger.refused(send, raw, row.why, reason, *spent, cost))
+                await self._do(
+                    lambda: ledger.record_refusal(send, raw, row.why, reason, *spent, cost)
+                )
             case _ if free:
-                await self._do(lambda: ledger.failed(send, reason))
+                await self._do(lambda: ledger.record_failure(send, reason))
             case _ if response.status == SILENCE:
-                await self._do(lambda: ledger.lost(send, reason))
+                await self._do(lambda: ledger.record_lost(send, reason))
             case _:
                 state = "cut" if row.outcome == "room" else "void"
-                await self._do(lambda: ledger.spoiled(send, raw, state, reason, *spent, cost))
+                await self._do(
+                    lambda: ledger.record_spoiled(send, raw, state, reason, *spent, cost)
+                )
         self._count(request, sent, agent, *spent, silent=not stated)
         if row.outcome == "answer":
             visible = len(response.text.encode())
@@ -344,7 +350,7 @@ class Sender:
 
     async def _answered(self, agent: str, *, fresh: bool) -> None:
         self._probe.open(agent)
-        await self._attribution.answered(agent, fresh=fresh)
+        await self._attribution.note_answer(agent, fresh=fresh)
 
     def _note(self, agent: str, tokens: int, hidden: int) -> None:
         for name, needed in ((agent, tokens), (HIDDEN, hidden)):
@@ -368,7 +374,7 @@ class Sender:
     def _give_back(self, future: Future[T]) -> None:
         send = future.result() if not future.exception() else None
         if isinstance(send, Send):
-            self._writer.submit(lambda: self._ledger.failed(send, "not sent"))
+            self._writer.submit(lambda: self._ledger.record_failure(send, "not sent"))
 
     async def _do(self, call: Callable[[], T]) -> T:
         # once begun it is done, even for a task that is cancelled: an answer may have been paid

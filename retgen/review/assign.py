@@ -67,7 +67,7 @@ def queue(annotator: str, items: Iterable[Item], settings: Settings) -> list[Loo
 
 def _in_turn(items: Sequence[Item], settings: Settings) -> Iterator[Item]:
     """The items of the populations that the goals are about, one of each in turn."""
-    wanted = goals.goal_populations(goals.parse_all(settings.goals))
+    wanted = goals.goal_populations(goals.parse_goals(settings.goals))
     of = {
         name: sorted(
             (one for one in items if one.population == name and one.planted is None),

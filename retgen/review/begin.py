@@ -92,7 +92,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     else:
         settings = replace(Settings(goals=goals.DEFAULT), **wanted)
     split = wanted.get("split", stands.split if stands is not None else None)
-    made = candidates.make(path, split, settings.pool, settings.depth, progress)
+    made = candidates.make_pool(path, split, settings.pool, settings.depth, progress)
     manifest = review_files.manifest_of(dataset)
     labels = [r for given in made.collection.qrels.values() for r in given.values()]
     files = review_files.files_of(dataset, made.collection.split)
@@ -131,8 +131,8 @@ def check_begun(path: Path, out: Path | None) -> None:
 
 def _check(wanted: Mapping[str, Any]) -> None:
     """Raise `UsageError` for settings that can mean nothing."""
-    goals.parse_all(wanted.get("goals", ()))
-    candidates.check(wanted.get("pool", ("bm25",)), wanted.get("depth", 1))
+    goals.parse_goals(wanted.get("goals", ()))
+    candidates.check_pool(wanted.get("pool", ("bm25",)), wanted.get("depth", 1))
     if wanted.get("mode", "grade") not in MODES:
         raise UsageError(
             f"--mode {wanted['mode']}: there is no such mode"
@@ -163,7 +163,7 @@ def _possible(texts: tuple[str, ...], planned: items.ReviewPlan) -> tuple[str, .
 
 def _population(goal: str) -> str:
     """The population without which a goal asks nothing."""
-    return "positives" if goals.parse(goal).question == "wrong" else "others"
+    return "positives" if goals.parse_goal(goal).question == "wrong" else "others"
 
 
 def _check_goals(path: Path, store: Store, settings: Settings) -> None:

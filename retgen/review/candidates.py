@@ -32,8 +32,8 @@ class CandidatePool(NamedTuple):
     collection: Collection
     rankings: Sequence[Rankings]
 
-    def found(self, row: int) -> dict[str, PoolRank]:
-        """By document id what was found for the query of a row, best first."""
+    def ranks(self, row: int) -> dict[str, PoolRank]:
+        """By document id how it ranks for the query of a row, best first."""
         ids, result = self.collection.doc_ids, dict[str, PoolRank]()
         for ranking in self.rankings:
             for rank, index in enumerate(ranking.documents[row].tolist(), start=1):
@@ -46,7 +46,7 @@ class CandidatePool(NamedTuple):
         return result
 
 
-def check(models: Sequence[str], depth: int) -> None:
+def check_pool(models: Sequence[str], depth: int) -> None:
     """Raise `UsageError` for retrievers that cannot make a pool. Loads none."""
     if not models:
         raise UsageError("--pool is empty: name a retriever, bm25 for one")
@@ -61,11 +61,11 @@ def check(models: Sequence[str], depth: int) -> None:
         raise UsageError(f"--depth {depth}: look at one document a query at least")
 
 
-def make(
+def make_pool(
     path: Path, split: str | None, models: Sequence[str], depth: int, progress: Progress = silent
 ) -> CandidatePool:
     """Rank the corpus for every query of a split. Raises `DatasetError` and `UsageError`."""
-    check(models, depth)
+    check_pool(models, depth)
     collection = load(path, split, progress, every_query=True)
     if not collection.queries:
         raise UsageError(
@@ -117,7 +117,7 @@ def candidates(pool: CandidatePool, *, proven: bool) -> dict[Population, list[Ca
     # of a complete set a pair without a qrel is known not to be relevant
     unjudged = 0.0 if collection.complete else None
     for row, query in enumerate(collection.queries):
-        found = pool.found(row)
+        found = pool.ranks(row)
         grades = (collection.grades or {}).get(query.query_id, {})
         top = max(grades.values(), default=0)
         judged = collection.qrels[query.query_id]

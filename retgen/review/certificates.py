@@ -191,7 +191,7 @@ def _missing(
 
     def bound(end: Any) -> float:
         ends = [end(one) if one.pairs else 0.0 for one in (others, positives)]
-        return rates.missing(ends[0], n0, ends[1], n1)
+        return rates.missing_rate(ends[0], n0, ends[1], n1)
 
     def overlooked(one: PopulationResult) -> float:
         known = 0 if one is positives else 1

@@ -84,7 +84,7 @@ def _random(
         row = shown[int(stream.integers(len(shown), 1)[0])].row
         doc_id = collection.doc_ids[int(stream.integers(collection.documents, 1)[0])].decode()
         judged = collection.qrels[collection.queries[row].query_id]
-        if doc_id in judged or doc_id in pool.found(row) or (row, doc_id) in seen:
+        if doc_id in judged or doc_id in pool.ranks(row) or (row, doc_id) in seen:
             continue
         seen.add((row, doc_id))
         result.append(ControlItem("positives", row, doc_id, 0))

@@ -45,7 +45,8 @@ def report(review: Review) -> dict[str, Any]:
     plants = Counter(one.planted for one in review.items if one.planted is not None)
     pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
     certificates = [
-        certify(goal, of, judged, changed, pool, plants) for goal in goals.parse_all(settings.goals)
+        certify(goal, of, judged, changed, pool, plants)
+        for goal in goals.parse_goals(settings.goals)
     ]
     by_stratum = {name: _strata(one) for name, one in of.items()}
     return {
@@ -73,7 +74,7 @@ def report(review: Review) -> dict[str, Any]:
         "certificates": [one.to_json() for one in certificates],
         "plans": {
             str(goal): _plans(goal, len(of["positives"].pairs))
-            for goal in goals.parse_all(settings.goals)
+            for goal in goals.parse_goals(settings.goals)
             if goal.question == "wrong"
         },
         "stale": [
@@ -179,7 +180,7 @@ def _rates(one: PopulationResult, judged: Judged) -> dict[str, Any] | None:
     reviewers = control_rates(judged, 0 if one.population == "positives" else 1)
     corrected = None
     if reviewers.planted and rate.estimate is not None:
-        corrected = asdict(rates.corrected(rate, reviewers))
+        corrected = asdict(rates.correct_rate(rate, reviewers))
     return {**asdict(rate), "corrected": corrected}
 
 
@@ -250,7 +251,7 @@ def _powered(one: PopulationResult) -> dict[str, Any]:
     relevant = 1 - wrong if one.population == "positives" else wrong
     try:
         judged = [int(grade or 0) / top for grade in grades]
-        return asdict(rates.mean(relevant, judged, one.draws, LEVEL))
+        return asdict(rates.ppi_mean(relevant, judged, one.draws, LEVEL))
     except UsageError as error:
         return {"reason": str(error)}
 
@@ -259,7 +260,7 @@ def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
     """Acceptance plans for a goal: one that is a quarter of it passes, the goal does not."""
     accepted, beta = goal.rate / _RATIO, round(1 - goal.level, 12)
     result: dict[str, Any] = {"p1": accepted, "p2": goal.rate, "alpha": 0.05, "beta": beta}
-    makers: dict[str, Callable[[], plans.SinglePlan | plans.Double]] = {
+    makers: dict[str, Callable[[], plans.SinglePlan | plans.DoublePlan]] = {
         "single": lambda: plans.single(accepted, goal.rate, 0.05, beta),
         "single_of_lot": lambda: plans.single(accepted, goal.rate, 0.05, beta, lot),
         "double": lambda: plans.double(accepted, goal.rate, 0.05, beta),
@@ -304,7 +305,7 @@ def _next(
         "adjudicate": len(review.open_items()),
         "waiting_for": dict(sorted(waiting_by_annotator(review, by).items())),
         "items": {
-            name: next((look.item.item_id for look in review.planned(name, 1)), None)
+            name: next((look.item.item_id for look in review.planned_looks(name, 1)), None)
             for name in review.settings.annotators
         },
         "least_known": least[:_NEXT],

@@ -20,7 +20,7 @@ _MEASURES = {
 }  # fmt: skip
 
 
-def text(result: Mapping[str, Any], page: Path) -> str:
+def report_text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
     parts = ["\n".join(summary(result)), text_table(_populations(result)[0])]
     parts += _planted(result)

@@ -104,18 +104,18 @@ class Review:
     def ahead(self, annotator: str, count: int) -> list[assign.Look]:
         """The next looks of an annotator, fewer than `count` at the end of everything."""
         while True:
-            left = self.planned(annotator, count)
+            left = self.planned_looks(annotator, count)
             if len(left) >= count or not self._extend():
                 return left
 
-    def planned(self, annotator: str, count: int) -> list[assign.Look]:
+    def planned_looks(self, annotator: str, count: int) -> list[assign.Look]:
         """The next looks among the items whose texts are kept already."""
         done, looks = self._looks(annotator)
         left = [look for look in looks if (look.item.item_id, look.part) not in done]
         return left[:count]
 
     def progress(self, annotator: str) -> Progressed:
-        """How far an annotator is. Planted items and second looks count as all others do."""
+        """How far an annotator is. Control items and second looks count as all others do."""
         done, looks = self._looks(annotator)
         return Progressed(sum((i.item_id, part) in done for i, part in looks), len(looks))
 
@@ -166,7 +166,7 @@ class Review:
         """Read the texts of the pairs that come next; whether there were any."""
         settings = self.settings
         wanted = []
-        for name in goals.goal_populations(goals.parse_all(settings.goals)):
+        for name in goals.goal_populations(goals.parse_goals(settings.goals)):
             places = [one.place for one in self.items if one.population == name]
             start = max(places, default=-1) + 1
             wanted += self.store.pairs(name, start, start + items.PLANNED)

@@ -1,7 +1,14 @@
 """Error rates of what was looked at, by stratum, and corrected for what reviewers miss.
 
-A reviewer is measured with planted errors: of those, `caught` were seen (sensitivity); and with
-pairs known to be right, of which `passed` (specificity).
+A reviewer is measured with control items: of those that are wrong, `caught` were seen
+(sensitivity); of those that are right, `passed` (specificity).
+
+Prediction-powered means: a judge's labels on everything, people's on a sample. The judge's mean
+over all items is corrected by the mean difference that people found on the sample; as much of the
+judge is used as shortens the interval. After Angelopoulos, Duchi and Zrnic, "PPI++: efficient
+prediction-powered inference" (2023). Ours: the mean is that of the data set, which is finite and
+known to the judge as a whole, so the interval shrinks to nothing as people see all of it; and the
+sample may be drawn with unequal chances.
 """
 
 from __future__ import annotations
@@ -83,8 +90,8 @@ def rate(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ErrorR
     found = two[told, 0]
     estimate, worth = None, 0.0
     if told.any():
-        errors = terms(np.where(told, two.min(1, initial=1), 0), draws)
-        share = float(errors.mean() / max(1 - terms((~told).astype(float), draws).mean(), 1e-9))
+        errors = ppi_terms(np.where(told, two.min(1, initial=1), 0), draws)
+        share = float(errors.mean() / max(1 - ppi_terms((~told).astype(float), draws).mean(), 1e-9))
         estimate = min(max(share, bounds.low), bounds.high)
         spread = float(errors.var())
         # without an error nothing is known of the spread: as if it were where it is largest
@@ -132,7 +139,7 @@ def by_stratum(
     return found
 
 
-def corrected(rate: ErrorRate, measured: ReviewerRates) -> ErrorRate:
+def correct_rate(rate: ErrorRate, measured: ReviewerRates) -> ErrorRate:
     """What the rate would be if reviewers saw everything: Rogan and Gladen (1978).
 
     The interval carries the uncertainty of sample, sensitivity and specificity (Lang and Reiczigel,
@@ -223,7 +230,7 @@ def _seen(missed: ArrayLike, level: float) -> float:
     return 1 - upper(outcomes, draws, 1 - _PARTS[1] * (1 - level)).high
 
 
-def missing(others: float, pool: int, wrong: float, positives: int) -> float:
+def missing_rate(others: float, pool: int, wrong: float, positives: int) -> float:
     """The share of relevant pairs that have no positive label.
 
     `others`: share of relevant ones among `pool` pairs without one; `wrong`: share of `positives`
@@ -234,7 +241,7 @@ def missing(others: float, pool: int, wrong: float, positives: int) -> float:
     return unlabelled / (unlabelled + labelled) if unlabelled + labelled else 0.0
 
 
-def terms(values: Floats, draws: WeightedDraws) -> Floats:
+def ppi_terms(values: Floats, draws: WeightedDraws) -> Floats:
     """(n,) unbiased estimates of the mean of the population, one a look; their mean is the
     estimate.
 
@@ -269,7 +276,7 @@ class PpiEstimate:
     reason: str = ""
 
 
-def mean(
+def ppi_mean(
     labels: ArrayLike, judged: ArrayLike, draws: WeightedDraws, level: float = 0.95
 ) -> PpiEstimate:
     """The mean of people's labels over all N items.
@@ -286,7 +293,7 @@ def mean(
             f"A judge's labels on all {items:,} items and two or more of people's are needed; "
             f"there are {len(judge):,} and {n:,}."
         )
-    truth, guess = terms(people, draws), terms(judge[:n], draws)
+    truth, guess = ppi_terms(people, draws), ppi_terms(judge[:n], draws)
     spread = float(np.var(judge if draws.uniform else guess))
     tuning = float(np.cov(truth, guess, ddof=0)[0, 1]) / spread if spread > 0 else 0.0
     tuning = min(max(tuning, 0.0), 1.0)

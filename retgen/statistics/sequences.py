@@ -1,5 +1,11 @@
 """Intervals for the mean of a finite population that hold at every look, so looking early is free.
 
+The order of looks is drawn with unequal chances, so that its beginning is a sample. Items that look
+wrong come first more often, and never surely: at each look, item i of those left is drawn with
+probability w_i over the sum of what is left. Exponential keys give the whole order at once
+(Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006): the smallest of
+independent exponentials with rates w is item i with just that probability.
+
 Each look multiplies, for every mean m that may be the true one, the wealth of a bettor who plays
 against m: by 1 + bet * (Z - mu), where Z = f / (N q) is what the item drawn says of the total, q
 its probability, and mu = m - (what was seen) / N the expectation of Z if m is true. At the true
@@ -126,7 +132,7 @@ _FINEST = 1e-5  # but no less
 
 
 @dataclass(frozen=True)
-class Sequence:
+class ConfidenceSequence:
     """The mean of the population is in [low, high], with confidence `level` at all looks at once.
 
     `lows`, `highs` (looked,): the interval after each look, never wider than before; its points
@@ -146,14 +152,14 @@ class Sequence:
 
 
 @dataclass(frozen=True)
-class Decision:
+class SequenceDecision:
     """Whether the mean is at most a goal: "holds", "refuted", "open"; the look that settled it."""
 
     state: str
     look: int | None = None
 
 
-def interval(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> Sequence:
+def interval(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ConfidenceSequence:
     """Both ends, each with half of 1 - level.
 
     `values` (n,): in [0, 1], in the order drawn; or (n, 2), bounds of what is not known, as (0, 1)
@@ -167,19 +173,21 @@ def interval(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> Se
     return _sequence(draws.population, level, lows, np.maximum(lows, highs))
 
 
-def upper(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> Sequence:
+def upper(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ConfidenceSequence:
     """The upper end alone, with all of 1 - level: for "at most"; `low` is 0. See `interval`."""
     _, high, draws = _checked(values, draws, level)
     return _sequence(draws.population, level, np.zeros(len(high)), _highs(high, draws, 1 - level))
 
 
-def lower(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> Sequence:
+def lower(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ConfidenceSequence:
     """The lower end alone, with all of 1 - level; `high` is 1. See `interval`."""
     low, _, draws = _checked(values, draws, level)
     return _sequence(draws.population, level, _lows(low, draws, 1 - level), np.ones(len(low)))
 
 
-def at_most(values: ArrayLike, draws: WeightedDraws, goal: float, level: float = 0.95) -> Decision:
+def at_most(
+    values: ArrayLike, draws: WeightedDraws, goal: float, level: float = 0.95
+) -> SequenceDecision:
     """Whether the mean is at most `goal`: the first look at which it is shown, or shown not to be.
 
     Each of the two answers is wrong with probability at most 1 - level.
@@ -188,10 +196,10 @@ def at_most(values: ArrayLike, draws: WeightedDraws, goal: float, level: float =
     holds = _first(_too_high(high, draws, goal, 1 - level))
     refuted = _first(_too_low(low, draws, goal, 1 - level))
     if holds is None and refuted is None:
-        return Decision("open")
+        return SequenceDecision("open")
     if refuted is None or (holds is not None and holds < refuted):
-        return Decision("holds", holds)
-    return Decision("refuted", refuted)
+        return SequenceDecision("holds", holds)
+    return SequenceDecision("refuted", refuted)
 
 
 def looks_needed(
@@ -228,9 +236,9 @@ def _checked(
     return low, high, draws.first(len(given))
 
 
-def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> Sequence:
+def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> ConfidenceSequence:
     low, high = (float(lows[-1]), float(highs[-1])) if len(lows) else (0.0, 1.0)
-    return Sequence(population, level, low, high, lows, highs)
+    return ConfidenceSequence(population, level, low, high, lows, highs)
 
 
 def _highs(values: Floats, draws: WeightedDraws, alpha: float) -> Floats:

@@ -49,7 +49,7 @@ def send(ledger: Ledger, number: int = 0, **options: object) -> Send:
 
 def fill(ledger: Ledger, count: int, first: int = 0) -> None:
     for number in range(first, first + count):
-        ledger.answered(send(ledger, number), b"answer %d" % number, 1, 1, 10)
+        ledger.record_answer(send(ledger, number), b"answer %d" % number, 1, 1, 10)
 
 
 WORKER = """
@@ -66,7 +66,7 @@ while True:
     for number in range(number, number + count):
         reserved = reserve(ledger, number)
         if isinstance(reserved, Send) and what != "hold":
-            ledger.answered(reserved, b"answer %d" % number, 1, 1, 10)
+            ledger.record_answer(reserved, b"answer %d" % number, 1, 1, 10)
         print(number, flush=True)
     number += 1
     if what != "again":

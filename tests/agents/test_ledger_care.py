@@ -53,7 +53,7 @@ def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
             one = Request("openai", "m", messages, {"temperature": 1.0}, schema)
             result = ledger.reserve(one, run="a", agent="write", worst=1, lease=60)
             assert isinstance(result, Send)
-            ledger.answered(result, b"said", 1, 1, 1)
+            ledger.record_answer(result, b"said", 1, 1, 1)
             messages += (
                 Message("assistant", f"{record} {turn} an answer that is wrong " * 4),
                 Message("user", f"{record} {turn} correct what is wrong with it " * 3),
@@ -78,7 +78,7 @@ def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
 
 def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
     fill(ledger, 3)
-    ledger.failed(send(ledger, 3), "429")
+    ledger.record_failure(send(ledger, 3), "429")
     reserve(ledger, 0, run="b")
     path = ledger.path
     ledger.close()
@@ -174,9 +174,9 @@ def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
     with ledger.together():
         for number in range(60):
             first = send(ledger, number)
-            ledger.spoiled(first, b"<html>" * 500, "void", "a page", 1, 1, 5)
-            ledger.answered(send(ledger, number), b"answer %d" % number, 1, 1, 10)
-        ledger.failed(send(ledger, 99), "429")
+            ledger.record_spoiled(first, b"<html>" * 500, "void", "a page", 1, 1, 5)
+            ledger.record_answer(send(ledger, number), b"answer %d" % number, 1, 1, 10)
+        ledger.record_failure(send(ledger, 99), "429")
         out = send(ledger, 100)
     runs, parts, answers = ledger.runs(), ledger.parts(), list(ledger.answers())
     about = prune(ledger, dry=True)
@@ -188,7 +188,7 @@ def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
     assert (ledger.runs(), ledger.parts(), list(ledger.answers())) == (runs, parts, answers)
     assert check(ledger).findings == []
     assert prune(ledger)[:2] == (0, 0)
-    ledger.answered(out, b"late", 1, 1, 1)  # what is out still has its request
+    ledger.record_answer(out, b"late", 1, 1, 1)  # what is out still has its request
     assert StoredAnswer(
         request(100).key, "write", "small", request(100).body, b"late", 1, 1
     ) in list(ledger.answers())
@@ -196,9 +196,9 @@ def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
 
 def test_whole_runs_go_but_for_what_others_used(ledger: Ledger) -> None:
     fill(ledger, 4)
-    ledger.failed(send(ledger, 4), "429")
+    ledger.record_failure(send(ledger, 4), "429")
     reserve(ledger, 0, run="b")
-    ledger.answered(send(ledger, 5, run="b"), b"of b", 1, 1, 7)
+    ledger.record_answer(send(ledger, 5, run="b"), b"of b", 1, 1, 7)
     reserve(ledger, 5)
     runs, parts = ledger.runs(), ledger.parts()
     assert prune(ledger, ["a"], dry=True)[:2] == (0, 4)
@@ -218,11 +218,11 @@ def test_texts_are_written_again_after_a_prune(ledger: Ledger) -> None:
     for _ in range(3):
         result = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
         assert isinstance(result, Send)
-        ledger.failed(result, "429")
+        ledger.record_failure(result, "429")
     prune(ledger)
     result = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
     assert isinstance(result, Send)
-    ledger.answered(result, b"x", 1, 1, 1)
+    ledger.record_answer(result, b"x", 1, 1, 1)
     assert [one.request for one in ledger.answers()] == [long.body]
 
 

@@ -245,7 +245,7 @@ def test_opened_and_closed_in_any_order(path: Path) -> None:
         else:
             opened.append(Ledger(path))
             one = chance.choice(opened)
-            one.answered(send(one, number), b"x", 1, 1, 1)
+            one.record_answer(send(one, number), b"x", 1, 1, 1)
             number += 1
         in_use = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         assert in_use.execute("SELECT in_use FROM meta").fetchone() == (bool(opened),)

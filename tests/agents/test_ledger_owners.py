@@ -71,7 +71,7 @@ def test_a_clock_that_is_set_changes_nothing(
     busy = reserve(ledger, run="b")
     assert isinstance(busy, Busy)
     assert 59 < busy.left <= 60
-    ledger.lost(first, "timeout")
+    ledger.record_lost(first, "timeout")
     assert isinstance(reserve(ledger, run="b"), Send)
     ledger.close()
 
@@ -99,7 +99,7 @@ def test_another_machine_is_waited_for(path: Path, ledger: Ledger, clock: Clock)
     second = send(ledger, run="b")
     owned_by(path, boot="other", pid=12)  # sent anew by that machine: waited for anew
     assert reserve(ledger, run="b") == Busy("node7, process 12", 60.0)
-    ledger.failed(second, "429")
+    ledger.record_failure(second, "429")
     # what was taken over has no lease left
     assert isinstance(reserve(ledger, run="c"), Send)
 

@@ -33,7 +33,7 @@ def request(number: int) -> Request:
 def answer(ledger: Ledger, number: int, raw: bytes, run: str) -> None:
     result = ledger.reserve(request(number), run=run, agent="write", worst=9, lease=9)
     assert isinstance(result, Send)
-    ledger.answered(result, raw, number, 2, 3)
+    ledger.record_answer(result, raw, number, 2, 3)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_line_holds_the_request_and_the_answer_as_it_came(file: Path) -> None:
 def test_what_was_written_is_read_again(ledger: Ledger, file: Path, tmp_path: Path) -> None:
     assert list(read_replay(file)) == list(ledger.answers())
     again = Ledger(tmp_path / "again.sqlite")
-    again.put("r", read_replay(file))
+    again.add_answers("r", read_replay(file))
     assert export_replay(again, tmp_path / "again.jsonl") == 5
     assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
     again.close()
@@ -159,7 +159,7 @@ def test_a_line_that_is_no_json(file: Path) -> None:
 def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
     """What is in the file is answered; what is not is refused, and nothing is ever sent."""
     replayed = Ledger(tmp_path / "replayed.sqlite")
-    replayed.put("a", read_replay(file))
+    replayed.add_answers("a", read_replay(file))
 
     async def run() -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
@@ -181,13 +181,15 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
 def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
     result = ledger.reserve(request(6), run="a", agent="write", worst=9, lease=9)
     assert isinstance(result, Send)
-    ledger.refused(result, b"no\xff", "filtered", "the request was filtered (400: no)", 0, 0, 0)
+    ledger.record_refusal(
+        result, b"no\xff", "filtered", "the request was filtered (400: no)", 0, 0, 0
+    )
     path = tmp_path / "refused.jsonl"
     assert export_replay(ledger, path, "a") == 5
     (line,) = [line for line in lines(path) if line["key"] == request(6).key]
     assert line["refused"] == {"why": "filtered", "reason": "the request was filtered (400: no)"}
     replayed = Ledger(tmp_path / "replayed.sqlite")
-    replayed.put("a", read_replay(path))
+    replayed.add_answers("a", read_replay(path))
     assert replayed.find(request(6), run="a") == ledger.find(request(6), run="a") == (
         "filtered", "the request was filtered (400: no)", 0, 0,
     )  # fmt: skip
@@ -215,7 +217,7 @@ def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
 def test_why_a_file_has_no_answer(tmp_path: Path, endpoints: set[str], why: str) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
     there = [Request(one, "small", (Message("user", "x"),)) for one in endpoints]
-    ledger.put(
+    ledger.add_answers(
         "a", (StoredAnswer(one.key, "write", "small", one.body, b"x", 1, 1) for one in there)
     )
 

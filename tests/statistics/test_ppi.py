@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.statistics.rates import mean
+from retgen.statistics.rates import ppi_mean
 from retgen.statistics.sequences import draws, uniform_draws, weighted_order, weights
 
 
@@ -19,7 +19,7 @@ def judged(items=4000, seed=11):
 
 def test_as_ppi_python_says():
     truth, judge = judged()
-    found = mean(truth[:200], judge, uniform_draws(4000))
+    found = ppi_mean(truth[:200], judge, uniform_draws(4000))
     assert found.value == pytest.approx(0.25228247, abs=1e-5)
     # theirs is of a population beyond the data set: it adds the spread of the judge's other labels,
     # and does not shrink as the sample nears the whole
@@ -32,7 +32,7 @@ def test_as_ppi_python_says():
 
 def test_few_disagreements_give_no_interval():
     truth, judge = judged()
-    found = mean(truth[:100], judge, uniform_draws(4000))
+    found = ppi_mean(truth[:100], judge, uniform_draws(4000))
     assert found.value == pytest.approx(0.27019618, abs=1e-4)
     assert (found.low, found.high) == (None, None)
     assert found.reason == "judge and people differ on 8 of 100: too few for an interval"
@@ -41,13 +41,13 @@ def test_few_disagreements_give_no_interval():
 def test_a_judge_of_no_use_is_not_used():
     truth, _ = judged()
     for judge in (np.zeros(4000), 1 - truth):
-        found = mean(truth[:400], judge, uniform_draws(4000))
+        found = ppi_mean(truth[:400], judge, uniform_draws(4000))
         assert (found.tuning, found.value) == (0, truth[:400].mean())
 
 
 def test_people_who_saw_everything_know_the_mean():
     truth, judge = judged(300)
-    found = mean(truth, judge, uniform_draws(300))
+    found = ppi_mean(truth, judge, uniform_draws(300))
     assert (found.low, found.high) == pytest.approx((truth.mean(), truth.mean()))
 
 
@@ -58,7 +58,7 @@ def test_intervals_hold_the_truth_and_are_shorter(weighted):
     held, shorter = 0, 0
     for seed in range(400):
         order = weighted_order(given, seed)
-        found = mean(truth[order][:200], judge[order], draws(order, given))
+        found = ppi_mean(truth[order][:200], judge[order], draws(order, given))
         held += found.low <= truth.mean() <= found.high
         shorter += (found.high - found.low) / 2 < found.alone
     assert 0.92 <= held / 400 <= 0.98
@@ -68,8 +68,8 @@ def test_intervals_hold_the_truth_and_are_shorter(weighted):
 def test_what_cannot_be_averaged():
     message = "A judge's labels on all 10 items and two or more of people's are needed; there are "
     with pytest.raises(UsageError) as error:
-        mean([1, 0], np.zeros(9), uniform_draws(10))
+        ppi_mean([1, 0], np.zeros(9), uniform_draws(10))
     assert str(error.value) == message + "9 and 2."
     with pytest.raises(UsageError) as error:
-        mean([1], np.zeros(10), uniform_draws(10))
+        ppi_mean([1], np.zeros(10), uniform_draws(10))
     assert str(error.value) == message + "10 and 1."

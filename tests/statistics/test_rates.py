@@ -15,11 +15,11 @@ from retgen.statistics.rates import (
     by_stratum,
     certified_looks,
     certified_upper,
-    corrected,
+    correct_rate,
     fixed_rate,
-    missing,
+    missing_rate,
+    ppi_terms,
     rate,
-    terms,
 )
 from retgen.statistics.sequences import (
     draws,
@@ -37,7 +37,7 @@ def test_each_term_is_unbiased_and_two_are_uncorrelated():
     mean, product = np.zeros(4), 0.0
     for order in permutations(range(4)):
         found = draws(order, given)
-        each = terms(f[list(order)], found)
+        each = ppi_terms(f[list(order)], found)
         mean += found.probability.prod() * each
         product += found.probability.prod() * each[0] * each[2]
     assert mean == pytest.approx(np.full(4, f.mean()))
@@ -116,7 +116,7 @@ def test_correction_by_the_published_formula():
     """Lang and Reiczigel's equations 2, 7, 16 and 17, written out for 20 of 200 reported,
     45 of 50 planted errors caught, 97 of 100 clean items passed.
     """
-    found = corrected(fixed_rate(20, 200, 5000), ReviewerRates(45, 50, 97, 100))
+    found = correct_rate(fixed_rate(20, 200, 5000), ReviewerRates(45, 50, 97, 100))
     assert found.estimate == pytest.approx((0.1 + 0.97 - 1) / (0.9 + 0.97 - 1))
     z = 1.959964
     n, ap = 200 + z**2, (20 + z**2 / 2) / (200 + z**2)
@@ -131,11 +131,11 @@ def test_correction_by_the_published_formula():
 
 def test_a_correction_needs_reviewers_who_tell():
     apparent = fixed_rate(5, 100, 1000)
-    chance = corrected(apparent, ReviewerRates(5, 50, 10, 50))
+    chance = correct_rate(apparent, ReviewerRates(5, 50, 10, 50))
     assert (chance.estimate, chance.low, chance.high) == (None, 0, 1)
     assert chance.method == "reviewers at chance"
     with pytest.raises(UsageError, match="corrected by control errors; none were judged yet"):
-        corrected(apparent, ReviewerRates(0, 0))
+        correct_rate(apparent, ReviewerRates(0, 0))
     with pytest.raises(UsageError, match="No reviewer catches or passes more than was shown"):
         ReviewerRates(3, 2)
     assert (ReviewerRates(9, 10).sensitivity, ReviewerRates(9, 10).specificity) == (0.9, None)
@@ -170,11 +170,11 @@ def upper_of_misses(missed):
 
 
 def test_the_share_of_relevant_pairs_without_a_label():
-    assert missing(0.01, 10_000, 0.1, 1000) == pytest.approx(100 / (100 + 900))
-    assert missing(0.01, 10_000, 1.0, 1000) == 1  # all positives are wrong
-    assert missing(0.01, 10_000, 0.0, 0) == 1  # there are none
-    assert missing(0.0, 10_000, 0.5, 1000) == 0
-    assert missing(0.0, 0, 1.0, 10) == 0
+    assert missing_rate(0.01, 10_000, 0.1, 1000) == pytest.approx(100 / (100 + 900))
+    assert missing_rate(0.01, 10_000, 1.0, 1000) == 1  # all positives are wrong
+    assert missing_rate(0.01, 10_000, 0.0, 0) == 1  # there are none
+    assert missing_rate(0.0, 10_000, 0.5, 1000) == 0
+    assert missing_rate(0.0, 0, 1.0, 10) == 0
 
 
 def test_looks_until_the_certified_rate_is_low_enough() -> None:

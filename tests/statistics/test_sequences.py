@@ -119,7 +119,7 @@ def test_looks_needed_are_the_looks_that_show_it():
     assert looks_needed(np.zeros(169), whole, 0.02) == 0
     assert looks_needed(np.r_[np.zeros(99), 1], whole, 0.02) == 280  # and these 100
     assert at_most(np.zeros(168), whole, 0.02).state == "open"
-    assert at_most(np.zeros(169), whole, 0.02) == sequences.Decision("holds", 169)
+    assert at_most(np.zeros(169), whole, 0.02) == sequences.SequenceDecision("holds", 169)
     assert looks_needed([1], uniform_draws(20), 0.02) is None
 
 
@@ -153,7 +153,7 @@ def test_what_nobody_can_tell_counts_against_both_ends():
 def test_nothing_looked_at_says_nothing():
     none = interval([], uniform_draws(100))
     assert (none.low, none.high, none.looked) == (0, 1, 0)
-    assert at_most([], uniform_draws(100), 0.02) == sequences.Decision("open")
+    assert at_most([], uniform_draws(100), 0.02) == sequences.SequenceDecision("open")
 
 
 @pytest.mark.parametrize(

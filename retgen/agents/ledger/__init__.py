@@ -11,7 +11,7 @@ and none is reported done before its transaction is.
 
 | module | idea |
 |---|---|
-| `ledger` | the operations: reserve, answered, refused, ... |
+| `ledger` | the operations: reserve, record_answer, ... |
 | `records` | what they take and return |
 | `tables` | the tables and their version |
 | `file` | opening and closing the file, one transaction |

@@ -165,7 +165,9 @@ class Ledger(LedgerFile):
                 return None
             return self._use(db, key, run, result)
 
-    def answered(self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int) -> bytes:
+    def record_answer(
+        self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int
+    ) -> bytes:
         """Keep an answer and charge what it cost in place of the worst case.
 
         Returns the answer that stands from now on: where a lease ran out and somebody else was
@@ -177,7 +179,7 @@ class Ledger(LedgerFile):
             self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, stamp(raw))
             return raw if row.first is None else row.first
 
-    def refused(
+    def record_refusal(
         self, send: Send, raw: bytes, why: str, reason: str, tokens_in: int, tokens_out: int,
         cost: int,
     ) -> None:  # fmt: skip
@@ -195,7 +197,7 @@ class Ledger(LedgerFile):
             db.execute(change, (why, reason, send.id))
             self.sums.change_row(row.part, send.run, row.state, "refused")
 
-    def spoiled(
+    def record_spoiled(
         self, send: Send, raw: bytes, state: str, reason: str, tokens_in: int, tokens_out: int,
         cost: int,
     ) -> None:  # fmt: skip
@@ -208,12 +210,12 @@ class Ledger(LedgerFile):
             row = _sent(db, send, ("sent",))
             self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, reason)
 
-    def failed(self, send: Send, reason: str) -> None:
+    def record_failure(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
         with self.together() as db:
             self._end(db, send, _sent(db, send, ("sent",)), "failed", 0, None, reason=reason)
 
-    def lost(self, send: Send, reason: str) -> None:
+    def record_lost(self, send: Send, reason: str) -> None:
         """Nobody knows whether it was answered: it stays charged, and may be sent again."""
         with self.together() as db:
             db.execute(_LOSE, {"id": send.id, "reason": reason})
@@ -286,7 +288,7 @@ class Ledger(LedgerFile):
                         ) from error
                     yield StoredAnswer(key.hex(), agent, model, body, *rest)
 
-    def put(self, run: str, answers: Iterable[StoredAnswer]) -> None:
+    def add_answers(self, run: str, answers: Iterable[StoredAnswer]) -> None:
         """Take over answers from elsewhere, at no cost; of several to a request the first."""
         seen: set[str] = set()
         with self.together() as db:
@@ -299,9 +301,9 @@ class Ledger(LedgerFile):
                 send = self._add_send(db, key, run, part, kept.request)
                 spent = kept.tokens_in, kept.tokens_out
                 if kept.why:
-                    self.refused(send, kept.answer, kept.why, kept.reason, *spent, 0)
+                    self.record_refusal(send, kept.answer, kept.why, kept.reason, *spent, 0)
                 else:
-                    self.answered(send, kept.answer, *spent, 0)
+                    self.record_answer(send, kept.answer, *spent, 0)
 
     def _add_send(
         self, db: sqlite3.Connection, key: bytes, run: str, part: int, body: bytes,
