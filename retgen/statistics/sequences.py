@@ -264,16 +264,16 @@ def _too_high(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -
     """At which looks (n,) "the mean is above `mean`" stands refuted."""
     left = draws.population - np.arange(1, len(values) + 1)
     certain = np.cumsum(values) + left <= (mean + _EXACT) * draws.population
-    return certain | (_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
+    return certain | (betting_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
 
 
 def _too_low(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is `mean` or less" stands refuted."""
     certain = np.cumsum(values) > (mean + _EXACT) * draws.population
-    return certain | (_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)
+    return certain | (betting_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)
 
 
-def _wealth(
+def betting_wealth(
     values: Floats, draws: WeightedDraws, mean: float, ratios: Floats, shares: Floats
 ) -> Floats:
     """After each look (n,): the mean wealth of the bets against `mean`, from 1."""

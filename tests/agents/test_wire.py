@@ -1,4 +1,4 @@
-"""What every backend does alike: statuses, waits, and keys that must not be kept."""
+"""What every backend does alike: statuses, waits, token counts, and keys that must not be kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import ChatModel
 from retgen.agents.prompt import Message, Request
-from retgen.agents.wire import NO_KEY, KeyMask, parse_object, part, parts, seconds, status_of
+from retgen.agents.wire import (
+    NO_KEY,
+    KeyMask,
+    Usage,
+    count,
+    parse_object,
+    part,
+    parts,
+    seconds,
+    status_of,
+    usage_of,
+)
 from tests.agents import google_server, server
 from tests.agents.loopback import send_all
 
@@ -88,3 +99,83 @@ def test_an_answer_that_repeats_the_key(urls: dict[str, str], backend: str) -> N
     (reply,) = send_all(lambda: MAKE[backend](urls[backend]), [asked])
     assert KEY.encode() not in reply.raw
     assert reply.text == "your key is [key]"
+
+
+# --- token counts, copied from documentation and reports ------------------------------------------
+
+
+# by whom, what is stated, and what it comes to: in, out, of these stated to be reasoning
+SHAPES: list[tuple[str, Any, tuple[int | None, int | None, int]]] = [
+    ("OpenAI", {"prompt_tokens": 126, "completion_tokens": 1174, "total_tokens": 1300,
+                "prompt_tokens_details": {"cached_tokens": 120},
+                "completion_tokens_details": {"reasoning_tokens": 1100}}, (126, 1174, 1100)),
+    ("OpenAI Responses", {"input_tokens": 20, "output_tokens": 50, "total_tokens": 70,
+                          "input_tokens_details": {"cached_tokens": 10},
+                          "output_tokens_details": {"reasoning_tokens": 40}}, (20, 50, 40)),
+    ("xAI: beside", {"prompt_tokens": 10120, "completion_tokens": 1499, "total_tokens": 14428,
+                     "completion_tokens_details": {"reasoning_tokens": 2809},
+                     "cost_in_usd_ticks": 232856000}, (10120, 4308, 2809)),
+    ("beside, no total", {"prompt_tokens": 9, "completion_tokens": 40,
+                          "completion_tokens_details": {"reasoning_tokens": 700}}, (9, 740, 700)),
+    ("beside, in the total alone", {"prompt_tokens": 27, "completion_tokens": 40,
+                                    "total_tokens": 767}, (27, 740, 0)),
+    ("Gemini", {"promptTokenCount": 171, "candidatesTokenCount": 40, "thoughtsTokenCount": 900,
+                "cachedContentTokenCount": 128, "totalTokenCount": 1111}, (171, 940, 900)),
+    ("Gemini, no total", {"promptTokenCount": 171, "candidatesTokenCount": 40,
+                          "thoughtsTokenCount": 900}, (171, 940, 900)),
+    ("Gemini, thoughts inside", {"promptTokenCount": 171, "candidatesTokenCount": 940,
+                                 "thoughtsTokenCount": 900, "totalTokenCount": 1111}, (171, 940, 900)),
+    ("Gemini, thoughts alone", {"promptTokenCount": 9, "thoughtsTokenCount": 512,
+                                "totalTokenCount": 521}, (9, 512, 512)),
+    ("Gemini with tools", {"promptTokenCount": 9, "toolUsePromptTokenCount": 6,
+                           "candidatesTokenCount": 4, "totalTokenCount": 19}, (15, 4, 0)),
+    ("Gemini, nothing written", {"promptTokenCount": 171, "totalTokenCount": 171}, (171, 0, 0)),
+    ("Gemini through OpenAI's protocol", {"prompt_tokens": 9, "completion_tokens": 4,
+                                          "total_tokens": 613}, (9, 604, 0)),
+    ("Anthropic", {"input_tokens": 50, "cache_creation_input_tokens": 2000,
+                   "cache_read_input_tokens": 10000, "output_tokens": 640,
+                   "output_tokens_details": {"thinking_tokens": 500}}, (12050, 640, 500)),
+    ("LangChain", {"input_tokens": 12050, "output_tokens": 640, "total_tokens": 12690,
+                   "input_token_details": {"cache_read": 10000},
+                   "output_token_details": {"reasoning": 500}}, (12050, 640, 500)),
+    ("LangChain to xAI", {"input_tokens": 10, "output_tokens": 40, "total_tokens": 750,
+                          "output_token_details": {"reasoning": 700}}, (10, 740, 700)),
+    ("LiteLLM", {"prompt_tokens": 12050, "completion_tokens": 640, "total_tokens": 12690,
+                 "cache_creation_input_tokens": 2000, "cache_read_input_tokens": 10000,
+                 "completion_tokens_details": {"reasoning_tokens": 500}}, (12050, 640, 500)),
+    ("OpenRouter", {"prompt_tokens": 194, "completion_tokens": 2, "total_tokens": 196, "cost": 0.95,
+                    "completion_tokens_details": {"reasoning_tokens": 0}}, (194, 2, 0)),
+    ("OpenRouter, failed", {"prompt_tokens": None, "completion_tokens": None, "total_tokens": 0},
+     (None, None, 0)),
+    ("vLLM", {"prompt_tokens": 31, "total_tokens": 231, "completion_tokens": 200,
+              "prompt_tokens_details": None}, (31, 200, 0)),
+    ("Ollama", {"prompt_tokens": 26, "completion_tokens": 298, "total_tokens": 324}, (26, 298, 0)),
+    ("Ollama's own", {"prompt_eval_count": 26, "eval_count": 298}, (26, 298, 0)),
+    ("DeepSeek", {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150,
+                  "prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 36,
+                  "completion_tokens_details": {"reasoning_tokens": 30}}, (100, 50, 30)),
+    ("no total that can be", {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 3},
+     (10, 5, 0)),
+    ("no prompt", {"completion_tokens": 5, "total_tokens": 15}, (10, 5, 0)),
+    ("no answer", {"prompt_tokens": 10, "total_tokens": 15}, (10, 5, 0)),
+    ("whole floats", {"prompt_tokens": 10.0, "completion_tokens": 5.0}, (10, 5, 0)),
+    ("words", {"prompt_tokens": "10", "completion_tokens": "five"}, (None, None, 0)),
+    ("what cannot be", {"prompt_tokens": -1, "completion_tokens": 2**63}, (None, None, 0)),
+    ("nothing", None, (None, None, 0)),
+    ("a list", [1, 2], (None, None, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stated", "expected"), [shape[1:] for shape in SHAPES],
+                         ids=[shape[0] for shape in SHAPES])  # fmt: skip
+def test_usage(stated: Any, expected: tuple[int | None, int | None, int]) -> None:
+    assert usage_of(stated) == Usage(*expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, 0), (7, 7), (7.0, 7), (7.5, None), (True, None), (-1, None), (2**40, None), ("7", None),
+     (None, None), (float("nan"), None), (float("inf"), None)],
+)  # fmt: skip
+def test_count(value: object, expected: int | None) -> None:
+    assert count(value) == expected

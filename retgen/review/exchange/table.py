@@ -15,6 +15,7 @@ from pathlib import Path
 
 from retgen.errors import DatasetError
 from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of
+from retgen.review.records import Item, Verdict
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
@@ -43,16 +44,25 @@ def write(review: Review, path: Path) -> None:
     out = csv.writer(text)
     out.writerow(COLUMNS)
     for item, verdict in export_rows(review):
-        shown = review.shown(item)
-        row = [item.item_id, item.shown]
-        row += [verdict.annotator, verdict.part] if verdict else ["", ""]
-        row += [shown.query, shown.title, shown.text, claim(review, item)]
-        row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
-        edits = verdict.edits if verdict else {}
-        row += [edits.get(name, "") for name in ("query", "title", "text")]
-        out.writerow(map(escape_formula, row))
+        out.writerow(map(escape_formula, table_row(review, item, verdict)))
     make_folder(path.parent)
     write_file(path, text.getvalue().encode("utf-8-sig"))  # without the mark Excel guesses wrong
+
+
+def table_row(
+    review: Review, item: Item, verdict: Verdict | None = None, annotator: str = ""
+) -> list[str]:
+    """The cells of an item: with a verdict, or to be filled in by an annotator, if one is named."""
+    shown = review.shown(item)
+    row = [item.item_id, item.shown]
+    if verdict is not None:
+        row += [verdict.annotator, verdict.part]
+    else:
+        row += [annotator, "first" if annotator else ""]
+    row += [shown.query, shown.title, shown.text, claim(review, item)]
+    row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
+    edits = verdict.edits if verdict else {}
+    return [*row, *(edits.get(name, "") for name in ("query", "title", "text"))]
 
 
 def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from retgen.errors import UsageError
-from retgen.review.exchange.rows import claim
-from retgen.review.exchange.table import COLUMNS, escape_formula
+from retgen.review.exchange.table import COLUMNS, escape_formula, table_row
 from retgen.review.records import Item
 from retgen.review.web import views
 from retgen.write import write_file
@@ -63,13 +62,8 @@ def table(review: Review, annotator: str, items: Iterable[Item]) -> str:
     rows = csv.writer(text)
     rows.writerow(COLUMNS)
     for item in items:
-        shown = review.shown(item)
-        row = dict.fromkeys(COLUMNS, "") | {
-            "item_id": item.item_id, "shown": item.shown, "annotator": annotator, "part": "first",
-            "query": shown.query, "title": shown.title, "text": shown.text,
-            "label": claim(review, item),
-        }  # fmt: skip
-        rows.writerow(escape_formula(_cell(cell)) for cell in row.values())
+        row = table_row(review, item, annotator=annotator)
+        rows.writerow(escape_formula(_cell(cell)) for cell in row)
     return text.getvalue()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,9 @@ import pytest
 import retgen
 from retgen.generators import families, family
 from retgen.review import open_review
-from retgen.review.records import Item, ShownPair
+from retgen.review.records import ShownPair
 from retgen.review.web.app import create_app
-from retgen.review.web.drawing import draw
+from retgen.review.web.drawing import draw, plain, visible
 from retgen.review.web.views import environment
 from tests.review.web.conftest import Browser
 
@@ -125,20 +127,17 @@ def test_a_blind_page_is_the_same_whatever_the_label_is(limit_run: Path, tmp_pat
         shutil.copytree(limit_run, run)
         review = open_review(run, annotators=["anna"], plants=0.0, goals=["wrong <= 2% at 95%"])
         if name == "wrong":
-            review.items[:] = [_turned(item) for item in review.items]
-            review._by_id = {item.item_id: item for item in review.items}
-            review._queues.clear()
+            with closing(sqlite3.connect(review.store.path)) as db, db:
+                db.execute(
+                    "UPDATE items SET label = 0.0, suspicion = 9.0, "
+                    """strata = '{"evidence": "other"}'"""
+                )
+            review = open_review(run)
         browser = Browser(create_app(review, port=8642))
         page = browser.get("/judge/anna").text
         pages.append(re.sub(r'name="(form|since)" value="[^"]*"', "", page))
         assert "relevant (" not in page
     assert pages[0] == pages[1]
-
-
-def _turned(item: Item) -> Item:
-    from dataclasses import replace
-
-    return replace(item, label=0.0, strata={"evidence": "other"}, suspicion=9.0)
 
 
 @pytest.fixture
@@ -183,3 +182,27 @@ def test_every_bundled_drawing_is_in_the_package() -> None:
         "world",
         "world_twins",
     ]
+
+
+# --- characters that nobody sees; those that scripts and emoji need stay --------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("a\u202eb", 'a<span class="hidden" title="Right-to-left override">U+202E</span>b'),
+        ("\x00", '<span class="hidden" title="Control character">U+0000</span>'),
+        ("\u200b<", '<span class="hidden" title="Zero width space">U+200B</span>&lt;'),
+        ("\U000e0041", '<span class="hidden" title="Tag latin capital letter a">U+E0041</span>'),
+        ("\ud800", '<span class="hidden" title="Control character">U+D800</span>'),
+        ("tab\tline\nend", "tab\tline\nend"),
+        ("👩\u200d🚀 क\u094d\u200dष", "👩\u200d🚀 क\u094d\u200dष"),
+        ('{{ 7 * 7 }} "q"', "{{ 7 * 7 }} &#34;q&#34;"),
+    ],
+)
+def test_visible(text: str, html: str) -> None:
+    assert str(visible(text)) == html
+
+
+def test_plain() -> None:
+    assert plain("a\u202eb") == "a<U+202E>b"
