@@ -329,7 +329,7 @@ async def generate_descriptions(
 
     lines = [
         orjson.dumps(made._asdict(), option=orjson.OPT_APPEND_NEWLINE)
-        async for made in context.accepted(
+        async for made in context.accepted_records(
             stage, enumerate(candidates), describe, lambda one: one[1].text, admit
         )
     ]

@@ -139,7 +139,7 @@ async def write_documents(world: World, context: Context) -> None:
 
     made = [
         one
-        async for one in context.accepted(
+        async for one in context.accepted_records(
             stage, range(world.names_count), write, lambda entity: drawn(world, entity).record()
         )
     ]

@@ -132,11 +132,11 @@ class Agent(Generic[Q, A]):
 
     async def converse(
         self, question: Q, model: ModelSettings, caller: Answering,
-        checked: Callable[[str, str | None], None] = lambda text, reason: None,
+        note_check: Callable[[str, str | None], None] = lambda text, reason: None,
     ) -> A:  # fmt: skip
         """Ask, check and repair. Raises `RepairsFailed`.
 
-        `checked`: is told each answer's text, and what is wrong with it (None: it is taken).
+        `note_check`: is told each answer's text, and what is wrong with it (None: it is taken).
         """
         request, history = self.begin(question, model), list[Turn]()
         while True:
@@ -144,18 +144,18 @@ class Agent(Generic[Q, A]):
                 text = await caller.ask(request, self.name)
             except Unusable as error:  # asking again is no use
                 history.append(Turn("", str(error)))
-                checked("", str(error))
+                note_check("", str(error))
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
                 result = _parsed(self.answer, text)
                 reason, why = self.check(question, result), "check"
                 if reason is None:
-                    checked(text, None)
+                    note_check(text, None)
                     return result
             except ValidationError as error:
                 reason = _problems(error)
-            checked(text, reason)
+            note_check(text, reason)
             history.append(Turn(text, reason))
             if len(history) > self.repairs:
                 raise RepairsFailed(f"{self.name}/{why}", reason, history)

@@ -91,8 +91,8 @@ def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
     check_provider(one, find_key(one))
     if model_options.max_usd is not None and Prices(model_options.prices).of(one) is None:
         raise UsageError(
-            f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
-            f"--price {one.shown}=IN,OUT, the dollars per million tokens"
+            f"the price of {one.full_name} is not known, so --max-usd cannot be kept: add "
+            f"--price {one.full_name}=IN,OUT, the dollars per million tokens"
         )
 
 

@@ -170,7 +170,7 @@ class Flight:
         self._change.set()
         self._change = asyncio.Event()
 
-    async def changed(self, since: int) -> bool:
+    async def wait_for_change(self, since: int) -> bool:
         """Wait until one has ended since `ended` was so many; False if none is in flight."""
         if self.ended == since:
             if not self.count:

@@ -52,7 +52,7 @@ class Prices:
 
     def of(self, model: ModelSettings) -> Price | None:
         """The price of a model; None where nobody says."""
-        for name in (model.shown, model.name, ""):
+        for name in (model.full_name, model.name, ""):
             if name in self._given:
                 return self._given[name]
         if model.base_url:

@@ -228,7 +228,7 @@ class Sender:
                 if not isinstance(result, OverCap):
                     return result
                 self._stop.check()
-                if not await self._flight.changed(ended):
+                if not await self._flight.wait_for_change(ended):
                     raise BudgetReached(
                         f"the next call could cost ${result.worst / 1e9:.4f}, and "
                         f"${result.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; "

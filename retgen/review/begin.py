@@ -183,7 +183,7 @@ def _check_goals(path: Path, store: Store, settings: Settings) -> None:
 
 def _of_this_data_set(review: Review) -> None:
     """Raise `DatasetError` for the verdicts of another data set; one that changed is let pass."""
-    if not review.items or review.changed() is None:
+    if not review.items or review.change_message() is None:
         return
     known = {query.query_id for query in review.dataset.read_queries()[0]}
     if not any(item.query_id in known for item in review.items):

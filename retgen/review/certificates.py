@@ -144,13 +144,13 @@ def _wrong(
     goal: Goal, of: Mapping[Population, PopulationResult], judged: Judged, plants: Counter[int]
 ) -> Any:
     one = of["positives"]
-    low = sequences.lower(one.values, one.seen, goal.level).low
-    high = sequences.upper(one.values, one.seen, goal.level).high
+    low = sequences.lower(one.values, one.seen_draws, goal.level).low
+    high = sequences.upper(one.values, one.seen_draws, goal.level).high
     needed = sequences.looks_needed(one.values, one.draws, goal.rate, goal.level)
     corrected = None
     if plants[0]:
         outcomes = control_misses(judged, 0)
-        corrected = rates.certified_upper(one.values, one.seen, outcomes, goal.level)
+        corrected = rates.certified_upper(one.values, one.seen_draws, outcomes, goal.level)
         if needed is not None:
             needed = _needed_corrected(goal, one, outcomes, plants[0], needed)
     return low, high, corrected, None if needed is None else {"positives": needed}
@@ -166,17 +166,17 @@ def _needed_corrected(
     share = plants / min(size, PLANNED)
     left = max(plants - len(outcomes), 0)
 
-    def needed(more: int) -> int | None:
+    def looks(more: int) -> int | None:
         """Looks, with as many control items as come with `more` of them."""
         seen = np.r_[outcomes, np.zeros(min(left, int(share * more)))]
         return rates.certified_looks(one.values, one.draws, seen, goal.rate, goal.level)
 
     low, high = least, size - len(one.values)
-    if needed(high) is None:
+    if looks(high) is None:
         return None
     while low < high:  # the more looks, the fewer of them are needed
         middle = (low + high) // 2
-        count = needed(middle)
+        count = looks(middle)
         low, high = (middle + 1, high) if count is None or count > middle else (low, middle)
     return high
 
@@ -193,15 +193,17 @@ def _missing(
         ends = [end(one) if one.pairs else 0.0 for one in (others, positives)]
         return rates.missing_rate(ends[0], n0, ends[1], n1)
 
-    def overlooked(one: PopulationResult) -> float:
+    def upper_bound(one: PopulationResult) -> float:
         known = 0 if one is positives else 1
         if not plants[known]:
-            return sequences.upper(one.values, one.seen, half).high
-        return rates.certified_upper(one.values, one.seen, control_misses(judged, known), half)
+            return sequences.upper(one.values, one.seen_draws, half).high
+        return rates.certified_upper(
+            one.values, one.seen_draws, control_misses(judged, known), half
+        )
 
-    low = bound(lambda one: sequences.lower(one.values, one.seen, half).low)
-    high = bound(lambda one: sequences.upper(one.values, one.seen, half).high)
-    corrected = bound(overlooked) if (n0 and plants[1]) or (n1 and plants[0]) else None
+    low = bound(lambda one: sequences.lower(one.values, one.seen_draws, half).low)
+    high = bound(lambda one: sequences.upper(one.values, one.seen_draws, half).high)
+    corrected = bound(upper_bound) if (n0 and plants[1]) or (n1 and plants[0]) else None
     return low, high, corrected, _shared_out(goal, positives, others, half)
 
 
@@ -212,7 +214,7 @@ def _shared_out(
     n1, n0 = len(positives.pairs), len(others.pairs)
     if not n0:
         return {"positives": 0, "others": 0}
-    now = sequences.upper(positives.values, positives.seen, level).high if n1 else 0.0
+    now = sequences.upper(positives.values, positives.seen_draws, level).high if n1 else 0.0
     best: dict[Population, int] | None = None
     for wrong in (now, *(one for one in _GRID if one < now)):
         share = goal.rate * n1 * (1 - wrong) / (n0 * (1 - goal.rate))

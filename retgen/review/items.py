@@ -155,10 +155,10 @@ def informative_strata(pairs: Iterable[PopulationPair]) -> list[PopulationPair]:
         for name, value in pair.strata.items():
             values.setdefault((pair.population, name), set()).add(value)
 
-    def kept(pair: PopulationPair) -> Mapping[str, str]:
+    def varying(pair: PopulationPair) -> Mapping[str, str]:
         return {n: v for n, v in pair.strata.items() if len(values[pair.population, n]) > 1}
 
-    return [pair._replace(strata=kept(pair)) for pair in pairs]
+    return [pair._replace(strata=varying(pair)) for pair in pairs]
 
 
 def _text(value: Any) -> str | None:

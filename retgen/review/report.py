@@ -39,7 +39,7 @@ def report(review: Review) -> dict[str, Any]:
     Every figure follows from the file of verdicts alone.
     """
     settings, by = review.settings, review.by_item()
-    changed = review.changed()
+    changed = review.change_message()
     of = {name: population_result(review, name, by) for name in POPULATIONS}
     judged = control_verdicts(review.items, by)
     plants = Counter(one.planted for one in review.items if one.planted is not None)
@@ -176,7 +176,7 @@ def _rates(one: PopulationResult, judged: Judged) -> dict[str, Any] | None:
     """The share of wrong labels in a population, as found and corrected; None before any look."""
     if not one.looked_at:
         return None
-    rate = rates.rate(one.values, one.seen, LEVEL)
+    rate = rates.rate(one.values, one.seen_draws, LEVEL)
     reviewers = control_rates(judged, 0 if one.population == "positives" else 1)
     corrected = None
     if reviewers.planted and rate.estimate is not None:
@@ -220,18 +220,18 @@ def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[st
     if len(told) < len(POPULATIONS):
         return None
     half = 1 - (1 - LEVEL) / 2
-    parts = {name: rates.rate(one.values, one.seen, half) for name, one in of.items()}
+    parts = {name: rates.rate(one.values, one.seen_draws, half) for name, one in of.items()}
     total = sum(len(one.pairs) for one in of.values())
 
-    def weighted(values: Mapping[Population, float]) -> float:
+    def accuracy(values: Mapping[Population, float]) -> float:
         return 1 - sum(values[name] * len(of[name].pairs) for name in values) / total
 
     estimates = {n: r.estimate for n, r in parts.items() if r.estimate is not None}
     return {
         "judges": sorted(manifest.get("judges") or {}),
-        "accuracy": weighted(estimates) if len(estimates) == len(parts) else None,
-        "low": weighted({name: rate.high for name, rate in parts.items()}),
-        "high": weighted({name: rate.low for name, rate in parts.items()}),
+        "accuracy": accuracy(estimates) if len(estimates) == len(parts) else None,
+        "low": accuracy({name: rate.high for name, rate in parts.items()}),
+        "high": accuracy({name: rate.low for name, rate in parts.items()}),
         "precision": None if (wrong := estimates.get("positives")) is None else 1 - wrong,
         "prediction_powered": {name: _powered(one) for name, one in of.items()},
     }

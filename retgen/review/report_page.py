@@ -23,7 +23,7 @@ _MEASURES = {
 def report_text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
     parts = ["\n".join(summary(result)), text_table(_populations(result)[0])]
-    parts += _planted(result)
+    parts += _controls(result)
     parts.append(text_table(_annotators(result)))
     if result["agreement"] is not None:
         parts.append(text_table(_agreement(result)))
@@ -100,7 +100,7 @@ def _populations(result: Mapping[str, Any]) -> list[TableView]:
     return [TableView(head, rows)]
 
 
-def _planted(result: Mapping[str, Any]) -> list[str]:
+def _controls(result: Mapping[str, Any]) -> list[str]:
     """What is not in the table of populations, and why; [] where there is no control item."""
     wrong, right = result["planted"]["not_relevant"], result["planted"]["relevant"]
     if not wrong + right:
@@ -226,7 +226,7 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
     sections = [
         Section(
             "Labels",
-            [*_planted(result), *_judge(result)],
+            [*_controls(result), *_judge(result)],
             _populations(result),
             folded=list(_strata(result)),
         ),

@@ -59,7 +59,7 @@ class PopulationResult:
         return result
 
     @property
-    def seen(self) -> WeightedDraws:
+    def seen_draws(self) -> WeightedDraws:
         """Of the pairs that have a value."""
         return self.draws.first(len(self.values))
 

@@ -71,9 +71,9 @@ class Review:
             raise UsageError(f"{self.folder}: there is no item {item_id!r} in this review")
         return found
 
-    def shown(self, item: Item) -> ShownPair:
+    def shown_pair(self, item: Item) -> ShownPair:
         """What is shown of an item."""
-        result = self.store.shown(item.shown)
+        result = self.store.shown_pair(item.shown)
         if result is None:
             raise DatasetError(f"{self.store.path} lacks the text of item {item.item_id}")
         return result
@@ -172,7 +172,7 @@ class Review:
             wanted += self.store.pairs(name, start, start + items.PLANNED)
         if not wanted:
             return False
-        if (why := self.changed()) is not None:
+        if (why := self.change_message()) is not None:
             raise DatasetError(f"{why}. All {len(self.items):,} items that were read are judged")
         queries = {query.query_id: query for query in self.dataset.read_queries()[0]}
         found = items.documents(self.dataset, {pair.doc_id for pair in wanted})
@@ -236,7 +236,7 @@ class Review:
         given, said = read_decision(item, decision, self.settings, relevance, edits)
         changes = {
             field: text for field, text in (edits or {}).items()
-            if text != getattr(self.shown(item), field)
+            if text != getattr(self.shown_pair(item), field)
         }  # fmt: skip
         if decision == "fix" and relevance is None and not changes:
             raise UsageError("a fix is empty: give the right grade, or change a text")
@@ -264,7 +264,7 @@ class Review:
 
     # --- a data set that changes ------------------------------------------------------------------
 
-    def changed(self) -> str | None:
+    def change_message(self) -> str | None:
         """What to say where the data set is not the one that items were drawn from, else None.
 
         Names, sizes and times of files are looked at first; contents only where these differ.
@@ -287,7 +287,7 @@ class Review:
 
     def stale(self) -> list[Stale]:
         """The verdicts on what the data set no longer says, with the reason; none if unchanged."""
-        if self.changed() is None:
+        if self.change_message() is None:
             return []
         verdicts = [v for given in self.by_item().values() for v in given]
         judged = {v.item_id: self.item(v.item_id) for v in verdicts}

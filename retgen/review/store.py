@@ -219,7 +219,7 @@ class Store:
             ).fetchall()
             return [_item(row) for row in rows]
 
-    def shown(self, digest: str) -> ShownPair | None:
+    def shown_pair(self, digest: str) -> ShownPair | None:
         """What is shown of an item, by the digest that it states."""
         with self._reading() as connection:
             row = connection.execute(

@@ -90,7 +90,7 @@ async def model_options(
 async def taken(
     context: Context, stage: Stage, candidates: Any, work: Work, **options: Any
 ) -> list[int]:
-    result = context.accepted(stage, candidates, work, lambda one: f"no. {one}", **options)
+    result = context.accepted_records(stage, candidates, work, lambda one: f"no. {one}", **options)
     return [one async for one in result]
 
 
@@ -249,7 +249,7 @@ def test_the_first_error_stops_and_waits_for_what_is_in_flight(tmp_path: Path) -
     async def run() -> None:
         stop = Stop()
         context = Context(tmp_path, {}, stop=stop)
-        made = context.accepted(context.stage("numbers", 10), range(100), work, str)
+        made = context.accepted_records(context.stage("numbers", 10), range(100), work, str)
         with pytest.raises(EndpointFailed, match=r"^1 failed$"):
             _ = [one async for one in made]
         with pytest.raises(Stopped):
@@ -265,7 +265,7 @@ def test_who_reads_no_further_stops_the_rest(tmp_path: Path) -> None:
     async def run() -> None:
         stop = Stop()
         context = Context(tmp_path, {}, stop=stop)
-        made = context.accepted(context.stage("numbers", 10), range(100), work, str)
+        made = context.accepted_records(context.stage("numbers", 10), range(100), work, str)
         async with aclosing(made):
             async for one in made:
                 assert one == 0
@@ -434,7 +434,7 @@ def test_a_cancelled_round_ends_at_once(tmp_path: Path) -> None:
 
         async def candidates() -> None:
             stage = context.stage("some", 3)
-            async for _ in context.accepted(stage, range(3), slow, str):
+            async for _ in context.accepted_records(stage, range(3), slow, str):
                 raise AssertionError
 
         for work in (context.together(context.stage("all", 3), map(slow, range(3))), candidates()):

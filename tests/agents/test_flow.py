@@ -99,10 +99,10 @@ def test_without_a_rate_nothing_waits() -> None:
 def test_a_flight_tells_of_its_ends() -> None:
     async def run() -> None:
         flight = Flight()
-        assert not await flight.changed(0)  # nothing is out
+        assert not await flight.wait_for_change(0)  # nothing is out
         assert flight.oldest()[0] == ""
         first, second = flight.begin("write"), flight.begin("judge")
-        waiting = [asyncio.create_task(flight.changed(0)) for _ in range(2)]
+        waiting = [asyncio.create_task(flight.wait_for_change(0)) for _ in range(2)]
         await asyncio.sleep(0)
         assert not any(one.done() for one in waiting)
         assert flight.oldest()[0] == "write"
@@ -112,10 +112,10 @@ def test_a_flight_tells_of_its_ends() -> None:
         assert flight.oldest()[0] == "judge"
         assert await asyncio.gather(*waiting) == [True, True]
         assert (flight.count, flight.ended) == (1, 1)
-        assert await flight.changed(0)  # it has ended before one asked
+        assert await flight.wait_for_change(0)  # it has ended before one asked
         flight.end(second)
-        assert await flight.changed(1)
-        assert not await flight.changed(2)
+        assert await flight.wait_for_change(1)
+        assert not await flight.wait_for_change(2)
 
     asyncio.run(asyncio.wait_for(run(), 30))
 

@@ -113,19 +113,19 @@ def test_a_container_is_another_machine(path: Path, ledger: Ledger) -> None:
 def test_a_machine_that_was_started_anew_holds_nothing() -> None:
     here = Owner("m", "host", "now", "pid:[4026531836]", os.getpid(), this_process().started)
     before = here._replace(boot="before")
-    assert before.ended(here)
-    assert not before._replace(name="another").ended(here)
-    assert not before._replace(machine="").ended(here)
+    assert before.has_ended(here)
+    assert not before._replace(name="another").has_ended(here)
+    assert not before._replace(machine="").has_ended(here)
     box = here._replace(space="pid:[1]")  # of a container nobody can tell
-    assert not before._replace(space="pid:[1]").ended(box)
-    assert not here.ended(here)
+    assert not before._replace(space="pid:[1]").has_ended(box)
+    assert not here.has_ended(here)
 
 
 def test_nothing_is_claimed_where_nothing_is_known() -> None:
     unknown = Owner("", "", "", "", os.getpid(), "")
-    assert not unknown.ended()
+    assert not unknown.has_ended()
     assert not unknown.runs_here()
     assert str(unknown) == f"another machine, process {os.getpid()}"
     assert this_process().runs_here()
-    assert not this_process()._replace(started="").ended()
-    assert not Owner(*this_process()[:4], 1, "").ended()  # another user's
+    assert not this_process()._replace(started="").has_ended()
+    assert not Owner(*this_process()[:4], 1, "").has_ended()  # another user's

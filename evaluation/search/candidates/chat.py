@@ -66,7 +66,12 @@ class ChatRanker:
                     return scores_of(group, None)
 
             result.extend(
-                [s async for s in context.accepted(stage, groups, order, CandidateSet._asdict)]
+                [
+                    s
+                    async for s in context.accepted_records(
+                        stage, groups, order, CandidateSet._asdict
+                    )
+                ]
             )
 
         agents = {RANK.name: self._settings}

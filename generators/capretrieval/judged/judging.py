@@ -166,7 +166,7 @@ async def _graded(
         return {"id": queries[page.query].id, "turn": page.turn, "passages": ids}
 
     result: dict[_Pair, list[int]] = {}
-    async for page, grades in context.accepted(stage, pages, work, record, exact=False):
+    async for page, grades in context.accepted_records(stage, pages, work, record, exact=False):
         for number, grade in zip(page.passages, grades, strict=True):
             result.setdefault(_Pair(page.query, number), []).append(grade)
     return result

@@ -198,7 +198,7 @@ def _out(db: sqlite3.Connection) -> list[str]:
     result = []
     for *owner, number, nano in db.execute(query):
         who: Any = Owner(*owner)
-        how = "has ended: they are asked again" if who.ended() else "may still run"
+        how = "has ended: they are asked again" if who.has_ended() else "may still run"
         requests = "1 request is" if number == 1 else f"{number:,} requests are"
         result.append(f"{requests} open, charged ${nano / 1e9:.4f}; {who} {how}")
     return result

@@ -144,7 +144,7 @@ class Ledger(LedgerFile):
                 busy = self._leases.busy(key, result.id, result.lease, holder)
                 if busy is not None:
                     return busy
-            charged = self.sums.charged(run)
+            charged = self.sums.nano_usd_of(run)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
             if result is not None:

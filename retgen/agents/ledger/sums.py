@@ -49,7 +49,7 @@ class Sums:
             self._known[which] = int(row[0]) if row else add_part(self._db, *which, pruned=False)
         return self._known[which]
 
-    def charged(self, run: str) -> int:
+    def nano_usd_of(self, run: str) -> int:
         """What a run is charged, with what this transaction has charged so far."""
         if run not in self._charged:
             query = "SELECT nano_usd FROM runs WHERE run = ?"

@@ -38,7 +38,7 @@ def write(review: Review, folder: Path) -> None:
     records = []
     for _, group in groupby(export_rows(review), key=lambda one: one.item.item_id):
         outs = list(group)
-        item, shown = outs[0].item, review.shown(outs[0].item)
+        item, shown = outs[0].item, review.shown_pair(outs[0].item)
         responses: dict[str, list[dict[str, str]]] = {}
         for one in outs:
             if one.verdict is not None and one.verdict.part == "first":

@@ -29,7 +29,7 @@ def write(review: Review, folder: Path) -> None:
     tasks = []
     for _, group in groupby(export_rows(review), key=lambda one: one.item.item_id):
         outs = list(group)
-        item, shown = outs[0].item, review.shown(outs[0].item)
+        item, shown = outs[0].item, review.shown_pair(outs[0].item)
         tasks.append(
             {
                 "data": {

@@ -35,7 +35,7 @@ class QrelChange(NamedTuple):
 
 def write(review: Review, folder: Path) -> None:
     """The patch, the qrels with it, and README.md. Raises where the data set is another by now."""
-    if (why := review.changed()) is not None:
+    if (why := review.change_message()) is not None:
         raise DatasetError(why)
     split = review.settings.split
     if split not in review.dataset.qrels:

@@ -29,7 +29,7 @@ def write(review: Review, path: Path) -> None:
         state = review.consensus(item, by.get(item.item_id, ()))
         settled = state.state == "settled" and state.relevance is not None
         # as it is: Quepid finds the query by this text, apostrophe and all
-        query = review.shown(item).query
+        query = review.shown_pair(item).query
         out.writerow([query, item.doc_id, state.relevance if settled else ""])
     make_folder(path.parent)
     write_file(path, text.getvalue())
@@ -53,7 +53,7 @@ def read(
         )
     items: dict[tuple[str, str], list[str]] = {}
     for item in review.items:
-        pair = review.shown(item).query, item.doc_id
+        pair = review.shown_pair(item).query, item.doc_id
         items.setdefault(pair, []).append(item.item_id)
     result = []
     for number, row in rows:

@@ -53,7 +53,7 @@ def table_row(
     review: Review, item: Item, verdict: Verdict | None = None, annotator: str = ""
 ) -> list[str]:
     """The cells of an item: with a verdict, or to be filled in by an annotator, if one is named."""
-    shown = review.shown(item)
+    shown = review.shown_pair(item)
     row = [item.item_id, item.shown]
     if verdict is not None:
         row += [verdict.annotator, verdict.part]
@@ -82,7 +82,7 @@ def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, lis
     except csv.Error as error:
         raise DatasetError(f"{path} is no CSV that can be read: {error}") from error
 
-    def numbered() -> Iterator[tuple[int, list[str]]]:
+    def numbered_rows() -> Iterator[tuple[int, list[str]]]:
         try:
             for number, row in enumerate(rows, start=2):
                 if any(cell.strip() for cell in row):
@@ -90,7 +90,7 @@ def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, lis
         except csv.Error as error:
             raise DatasetError(f"{path} is no CSV that can be read: {error}") from error
 
-    return head, numbered()
+    return head, numbered_rows()
 
 
 def _text(path: Path, data: bytes) -> str:

@@ -173,7 +173,7 @@ class _Pages:
     def judge(self, request: Request, annotator: str, notice: str = "") -> Response:
         """The next item of an annotator."""
         self._known(annotator)
-        if changed := self.review.changed():
+        if changed := self.review.change_message():
             return self._changed(request, annotator, changed)
         with self._one_at_a_time:  # items are added where they run out
             following = self.review.next_item(annotator)
@@ -205,7 +205,7 @@ class _Pages:
     ) -> Response:
         """The items on which people disagree: the first of them, or the one that is asked for."""
         self._known(annotator)
-        if changed := self.review.changed():
+        if changed := self.review.change_message():
             return self._changed(request, annotator, changed)
         waiting = self.review.open_items(annotator)
         chosen = next((item for item in waiting if item.item_id == item_id), None)
@@ -239,7 +239,7 @@ class _Pages:
         self._known(annotator)
         item, where = self._item_of(item_id), part_of(part)
         try:
-            answer = answer_of(form, self.review.shown(item))
+            answer = answer_of(form, self.review.shown_pair(item))
             if answer.decision == "fix" and form.get("step") != "keep":
                 return self._fix(request, annotator, item, where, Filled("", form))
             notice = self._keep(annotator, item, where, answer)
@@ -300,7 +300,7 @@ class _Pages:
         if part == "adjudication":
             values["verdicts"] = views.said_of(self.review, item)
             values["queue"] = [
-                (other.item_id, self.review.shown(other).query)
+                (other.item_id, self.review.shown_pair(other).query)
                 for other in self.review.open_items(annotator)
             ]
         return self._page(request, "judge.html", values, annotator, status)

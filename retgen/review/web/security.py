@@ -106,7 +106,7 @@ class Guard:
             if given and hmac.compare_digest(given.encode(), self.token.encode()):
                 # out of the address, so that no history and no link hands it on
                 location = ("location", "/" + quote(scope["path"].lstrip("/\\")))
-                await _plain(self._headed(send, self.token), 303, "", location)
+                await _plain(self._with_headers(send, self.token), 303, "", location)
                 return
             if not hmac.compare_digest(session.encode(), self.token.encode()):
                 refusal = (
@@ -116,10 +116,10 @@ class Guard:
         elif refusal is None and not session:
             session = fresh = secrets.token_urlsafe(24)
         if refusal is not None:
-            await _plain(self._headed(send, None), *refusal)
+            await _plain(self._with_headers(send, None), *refusal)
             return
         scope.setdefault("state", {})["session"] = session
-        await self.app(scope, receive, self._headed(send, fresh))
+        await self.app(scope, receive, self._with_headers(send, fresh))
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "")
@@ -138,7 +138,7 @@ class Guard:
             )
         return None
 
-    def _headed(self, send: Send, session: str | None) -> Send:
+    def _with_headers(self, send: Send, session: str | None) -> Send:
         own = {
             "content-security-policy": _POLICY,
             "cache-control": "no-store",
@@ -149,7 +149,7 @@ class Guard:
             "cross-origin-opener-policy": "same-origin",
         }
 
-        async def headed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = list(message.get("headers", []))
                 there = {key.lower() for key, _ in given}
@@ -164,7 +164,7 @@ class Guard:
                 message["headers"] = given
             await send(message)
 
-        return headed
+        return send_with_headers
 
 
 def _until_refused(send: Send) -> Send:

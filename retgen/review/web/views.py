@@ -192,7 +192,7 @@ def item_view(
 
     `one_of_many`: on a page of several, whose ids and headings must be told apart.
     """
-    shown = review.shown(item)
+    shown = review.shown_pair(item)
     settings = review.settings
     drawn = draw(
         settings.family, shown, revealed=revealed, label=item.label,
@@ -251,7 +251,7 @@ def guideline(review: Review) -> Markup:
 def _positives(review: Review, item: Item) -> tuple[str, ...]:
     """Texts of documents that the data set calls relevant to the item's query, among the items."""
     found = (
-        review.shown(other)
+        review.shown_pair(other)
         for other in review.items
         if other.query_id == item.query_id
         and other.population == "positives"
