@@ -60,8 +60,8 @@ def plan(
         ranges[agent] = _expected(estimate, hidden)
         if hidden[1]:
             note = (
-                f"{settings[agent].full_name} reasons: {hidden[0]:,} to {hidden[1]:,} hidden tokens "
-                "a call are counted; a pilot (gen run --pilot N) sees how many they are"
+                f"{settings[agent].full_name} reasons: {hidden[0]:,} to {hidden[1]:,} hidden "
+                "tokens a call are counted; a pilot (gen run --pilot N) sees how many they are"
             )
             notes += [] if note in notes else [note]
     return _priced(replace(result, notes=tuple(notes)), settings, ranges, prices)

@@ -250,8 +250,9 @@ class Context:
         cooler = ", or `temperature: 0`" if settings.temperature != 0 else ""
         self._notice(
             f"the first {_FIRST} answers of {settings.full_name} to {agent} cannot be used. The "
-            f"last one{begins} fails: {reason}. If the others are like these, nothing will be accepted: "
-            f"try a larger model, {constrained}{cooler}. Ctrl-C stops; what was answered is kept"
+            f"last one{begins} fails: {reason}. If the others are like these, nothing will be "
+            f"accepted: try a larger model, {constrained}{cooler}. Ctrl-C stops; what was "
+            "answered is kept"
         )
 
     async def _ended(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:
