@@ -122,7 +122,7 @@ def cycle(path: Path) -> dict[str, float]:
 def group(ledger: Ledger, numbers: range, calls: int) -> None:
     """So many calls side by side: reserved in a transaction, answered in another."""
     sends: list[tuple[int, Send]] = []
-    with ledger.together():
+    with ledger.transaction():
         for number in numbers:
             result = ledger.reserve(
                 question(number), run=f"run {10 * number // calls}", agent=f"agent {number % 3}",
@@ -130,7 +130,7 @@ def group(ledger: Ledger, numbers: range, calls: int) -> None:
             )  # fmt: skip
             if isinstance(result, Send):
                 sends.append((number, result))
-    with ledger.together():
+    with ledger.transaction():
         for number, send in sends:
             if number % 100 == 7:
                 ledger.record_spoiled(
@@ -180,7 +180,7 @@ def repairs(path: Path, records: int) -> None:
             for turn in range(3):
                 request = Request("openai", "small", messages, {"temperature": 1.0}, SCHEMA)
                 sent += len(request.body)
-                with ledger.together():
+                with ledger.transaction():
                     answer(ledger, request, "run", record)
                 messages += (
                     Message("assistant", f"{record} {turn} {ANSWER * 8}"),

@@ -22,7 +22,7 @@ from typing import Any
 
 from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller
-from retgen.agents.chat import ChatModel
+from retgen.agents.chat import NO_KEY, OFFLINE_COSTS, ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
@@ -32,7 +32,6 @@ from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, 
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
 from retgen.agents.sending import Tally
-from retgen.agents.wire import NO_KEY, OFFLINE_COSTS
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
 from retgen.progress import Progress
 

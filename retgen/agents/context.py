@@ -201,7 +201,7 @@ class Context:
         if stage.done < (wanted if exact else 1) and self.pilot is None:
             raise self.too_few(stage, wanted, exact)
 
-    async def together(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
+    async def gather(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
         """The results of a round, all of it at a time. Raises the first error, when all ended."""
         tasks = [asyncio.ensure_future(one) for one in work]
         watch = asyncio.create_task(self._watch(stage))

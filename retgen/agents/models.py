@@ -17,8 +17,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
-from retgen.agents.chat import Backend, ChatModel
-from retgen.agents.wire import NO_KEY
+from retgen.agents.chat import NO_KEY, Backend, ChatModel
 from retgen.errors import UsageError
 
 OFFLINE = "offline"

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.agents.chat import part
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Request
-from retgen.agents.wire import part
 from retgen.errors import UsageError
 from retgen.yaml_text import read_yaml
 

@@ -14,10 +14,9 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import ChatModel, Response
+from retgen.agents.chat import ChatModel, Response, count, parse_object
 from retgen.agents.ledger import Ledger, StoredAnswer
 from retgen.agents.prompt import Request
-from retgen.agents.wire import count, parse_object
 from retgen.errors import UsageError
 from retgen.write import AtomicFile
 

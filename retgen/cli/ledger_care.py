@@ -48,7 +48,7 @@ def check_command(
         raise typer.Exit(1) from None
     try:
         if accept:
-            with result.together() as db:
+            with result.transaction() as db:
                 recount(db)
         checked = check(result)
     except OutputError as error:

@@ -277,7 +277,7 @@ def test_who_reads_no_further_stops_the_rest(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-# --- together -----------------------------------------------------------------------------------
+# --- gathered ----------------------------------------------------------------------------------
 
 
 def test_a_round_comes_back_in_its_order(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_round_comes_back_in_its_order(tmp_path: Path) -> None:
 
     async def run() -> list[int]:
         context = Context(tmp_path, {})
-        return await context.together(context.stage("round", 5), map(backwards, range(5)))
+        return await context.gather(context.stage("round", 5), map(backwards, range(5)))
 
     assert asyncio.run(run()) == [0, 1, 2, 3, 4]
     assert ended == [4, 3, 2, 1, 0]
@@ -303,7 +303,7 @@ def test_a_round_raises_its_first_error_when_all_have_ended(tmp_path: Path) -> N
         stop = Stop()
         context = Context(tmp_path, {}, stop=stop)
         with pytest.raises(EndpointFailed, match=r"^1 failed$"):
-            await context.together(context.stage("round", 5), map(work, range(5)))
+            await context.gather(context.stage("round", 5), map(work, range(5)))
         with pytest.raises(Stopped):
             stop.check()
 
@@ -437,7 +437,7 @@ def test_a_cancelled_round_ends_at_once(tmp_path: Path) -> None:
             async for _ in context.accepted_records(stage, range(3), slow, str):
                 raise AssertionError
 
-        for work in (context.together(context.stage("all", 3), map(slow, range(3))), candidates()):
+        for work in (context.gather(context.stage("all", 3), map(slow, range(3))), candidates()):
             task = asyncio.ensure_future(work)
             await asyncio.sleep(0.05)
             task.cancel()

@@ -170,7 +170,7 @@ def test_answers_are_taken_over_at_no_cost(ledger: Ledger, tmp_path: Path) -> No
 
 def test_a_transaction_stands_as_a_whole(ledger: Ledger) -> None:
     def two() -> None:
-        with ledger.together():
+        with ledger.transaction():
             send(ledger, 1)
             raise RuntimeError
 

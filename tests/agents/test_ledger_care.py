@@ -122,7 +122,7 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
     assert [(run.run, run.calls, run.cache_hits, run.nano_usd) for run in again.runs()] == [
         ("a", 3, 0, 20), ("b", 0, 1, 0),
     ]  # fmt: skip
-    with again.together() as db_:
+    with again.transaction() as db_:
         recount(db_)
     assert len(check(again).findings) == 1
     again.close()
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
 
 
 def test_a_damaged_file_is_found(ledger: Ledger) -> None:
-    with ledger.together():
+    with ledger.transaction():
         fill(ledger, 300)
     path = ledger.path
     ledger.close()
@@ -171,7 +171,7 @@ def test_what_is_missing_is_said_and_accepted(ledger: Ledger, tmp_path: Path) ->
 
 
 def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
-    with ledger.together():
+    with ledger.transaction():
         for number in range(60):
             first = send(ledger, number)
             ledger.record_spoiled(first, b"<html>" * 500, "void", "a page", 1, 1, 5)

@@ -141,7 +141,7 @@ def test_a_database_that_is_gone_empty_or_another(path: Path, tmp_path: Path) ->
 
 def test_a_file_that_was_cut_off(path: Path) -> None:
     ledger = Ledger(path)
-    with ledger.together():
+    with ledger.transaction():
         fill(ledger, 200)
     ledger.close()
     whole = path.stat().st_size

@@ -13,10 +13,9 @@ import pytest
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response
+from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response, Usage
 from retgen.agents.outcomes import TABLE, OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prompt import Message, Request
-from retgen.agents.wire import Usage
 from tests.agents.billing import GEMINI, GEMINI_OUTCOMES, Worked
 from tests.agents.canned import Canned, serving
 from tests.agents.loopback import send_all

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
-from retgen.agents.prompt import Request
-from retgen.agents.wire import (
+from retgen.agents.chat import (
+    NO_CONNECTION,
+    SILENCE,
+    Backend,
     KeyMask,
+    Response,
     error_of,
     one_line,
     parse_object,
@@ -26,6 +28,7 @@ from retgen.agents.wire import (
     status_of,
     usage_of,
 )
+from retgen.agents.prompt import Request
 
 if TYPE_CHECKING:
     import aiohttp

@@ -18,9 +18,21 @@ import orjson
 from pydantic import SecretStr, ValidationError
 
 from retgen.agents.backends.openai import read_completion
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Backend, Response
+from retgen.agents.chat import (
+    NO_CONNECTION,
+    NOT_SENT,
+    SILENCE,
+    Backend,
+    KeyMask,
+    Response,
+    error_of,
+    one_line,
+    parse_object,
+    part,
+    seconds,
+    usage_of,
+)
 from retgen.agents.prompt import Request
-from retgen.agents.wire import KeyMask, error_of, one_line, parse_object, part, seconds, usage_of
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 

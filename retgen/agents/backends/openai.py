@@ -12,10 +12,12 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
-from retgen.agents.prompt import Request
-from retgen.agents.wire import (
+from retgen.agents.chat import (
+    NO_CONNECTION,
+    SILENCE,
+    Backend,
     KeyMask,
+    Response,
     error_of,
     one_line,
     parse_object,
@@ -25,6 +27,7 @@ from retgen.agents.wire import (
     status_of,
     usage_of,
 )
+from retgen.agents.prompt import Request
 
 _NEW_NAME = "max_completion_tokens"
 

@@ -49,14 +49,14 @@ def check(ledger: Ledger) -> Checked:
     """Read all of it and compare. Raises `OutputError` where it cannot be read at all."""
     result = Checked(bytes=size_of(ledger.path))
     try:
-        damage = [row[0] for row in ledger.outside(f"PRAGMA integrity_check({_SHOWN})")]
+        damage = [row[0] for row in ledger.execute_outside(f"PRAGMA integrity_check({_SHOWN})")]
     except OutputError as error:  # too much so to be told in detail
         damage = [str(error.__cause__)]
     if damage != ["ok"]:
         result.findings += [f"the file is damaged: {one}" for one in damage]
         result.advice.append(f"put a whole copy back, or {salvage(ledger.path)}")
         return result
-    with ledger.reading() as db:
+    with ledger.read_transaction() as db:
         states = db.execute("SELECT state, count(*) FROM sends GROUP BY state ORDER BY state")
         result.states = {"open" if name == "sent" else name: number for name, number in states}
         result.findings += check_sums(db)
@@ -82,8 +82,8 @@ def check(ledger: Ledger) -> Checked:
 
 def check_before_sending(ledger: Ledger) -> None:
     """Raise `OutputError` where a known request might not be found, and so be paid for again."""
-    ((found,),) = ledger.outside("PRAGMA integrity_check(1)")
-    with ledger.reading() as db:
+    ((found,),) = ledger.execute_outside("PRAGMA integrity_check(1)")
+    with ledger.read_transaction() as db:
         wrong = check_sums(db) if found == "ok" else found.splitlines()[-1:]
     if wrong:
         raise failure(ledger.path, f"malformed: {wrong[0]}")
@@ -234,7 +234,7 @@ def forget(
     "open" are requests that are out, of a process that cannot be seen to run: their lease ends.
     Raises `UsageError` while another process has the ledger open: its records may rest on them.
     """
-    with nullcontext() if dry else ledger.alone(), ledger.together() as db:
+    with nullcontext() if dry else ledger.exclusive_access(), ledger.transaction() as db:
         where, values = _chosen(db, run, agent, model, states)
         result = _count(db, where, values)
         if dry or not result:
@@ -323,18 +323,18 @@ def prune(ledger: Ledger, runs: Collection[str] = (), *, dry: bool = False) -> P
     """
     before = size_of(ledger.path)
     if dry:
-        with ledger.reading() as db:
+        with ledger.read_transaction() as db:
             return _estimate(db, runs, before)
-    with ledger.alone():
-        with ledger.together() as db:
+    with ledger.exclusive_access():
+        with ledger.transaction() as db:
             removed = _remove(db, runs)
             empty = f"UPDATE sends SET request = NULL, answer = NULL WHERE {_IDLE}"
             emptied = db.execute(empty).rowcount
             unneeded = np.flatnonzero(~_needed(db)).tolist()
             db.executemany("DELETE FROM texts WHERE id = ?", ((number,) for number in unneeded))
             ledger.forget_texts()
-        ledger.outside("VACUUM")
-        ledger.outside("PRAGMA wal_checkpoint(TRUNCATE)")
+        ledger.execute_outside("VACUUM")
+        ledger.execute_outside("PRAGMA wal_checkpoint(TRUNCATE)")
     return Pruned(emptied, removed, before, size_of(ledger.path))
 
 

@@ -72,7 +72,7 @@ class LedgerFile:
         return self._writable
 
     @contextmanager
-    def together(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction for all calls within; nothing of it stands until it ends."""
         known: sqlite3.Connection | None = getattr(self._open, "db", None)
         if known is not None:
@@ -95,7 +95,7 @@ class LedgerFile:
             self._sidecar.write(LedgerState(self._which, *changed))
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """One moment of the ledger, while others may write; or the transaction under way."""
         known: sqlite3.Connection | None = getattr(self._open, "db", None)
         if known is not None:
@@ -106,9 +106,9 @@ class LedgerFile:
             yield db
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive_access(self) -> Iterator[None]:
         """Keep other processes out. Raises `UsageError` where one has the ledger open."""
-        alone = self._sidecar.alone()
+        alone = self._sidecar.lock_exclusively()
         try:
             if alone is False:
                 raise UsageError(f"{self.path} is in use: end the runs that have it open first")
@@ -116,7 +116,7 @@ class LedgerFile:
         finally:
             self._sidecar.share()
 
-    def outside(self, words: str) -> list[Any]:
+    def execute_outside(self, words: str) -> list[Any]:
         """The rows of a statement that no transaction may hold (PRAGMA, VACUUM)."""
         with self._failures(), self._connections.one() as db:
             return db.execute(words).fetchall()
@@ -191,7 +191,7 @@ class LedgerFile:
             state = LedgerState(*db.execute("SELECT ledger, changes, answers FROM meta").fetchone())
         self._which = state.ledger
         if alone:
-            self.outside("PRAGMA wal_checkpoint(PASSIVE)")
+            self.execute_outside("PRAGMA wal_checkpoint(PASSIVE)")
         self._sidecar.write(state, back=alone or accept)
 
 
@@ -339,7 +339,7 @@ class _Connections:
 def _close(connections: _Connections, sidecar: Sidecar) -> None:
     # where this fails, the next one finds the mark and, in the state file, that nothing is missing
     with contextlib.suppress(sqlite3.Error):
-        if sidecar.writable and sidecar.alone():
+        if sidecar.writable and sidecar.lock_exclusively():
             with connections.transaction() as db:
                 db.execute("UPDATE meta SET in_use = 0")
     connections.close()

@@ -1,4 +1,4 @@
-"""What is done with a ledger: each method is one transaction, or joins that of `together`."""
+"""What is done with a ledger: each method is one transaction, or joins that of `transaction`."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Ledger(LedgerFile):
         the model costs.
         """
         key = bytes.fromhex(request.key)
-        with self.together() as db:
+        with self.transaction() as db:
             result = _known(db, key)
             if result is not None:
                 if result.state != "sent":
@@ -159,7 +159,7 @@ class Ledger(LedgerFile):
     def find(self, request: Request, *, run: str) -> LedgerAnswer | Refusal | None:
         """The answer or the final refusal if it is there; nothing is reserved."""
         key = bytes.fromhex(request.key)
-        with self.together() as db:
+        with self.transaction() as db:
             result = _known(db, key)
             if result is None or result.state == "sent":
                 return None
@@ -173,7 +173,7 @@ class Ledger(LedgerFile):
         Returns the answer that stands from now on: where a lease ran out and somebody else was
         faster, theirs, and this one is kept as spare.
         """
-        with self.together() as db:
+        with self.transaction() as db:
             row = _sent(db, send, ("sent",))
             state = "answered" if row.first is None else "spare"
             self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, stamp(raw))
@@ -188,7 +188,7 @@ class Ledger(LedgerFile):
         Also for a send that was said to have failed, or whose answer was spoiled: what came then,
         and what it cost, stands.
         """
-        with self.together() as db:
+        with self.transaction() as db:
             row = _sent(db, send, ("sent", "failed", *_SPOILED))
             if row.state not in _SPOILED:
                 self._end(db, send, row, "refused", cost, raw, tokens_in, tokens_out, reason, why)
@@ -206,18 +206,18 @@ class Ledger(LedgerFile):
         `state`: "cut", it was cut off at its room; "void", it carries no answer.
         """
         _check(state)
-        with self.together() as db:
+        with self.transaction() as db:
             row = _sent(db, send, ("sent",))
             self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, reason)
 
     def record_failure(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
-        with self.together() as db:
+        with self.transaction() as db:
             self._end(db, send, _sent(db, send, ("sent",)), "failed", 0, None, reason=reason)
 
     def record_lost(self, send: Send, reason: str) -> None:
         """Nobody knows whether it was answered: it stays charged, and may be sent again."""
-        with self.together() as db:
+        with self.transaction() as db:
             db.execute(_LOSE, {"id": send.id, "reason": reason})
 
     def withdraw(self, request: Request, state: str, reason: str, raw: bytes | None = None) -> None:
@@ -227,7 +227,7 @@ class Ledger(LedgerFile):
         two who find out the second does not withdraw what the first has asked for since.
         """
         _check(state)
-        with self.together() as db:
+        with self.transaction() as db:
             row = db.execute(
                 "SELECT sends.id, part, run FROM sends JOIN parts ON parts.id = sends.part "
                 "WHERE key = :key AND state = 'answered' AND (:raw IS NULL OR answer = :raw)",
@@ -244,39 +244,39 @@ class Ledger(LedgerFile):
         For whoever knows that nobody else works on the run, and that its process was killed. What
         was sent stays charged.
         """
-        with self.together() as db:
+        with self.transaction() as db:
             return db.execute(_ABANDON, {"run": run, "reason": "the process ended"}).rowcount
 
     def learned_budgets(self, endpoint: str, model: str) -> dict[str, LearnedBudget]:
         """What was learned of a model's answers, by agent."""
         query = "SELECT agent, room, most FROM rooms WHERE endpoint = ? AND model = ?"
-        with self.reading() as db:
+        with self.read_transaction() as db:
             rows = db.execute(query, (endpoint, model))
             return {agent: LearnedBudget(room, most) for agent, room, most in rows}
 
     def learn(self, endpoint: str, model: str, agent: str, room: int, most: int) -> None:
         """Keep what was learned of an agent's answers; nothing ever shrinks."""
-        with self.together() as db:
+        with self.transaction() as db:
             db.execute(_LEARN, (endpoint, model, agent, room, most))
 
     def runs(self) -> list[Spent]:
         """All runs, by name."""
-        with self.reading() as db:
+        with self.read_transaction() as db:
             return sums.run_rows(db, None)
 
     def spent(self, run: str) -> Spent:
         """One run; zeros if it is not there."""
-        with self.reading() as db:
+        with self.read_transaction() as db:
             return next(iter(sums.run_rows(db, run)), Spent(run, 0, 0, 0, 0, 0))
 
     def parts(self, run: str | None = None) -> list[PartSums]:
         """What was sent, by run, agent and model; of one run or of all."""
-        with self.reading() as db:
+        with self.read_transaction() as db:
             return sums.part_rows(db, run)
 
     def answers(self, run: str | None = None) -> Iterator[StoredAnswer]:
         """All requests answered or refused for good, or those that a run needed, by key."""
-        with self.reading() as db:
+        with self.read_transaction() as db:
             for rows, texts in rows_with_texts(db, _ANSWERS, {"run": run}):
                 for key, agent, model, request, *rest in rows:
                     try:
@@ -291,7 +291,7 @@ class Ledger(LedgerFile):
     def add_answers(self, run: str, answers: Iterable[StoredAnswer]) -> None:
         """Take over answers from elsewhere, at no cost; of several to a request the first."""
         seen: set[str] = set()
-        with self.together() as db:
+        with self.transaction() as db:
             for kept in answers:
                 if kept.key in seen:
                     continue

@@ -71,7 +71,7 @@ class Sidecar:
         if self._file is not None:
             self._lock(alone=False)
 
-    def alone(self) -> bool | None:
+    def lock_exclusively(self) -> bool | None:
         """Whether nobody else has it open, who then wait until `share` or `close`; as `enter`."""
         return None if self._file is None else self._lock(alone=True)
 

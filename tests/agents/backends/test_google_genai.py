@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from retgen.agents.backends.google_genai import GoogleChat
-from retgen.agents.chat import Response
+from retgen.agents.chat import Response, Usage
 from retgen.agents.prompt import Message, Request
-from retgen.agents.wire import Usage
 from tests.agents.google_server import Server, serving
 from tests.agents.loopback import send_all
 

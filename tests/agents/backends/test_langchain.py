@@ -11,9 +11,8 @@ import orjson
 import pytest
 
 from retgen.agents.backends.langchain import LangChainChat, providers
-from retgen.agents.chat import NOT_SENT, Response
+from retgen.agents.chat import NOT_SENT, Response, Usage
 from retgen.agents.prompt import Message, Request
-from retgen.agents.wire import Usage
 from tests.agents.loopback import send_all
 from tests.agents.server import Server
 

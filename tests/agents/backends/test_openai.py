@@ -6,10 +6,9 @@ import asyncio
 from typing import Any
 
 from retgen.agents.backends.openai import OpenAIChat, read_completion
-from retgen.agents.chat import Response
+from retgen.agents.chat import Response, Usage
 from retgen.agents.outcomes import classify
 from retgen.agents.prompt import Message, Request
-from retgen.agents.wire import Usage
 from tests.agents.canned import Canned
 from tests.agents.canned import serving as serving_canned
 from tests.agents.loopback import send_all

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.wire import (
+from retgen.agents.chat import (
     NO_KEY,
     KeyMask,
     Usage,
