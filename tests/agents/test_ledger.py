@@ -225,12 +225,11 @@ def test_of_two_answers_the_first_stands(tmp_path: Path) -> None:
     ledger.close()
 
 
-WORKER = """
+WORKER = r"""
 import sys
 from pathlib import Path
 from retgen.agents.ledger import Ledger, Send, Writer
-from retgen.agents.prompt import Message
-from retgen.agents.prompt import Request
+from retgen.agents.prompt import Message, Request
 
 ledger, run = Ledger(Path(sys.argv[1])), sys.argv[2]
 writer = Writer(ledger)
@@ -240,9 +239,9 @@ for i in range(int(sys.argv[3])):
         lambda: ledger.reserve(request, run=run, agent="write", worst=100, lease=600)
     ).result()
     if isinstance(reserved, Send):
-        print("sent", i, flush=True)
+        print(f"sent {i}\n", end="", flush=True)
         writer.submit(lambda: ledger.record_answer(reserved, b"answer %d" % i, 1, 1, 10)).result()
-        print("kept", i, flush=True)
+        print(f"kept {i}\n", end="", flush=True)
 print("end", flush=True)
 """
 

@@ -12,18 +12,13 @@ and none is reported done before its transaction is.
 | module | idea |
 |---|---|
 | `ledger` | the operations: reserve, record_answer, ... |
-| `records` | what they take and return |
-| `tables` | the tables and their version |
-| `file` | opening and closing the file, one transaction |
-| `sidecar` | the state file, which tells when the database went back in time |
-| `damage` | what to do about a file that SQLite cannot read |
+| `schema` | the tables and their version, the records of operations, requests in pieces |
+| `file` | opening and closing the file, one transaction; what to do about a damaged file |
+| `sidecar` | the state file, which tells when the database went back in time; network drives |
 | `owners` | which process sent a request, whether it still runs, how long to wait for it |
-| `texts` | messages stored once |
 | `sums` | calls, tokens and money by run, agent and model, kept as they change |
-| `statements` | the statements of a call |
 | `writer` | many callers, one transaction |
-| `check` `forget` `prune` | `gen ledger check`, `forget`, `prune` and `copy` |
-| `drives` | network drives, which a ledger should not lie on |
+| `care` | `gen ledger check`, `forget`, `prune` and `copy` |
 """
 
 from retgen.agents.ledger.file import LostAnswers

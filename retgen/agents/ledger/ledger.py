@@ -90,14 +90,16 @@ INSERT INTO rooms (endpoint, model, agent, room, most) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (endpoint, model, agent) DO UPDATE
 SET room = max(room, excluded.room), most = max(most, excluded.most)
 """
-_OWN_KEYS = "SELECT key FROM sends WHERE part IN (SELECT id FROM parts WHERE run = :run)"
-_ANSWERS = f"""
+_ANSWERS = """
 SELECT key, agent, model, request, coalesce(answer, x''), sends.tokens_in, sends.tokens_out,
     coalesce(why, ''), CASE WHEN state = 'refused' THEN reason ELSE '' END
-FROM sends JOIN parts ON parts.id = sends.part
-WHERE state IN ('answered', 'refused') AND (
-    :run IS NULL OR key IN ({_OWN_KEYS} UNION SELECT key FROM uses WHERE run = :run)
-) ORDER BY key
+FROM sends JOIN parts ON parts.id = sends.part WHERE state IN ('answered', 'refused')
+"""
+_NEEDED = """
+AND key IN (
+    SELECT key FROM sends WHERE part IN (SELECT id FROM parts WHERE run = :run)
+    UNION SELECT key FROM uses WHERE run = :run
+)
 """
 
 
@@ -276,8 +278,9 @@ class Ledger(LedgerFile):
 
     def answers(self, run: str | None = None) -> Iterator[StoredAnswer]:
         """All requests answered or refused for good, or those that a run needed, by key."""
+        query = f"{_ANSWERS} {_NEEDED if run is not None else ''} ORDER BY key"
         with self.read_transaction() as db:
-            for rows, texts in rows_with_texts(db, _ANSWERS, {"run": run}):
+            for rows, texts in rows_with_texts(db, query, {"run": run}):
                 for key, agent, model, request, *rest in rows:
                     try:
                         body = join_pieces(request, texts)
