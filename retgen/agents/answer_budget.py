@@ -1,4 +1,4 @@
-"""How much room the answers of a model need, learned from the first ones.
+"""The answer budget (`max_tokens`) of each agent of a model, learned from the first answers.
 
 A model that reasons spends tokens that nobody sees, and nothing says beforehand how many. So an
 agent begins with the room that its answers need by themselves; what is cut off is asked again with
@@ -40,7 +40,7 @@ class AnswerBudgets:
         self._steady: set[str] = set()  # agents whose room does not fall
 
     def agents(self) -> list[str]:
-        """Those of which an answer was ever whole."""
+        """Agents that ever had a whole answer."""
         return [agent for agent in self._most if self.whole(agent)]
 
     def whole(self, agent: str) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a failure is about one record, or about all: what happens to the others tells.
+"""Failure attribution: is one record at fault, or the server? What happens to the others tells.
 
 A server that refuses one request and goes on to answer others like it has something against that
 request, so its record is rejected and the run goes on. A server that answers nobody any more stops

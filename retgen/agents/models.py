@@ -77,7 +77,7 @@ def _variable(value: str) -> str:
 
 
 class ModelSettings(BaseModel):
-    """A chat model, and how it is asked. What is left out is not sent, but for max_tokens."""
+    """A chat model, and how it is asked. What is left out is not sent, except max_tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

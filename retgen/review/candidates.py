@@ -90,7 +90,7 @@ _LEAST = 0.25  # of a positive that all retrievers rank first, against one that 
 class Candidate(NamedTuple):
     """A pair of a population. `row`: of its query. `found`: by the retrievers, if by any.
 
-    `grade`: beside binary labels. `proven`: its label rests on a proof. `suspicion`: how likely
+    `grade`: beside binary labels. `proven`: its label is proven. `suspicion`: how likely
     the label is wrong, in any unit.
     """
 
@@ -104,7 +104,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(pool: CandidatePool, *, proven: bool) -> dict[Population, list[Candidate]]:
-    """Both populations, query by query. `proven`: the labels of the data set rest on a proof.
+    """Both populations, query by query. `proven`: the labels of the data set are proven.
 
     Suspicious is a positive that retrievers do not find, and of the others what they rank first,
     above all where nobody judged it; and what a grade beside binary labels calls nearly relevant.

@@ -20,7 +20,7 @@ class Consensus(NamedTuple):
     """What holds of an item: `relevance` where settled, None there for "can't tell".
 
     "new": nobody looked. "waiting": not all who are asked did, and those who did agree. "open":
-    they disagree, and nobody has settled it. `by`: whose verdicts it rests on.
+    they disagree, and nobody has settled it. `by`: whose verdicts it follows from.
     """
 
     state: State

@@ -96,7 +96,7 @@ _LONGEST = 40  # characters of a value
 
 
 def label_strata(one: Candidate, *, proven: bool | None) -> dict[str, str]:
-    """Strata that every data set has. `proven`: None where nobody says what labels rest on."""
+    """Strata that every data set has. `proven`: None if the evidence of labels is unknown."""
     result = {"label": "none" if one.label is None else f"{one.label:g}"}
     if proven is not None:
         result["evidence"] = (
@@ -190,7 +190,7 @@ def plan(
 ) -> ReviewPlan:
     """Draw both populations of a pool.
 
-    `proven`: whether the data set's labels rest on a proof, None where nobody says.
+    `proven`: whether the data set's labels are proven, None if that is unknown.
     """
     queries = pool.collection.queries
     populations = candidates(pool, proven=bool(proven))

@@ -65,7 +65,7 @@ def manifest_of(dataset: Dataset) -> dict[str, Any]:
 
 
 def labels_proven(manifest: dict[str, Any]) -> bool | None:
-    """Whether all labels rest on a proof; None where nobody says what they rest on."""
+    """Whether all labels are proven; None if their evidence is unknown."""
     evidence = manifest.get("evidence")
     if not isinstance(evidence, dict):
         return None

@@ -25,7 +25,7 @@ from retgen.agents.ledger.sums import Sums
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.write import make_folder
 
-# reasons of ours for which a path is no ledger
+# our own reasons why a path is no ledger
 _NO_LEDGER = ("it is a folder", "it is a database of something else")
 _NO_DATABASE = "file is not a database"
 

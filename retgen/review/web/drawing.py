@@ -69,18 +69,18 @@ def draw(
 
 
 def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Words of the query marked in the document, and the span that the query rests on."""
+    """Words of the query marked in the document, and the query's evidence span."""
     text = document["text"]
     return {
         "query": [marks.Piece(query["text"])],
         "title": marks.cut(document["title"], marks.query_words(query["text"], document["title"])),
         "document": marks.cut(
-            text, [*_rests_on(query, document), *marks.query_words(query["text"], text)]
+            text, [*_evidence_spans(query, document), *marks.query_words(query["text"], text)]
         ),
     }
 
 
-def _rests_on(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[marks.Span]:
+def _evidence_spans(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[marks.Span]:
     """`metadata.span` of a query, in characters of its source, as characters of the document."""
     of_query, of_document = query["metadata"], document["metadata"]
     source = of_query.get("source")
@@ -110,7 +110,7 @@ def package_of(family: str) -> str:
     return module.__package__ or ""
 
 
-# controls but for line ends and tabs; what turns the direction of writing; what has no width.
+# controls except line ends and tabs; what turns the direction of writing; what has no width.
 # Joiners stand in scripts that need them and in emoji, variation selectors in emoji: they stay.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
