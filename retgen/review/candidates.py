@@ -18,6 +18,10 @@ from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress, silent
 from retgen.review.records import Population
 
+# of a pair that was judged, against one that nobody looked at and that ranks the same
+_JUDGED = 0.25
+_LEAST = 0.25  # of a positive that all retrievers rank first, against one that none finds
+
 
 class PoolRank(NamedTuple):
     """How retrievers rank a document for a query. `best`: from 1; `mean`: of 1/rank, 0 without."""
@@ -80,11 +84,6 @@ def make_pool(
         for ranked in retriever(name, options).rank(collection, depth, progress)
     ]
     return CandidatePool(collection, rankings)
-
-
-# of a pair that was judged, against one that nobody looked at and that ranks the same
-_JUDGED = 0.25
-_LEAST = 0.25  # of a positive that all retrievers rank first, against one that none finds
 
 
 class Candidate(NamedTuple):

@@ -14,6 +14,8 @@ from retgen.messages import did_you_mean
 from retgen.review.records import Decision, Item, Settings, Verdict
 
 State = Literal["new", "waiting", "open", "settled"]
+FIELDS = ("query", "title", "text")
+_COMMON: tuple[Decision, ...] = ("fix", "unsure")
 
 
 class Consensus(NamedTuple):
@@ -63,10 +65,6 @@ def consensus(verdicts: Sequence[Verdict], asked: Iterable[str]) -> Consensus:
         return Consensus("open", None, by)
     state: State = "settled" if set(asked) <= set(first) else "waiting"
     return Consensus(state, next(iter(said)), by)
-
-
-FIELDS = ("query", "title", "text")
-_COMMON: tuple[Decision, ...] = ("fix", "unsure")
 
 
 def allowed_decisions(settings: Settings) -> tuple[Decision, ...]:

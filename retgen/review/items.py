@@ -26,155 +26,12 @@ from retgen.review.records import Item, Population, PopulationPair, Settings, Sh
 from retgen.statistics import sequences
 from retgen.streams import Stream
 
-MOST_CONTROLS = 200  # of a kind
-_TAKEN = 0.1  # of a population, at most
-
-
-class ControlItem(NamedTuple):
-    """A pair, in which population it is shown, and the relevance that is known of it."""
-
-    population: Population
-    row: int  # of its query
-    doc_id: str
-    relevance: int
-
-
-def draw_control_items(
-    pool: CandidatePool,
-    populations: Mapping[Population, Sequence[Candidate]],
-    planned: Mapping[Population, int],
-    share: float,
-    seed: int,
-) -> list[ControlItem]:
-    """Control items, about `share` of those that are `planned` for each population."""
-    result: list[ControlItem] = []
-    pairs: tuple[tuple[Population, Population, int], ...] = (
-        ("positives", "others", 0),
-        ("others", "positives", 1),
-    )
-    for population, source, relevance in pairs:
-        number = (
-            min(MOST_CONTROLS, round(share * planned[population])) if populations[population] else 0
-        )
-        given = populations[source]
-        known = [i for i, one in enumerate(given) if one.proven]
-        order = Stream(seed, f"review/plants/{population}").permutation(len(known))
-        taken = order[: min(number, int(_TAKEN * len(given)))].tolist()
-        result += [
-            ControlItem(population, given[i].row, given[i].doc_id, relevance)
-            for i in (known[j] for j in taken)
-        ]
-        if relevance == 0:
-            # beside hard negatives, which alone would be few
-            result += _random(pool, populations[population], number - len(taken), seed)
-    return result
-
-
-def _random(
-    pool: CandidatePool, shown: Sequence[Candidate], number: int, seed: int
-) -> list[ControlItem]:
-    """Random documents for queries with a positive: neither judged nor found by a retriever."""
-    collection = pool.collection
-    stream = Stream(seed, "review/plants/random")
-    result: list[ControlItem] = []
-    seen: set[tuple[int, str]] = set()
-    for _ in range(4 * number):  # in a small corpus little is left beside what was judged
-        if len(result) == number:
-            break
-        row = shown[int(stream.integers(len(shown), 1)[0])].row
-        doc_id = collection.doc_ids[int(stream.integers(collection.documents, 1)[0])].decode()
-        judged = collection.qrels[collection.queries[row].query_id]
-        if doc_id in judged or doc_id in pool.ranks(row) or (row, doc_id) in seen:
-            continue
-        seen.add((row, doc_id))
-        result.append(ControlItem("positives", row, doc_id, 0))
-    return result
-
-
-MOST_VALUES = 12  # values of a field
-_LONGEST = 40  # characters of a value
-
-
-def label_strata(one: Candidate, *, proven: bool | None) -> dict[str, str]:
-    """Strata that every data set has. `proven`: None if the evidence of labels is unknown."""
-    result = {"label": "none" if one.label is None else f"{one.label:g}"}
-    if proven is not None:
-        result["evidence"] = (
-            "none" if one.label is None else "structural" if one.proven else "judged"
-        )
-    if one.grade is not None:
-        result["grade"] = str(one.grade)
-    rank = one.found.best if one.found else 0
-    result["rank"] = (
-        "not found" if not rank else "1" if rank == 1 else "2-5" if rank <= 5 else "6 and more"
-    )
-    return result
-
-
-class Fields:
-    """The fields of metadata that have few values, noted document by document."""
-
-    def __init__(self, queries: Sequence[Query]) -> None:
-        self._values: dict[str, set[str]] = {}
-        self._queries: dict[str, dict[str, str]] = {}
-        self._documents: dict[str, dict[str, str]] = {}
-        for query in queries:
-            self._queries[query.query_id] = self._noted("query", query.metadata)
-
-    def see(self, document: Document) -> None:
-        """Note a document of the populations."""
-        if noted := self._noted("document", document.metadata):
-            self._documents[document.doc_id] = noted
-
-    def _noted(self, kind: str, metadata: Any) -> dict[str, str]:
-        result = {}
-        for key, value in metadata.items() if isinstance(metadata, dict) else ():
-            text = _text(value)
-            name = f"{kind} {key}"
-            seen = self._values.setdefault(name, set())
-            if (
-                text is not None and len(seen) <= MOST_VALUES
-            ):  # one with more is of no use any longer
-                seen.add(text)
-                result[name] = text
-        return result
-
-    def of(self, query_id: str, doc_id: str) -> dict[str, str]:
-        """The fields of a pair."""
-        noted = self._queries.get(query_id, {}) | self._documents.get(doc_id, {})
-        return {
-            name: value for name, value in noted.items() if len(self._values[name]) <= MOST_VALUES
-        }
-
-
-def informative_strata(pairs: Iterable[PopulationPair]) -> list[PopulationPair]:
-    """The pairs without the strata that have one value alone in their population."""
-    pairs = list(pairs)
-    values: MutableMapping[tuple[str, str], set[str]] = {}
-    for pair in pairs:
-        for name, value in pair.strata.items():
-            values.setdefault((pair.population, name), set()).add(value)
-
-    def varying(pair: PopulationPair) -> Mapping[str, str]:
-        return {n: v for n, v in pair.strata.items() if len(values[pair.population, n]) > 1}
-
-    return [pair._replace(strata=varying(pair)) for pair in pairs]
-
-
-def _text(value: Any) -> str | None:
-    """A value as a name of a stratum, None for what is none."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | str):
-        text = str(value)
-        return text if len(text) <= _LONGEST else None
-    if isinstance(value, list):
-        return f"{len(value)} listed"
-    return None
-
-
 PLANNED = 2000  # pairs of a population whose texts are read at a time
 POPULATIONS: tuple[Population, ...] = ("positives", "others")
+MOST_VALUES = 12  # values of a metadata field that is a stratum
+_LONGEST = 40  # characters of a stratum's value
+MOST_CONTROLS = 200  # control items of a kind
+_TAKEN = 0.1  # of a population becomes control items, at most
 
 
 class ReviewPlan(NamedTuple):
@@ -298,3 +155,148 @@ def shown_of(query: Query, document: Document) -> ShownPair:
         query.metadata if isinstance(query.metadata, dict) else {},
         document.metadata if isinstance(document.metadata, dict) else {},
     )  # fmt: skip
+
+
+# --- strata ---------------------------------------------------------------------------------------
+
+
+def label_strata(one: Candidate, *, proven: bool | None) -> dict[str, str]:
+    """Strata that every data set has. `proven`: None if the evidence of labels is unknown."""
+    result = {"label": "none" if one.label is None else f"{one.label:g}"}
+    if proven is not None:
+        result["evidence"] = (
+            "none" if one.label is None else "structural" if one.proven else "judged"
+        )
+    if one.grade is not None:
+        result["grade"] = str(one.grade)
+    rank = one.found.best if one.found else 0
+    result["rank"] = (
+        "not found" if not rank else "1" if rank == 1 else "2-5" if rank <= 5 else "6 and more"
+    )
+    return result
+
+
+class Fields:
+    """The fields of metadata that have few values, noted document by document."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self._values: dict[str, set[str]] = {}
+        self._queries: dict[str, dict[str, str]] = {}
+        self._documents: dict[str, dict[str, str]] = {}
+        for query in queries:
+            self._queries[query.query_id] = self._noted("query", query.metadata)
+
+    def see(self, document: Document) -> None:
+        """Note a document of the populations."""
+        if noted := self._noted("document", document.metadata):
+            self._documents[document.doc_id] = noted
+
+    def _noted(self, kind: str, metadata: Any) -> dict[str, str]:
+        result = {}
+        for key, value in metadata.items() if isinstance(metadata, dict) else ():
+            text = _text(value)
+            name = f"{kind} {key}"
+            seen = self._values.setdefault(name, set())
+            if (
+                text is not None and len(seen) <= MOST_VALUES
+            ):  # one with more is of no use any longer
+                seen.add(text)
+                result[name] = text
+        return result
+
+    def of(self, query_id: str, doc_id: str) -> dict[str, str]:
+        """The fields of a pair."""
+        noted = self._queries.get(query_id, {}) | self._documents.get(doc_id, {})
+        return {
+            name: value for name, value in noted.items() if len(self._values[name]) <= MOST_VALUES
+        }
+
+
+def informative_strata(pairs: Iterable[PopulationPair]) -> list[PopulationPair]:
+    """The pairs without the strata that have one value alone in their population."""
+    pairs = list(pairs)
+    values: MutableMapping[tuple[str, str], set[str]] = {}
+    for pair in pairs:
+        for name, value in pair.strata.items():
+            values.setdefault((pair.population, name), set()).add(value)
+
+    def varying(pair: PopulationPair) -> Mapping[str, str]:
+        return {n: v for n, v in pair.strata.items() if len(values[pair.population, n]) > 1}
+
+    return [pair._replace(strata=varying(pair)) for pair in pairs]
+
+
+def _text(value: Any) -> str | None:
+    """A value as a name of a stratum, None for what is none."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | str):
+        text = str(value)
+        return text if len(text) <= _LONGEST else None
+    if isinstance(value, list):
+        return f"{len(value)} listed"
+    return None
+
+
+# --- control items --------------------------------------------------------------------------------
+
+
+class ControlItem(NamedTuple):
+    """A pair, in which population it is shown, and the relevance that is known of it."""
+
+    population: Population
+    row: int  # of its query
+    doc_id: str
+    relevance: int
+
+
+def draw_control_items(
+    pool: CandidatePool,
+    populations: Mapping[Population, Sequence[Candidate]],
+    planned: Mapping[Population, int],
+    share: float,
+    seed: int,
+) -> list[ControlItem]:
+    """Control items, about `share` of those that are `planned` for each population."""
+    result: list[ControlItem] = []
+    pairs: tuple[tuple[Population, Population, int], ...] = (
+        ("positives", "others", 0),
+        ("others", "positives", 1),
+    )
+    for population, source, relevance in pairs:
+        number = (
+            min(MOST_CONTROLS, round(share * planned[population])) if populations[population] else 0
+        )
+        given = populations[source]
+        known = [i for i, one in enumerate(given) if one.proven]
+        order = Stream(seed, f"review/plants/{population}").permutation(len(known))
+        taken = order[: min(number, int(_TAKEN * len(given)))].tolist()
+        result += [
+            ControlItem(population, given[i].row, given[i].doc_id, relevance)
+            for i in (known[j] for j in taken)
+        ]
+        if relevance == 0:
+            # beside hard negatives, which alone would be few
+            result += _random(pool, populations[population], number - len(taken), seed)
+    return result
+
+
+def _random(
+    pool: CandidatePool, shown: Sequence[Candidate], number: int, seed: int
+) -> list[ControlItem]:
+    """Random documents for queries with a positive: neither judged nor found by a retriever."""
+    collection = pool.collection
+    stream = Stream(seed, "review/plants/random")
+    result: list[ControlItem] = []
+    seen: set[tuple[int, str]] = set()
+    for _ in range(4 * number):  # in a small corpus little is left beside what was judged
+        if len(result) == number:
+            break
+        row = shown[int(stream.integers(len(shown), 1)[0])].row
+        doc_id = collection.doc_ids[int(stream.integers(collection.documents, 1)[0])].decode()
+        judged = collection.qrels[collection.queries[row].query_id]
+        if doc_id in judged or doc_id in pool.ranks(row) or (row, doc_id) in seen:
+            continue
+        seen.add((row, doc_id))
+        result.append(ControlItem("positives", row, doc_id, 0))
+    return result

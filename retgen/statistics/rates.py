@@ -35,6 +35,7 @@ Floats = NDArray[np.float64]
 
 # of 1 - level in `certified_upper`: for the sample, for the sensitivity, for what chance lets pass
 _PARTS = (0.7, 0.2, 0.1)
+FEWEST = 10  # disagreements of judge and people: below that a normal interval would be made up
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,10 @@ def rate(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ErrorR
     found = two[told, 0]
     estimate, worth = None, 0.0
     if told.any():
-        errors = ppi_terms(np.where(told, two.min(1, initial=1), 0), draws)
-        share = float(errors.mean() / max(1 - ppi_terms((~told).astype(float), draws).mean(), 1e-9))
+        errors = mean_terms(np.where(told, two.min(1, initial=1), 0), draws)
+        share = float(
+            errors.mean() / max(1 - mean_terms((~told).astype(float), draws).mean(), 1e-9)
+        )
         estimate = min(max(share, bounds.low), bounds.high)
         spread = float(errors.var())
         # without an error nothing is known of the spread: as if it were where it is largest
@@ -241,7 +244,7 @@ def missing_rate(others: float, pool: int, wrong: float, positives: int) -> floa
     return unlabelled / (unlabelled + labelled) if unlabelled + labelled else 0.0
 
 
-def ppi_terms(values: Floats, draws: WeightedDraws) -> Floats:
+def mean_terms(values: Floats, draws: WeightedDraws) -> Floats:
     """(n,) unbiased estimates of the mean of the population, one a look; their mean is the
     estimate.
 
@@ -254,9 +257,6 @@ def ppi_terms(values: Floats, draws: WeightedDraws) -> Floats:
     first = draws.first(len(values))
     seen = np.cumsum(values) - values
     return np.asarray((seen + values / first.probability) / draws.population)
-
-
-FEWEST = 10  # disagreements of judge and people: below that a normal interval would be made up
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ def ppi_mean(
             f"A judge's labels on all {items:,} items and two or more of people's are needed; "
             f"there are {len(judge):,} and {n:,}."
         )
-    truth, guess = ppi_terms(people, draws), ppi_terms(judge[:n], draws)
+    truth, guess = mean_terms(people, draws), mean_terms(judge[:n], draws)
     spread = float(np.var(judge if draws.uniform else guess))
     tuning = float(np.cov(truth, guess, ddof=0)[0, 1]) / spread if spread > 0 else 0.0
     tuning = min(max(tuning, 0.0), 1.0)

@@ -17,9 +17,9 @@ from retgen.statistics.rates import (
     certified_upper,
     correct_rate,
     fixed_rate,
+    mean_terms,
     missing_rate,
     ppi_mean,
-    ppi_terms,
     rate,
 )
 from retgen.statistics.sequences import (
@@ -38,7 +38,7 @@ def test_each_term_is_unbiased_and_two_are_uncorrelated():
     mean, product = np.zeros(4), 0.0
     for order in permutations(range(4)):
         found = draws(order, given)
-        each = ppi_terms(f[list(order)], found)
+        each = mean_terms(f[list(order)], found)
         mean += found.probability.prod() * each
         product += found.probability.prod() * each[0] * each[2]
     assert mean == pytest.approx(np.full(4, f.mean()))
