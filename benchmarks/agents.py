@@ -174,7 +174,7 @@ async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
 
 def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False) -> None:
     """Our whole path, as a run has it. `long`: say the memory on the way, not the times."""
-    from retgen.agents.agent import Agent, Question, Shape
+    from retgen.agents.agent import Agent, AnswerSchema, Question
     from retgen.agents.calls import CallReport, ModelOptions, call_models
     from retgen.agents.context import Context
     from retgen.agents.models import ModelSettings
@@ -184,7 +184,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
     class Naming(Question):
         thing: str
 
-    class Description(Shape):
+    class Description(AnswerSchema):
         description: str
 
     def offline(question: Naming) -> Description:

@@ -23,10 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from retgen.agents.ledger import Ledger, Send
-from retgen.agents.ledger.check import check, size_of
-from retgen.agents.ledger.prune import prune
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.ledger.care import check, prune, size_of
+from retgen.agents.prompt import Message, Request
 
 GROUP = 64
 MOST = 1.0  # seconds that a start and an end may take more than on an empty ledger
@@ -124,7 +122,7 @@ def cycle(path: Path) -> dict[str, float]:
 def group(ledger: Ledger, numbers: range, calls: int) -> None:
     """So many calls side by side: reserved in a transaction, answered in another."""
     sends: list[tuple[int, Send]] = []
-    with ledger.together():
+    with ledger.transaction():
         for number in numbers:
             result = ledger.reserve(
                 question(number), run=f"run {10 * number // calls}", agent=f"agent {number % 3}",
@@ -132,12 +130,14 @@ def group(ledger: Ledger, numbers: range, calls: int) -> None:
             )  # fmt: skip
             if isinstance(result, Send):
                 sends.append((number, result))
-    with ledger.together():
+    with ledger.transaction():
         for number, send in sends:
             if number % 100 == 7:
-                ledger.spoiled(send, body(number), "cut", "cut off at 60 tokens", 300, 60, 50)
+                ledger.record_spoiled(
+                    send, body(number), "cut", "cut off at 60 tokens", 300, 60, 50
+                )
             else:
-                ledger.answered(send, body(number), 300, 60, 50)
+                ledger.record_answer(send, body(number), 300, 60, 50)
 
 
 def question(number: int) -> Request:
@@ -164,7 +164,7 @@ def body(number: int) -> bytes:
 def answer(ledger: Ledger, request: Request, run: str, number: int) -> None:
     result = ledger.reserve(request, run=run, agent="agent 0", worst=100, lease=660)
     if isinstance(result, Send):
-        ledger.answered(result, body(number), 300, 60, 50)
+        ledger.record_answer(result, body(number), 300, 60, 50)
 
 
 def repairs(path: Path, records: int) -> None:
@@ -180,7 +180,7 @@ def repairs(path: Path, records: int) -> None:
             for turn in range(3):
                 request = Request("openai", "small", messages, {"temperature": 1.0}, SCHEMA)
                 sent += len(request.body)
-                with ledger.together():
+                with ledger.transaction():
                     answer(ledger, request, "run", record)
                 messages += (
                     Message("assistant", f"{record} {turn} {ANSWER * 8}"),

@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from retgen.statistics.order import SHARE, Draws, draws, weighted_order, weights
-from retgen.statistics.sequences import at_most, interval
+from retgen.statistics.sequences import (
+    SHARE,
+    WeightedDraws,
+    at_most,
+    draws,
+    interval,
+    weighted_order,
+    weights,
+)
 
 GOAL, WITHIN = 0.02, 0.02
 SPREAD = 1.2  # of the suspicion, in logits: that of a well calibrated one of AUC 0.8
@@ -54,7 +61,9 @@ def main() -> None:
     print(f"{time.process_time() - started:.0f} s of CPU")
 
 
-def review(n: int, rate: float, auc: float, share: float, seed: int) -> tuple[Floats, Draws]:
+def review(
+    n: int, rate: float, auc: float, share: float, seed: int
+) -> tuple[Floats, WeightedDraws]:
     """Errors in the order of a review of all n items, and its draws."""
     rng = np.random.default_rng(seed)
     wrong = np.zeros(n)
@@ -66,11 +75,11 @@ def review(n: int, rate: float, auc: float, share: float, seed: int) -> tuple[Fl
     return wrong[order], draws(order, given)
 
 
-def settled(wrong: Floats, found: Draws) -> int:
+def settled(wrong: Floats, found: WeightedDraws) -> int:
     return at_most(wrong, found, GOAL).look or len(wrong)
 
 
-def narrow(wrong: Floats, found: Draws) -> int:
+def narrow(wrong: Floats, found: WeightedDraws) -> int:
     limit = min(len(wrong), 2_500)  # more was never needed
     course = interval(wrong[:limit], found.first(limit))
     enough = course.highs - course.lows <= 2 * WITHIN

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.agents.backends import backends
-from retgen.agents.prices import checked, price_files
+from retgen.agents.prices import price_files, table_date
 from retgen.generators import families
 from retgen.progress import usable_cores
 from retgen.recipes import bundled
@@ -51,7 +51,7 @@ def doctor() -> list[Check]:
             there, note = True, "set in .env"
         checks.append(Check(key, "ok" if there else "absent", note))
     tables = ", ".join(str(path) for path in price_files()[:-1])
-    note = f"list prices of {checked()}" + (f", before them {tables}" if tables else "")
+    note = f"list prices of {table_date()}" + (f", before them {tables}" if tables else "")
     return [*checks, Check("prices", "ok", note)]
 
 

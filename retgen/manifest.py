@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retgen.agents.models import described
+from retgen.agents.models import model_description
 from retgen.generators.records import Records
 from retgen.recipe import Recipe, written_out
 from retgen.validators.rule import Severity
@@ -151,7 +151,7 @@ def who_answers(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
     required_agents = family.required_agents(recipe.job)
     agents = [agent for agent in family.agents if agent.name in required_agents]
     return (
-        {agent.name: described(settings.get(agent.name)) for agent in agents},
+        {agent.name: model_description(settings.get(agent.name)) for agent in agents},
         {agent.prompt.name: agent.prompt.sha256 for agent in agents if agent.name in settings},
     )
 

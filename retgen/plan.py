@@ -60,8 +60,8 @@ def plan(
         ranges[agent] = _expected(estimate, hidden)
         if hidden[1]:
             note = (
-                f"{settings[agent].shown} reasons: {hidden[0]:,} to {hidden[1]:,} hidden tokens a "
-                "call are counted; a pilot (gen run --pilot N) sees how many they are"
+                f"{settings[agent].full_name} reasons: {hidden[0]:,} to {hidden[1]:,} hidden "
+                "tokens a call are counted; a pilot (gen run --pilot N) sees how many they are"
             )
             notes += [] if note in notes else [note]
     return _priced(replace(result, notes=tuple(notes)), settings, ranges, prices)
@@ -142,7 +142,7 @@ def _priced(
     ranges: Mapping[str, _Range],
     prices: Sequence[str],
 ) -> Plan:
-    from retgen.agents.prices import Prices, checked
+    from retgen.agents.prices import Prices, table_date
 
     table, notes = Prices(prices), list(result.notes)
     dollars: list[float] | None = [0.0, 0.0]
@@ -150,7 +150,7 @@ def _priced(
     calls, models, tokens = {}, {}, {"in": 0, "out": 0}
     for agent, both in ranges.items():
         model = settings[agent]
-        models[agent] = model.shown
+        models[agent] = model.full_name
         price = table.of(model)
         calls[agent] = round((both.low[0] + both.high[0]) / 2)
         tokens["in"] += round((both.low[1] + both.high[1]) / 2)
@@ -168,10 +168,12 @@ def _priced(
                 waiting = max(waiting, 60 * amount / limit) if limit else waiting
             seconds[end] += waiting
         if price is None:
-            note = f"the price of {model.shown} is not known: add --price {model.shown}=IN,OUT"
+            note = (
+                f"the price of {model.full_name} is not known: add --price {model.full_name}=IN,OUT"
+            )
             notes += [] if note in notes else [note]
         elif not prices:
-            note = f"list prices of {checked()}"
+            note = f"list prices of {table_date()}"
             notes += [] if note in notes else [note]
     return replace(
         result,

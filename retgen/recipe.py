@@ -15,7 +15,7 @@ from retgen.generators import Family, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe
-from retgen.reviewed.apply import Reviewed, reviewed
+from retgen.reviewed.apply import Reviewed, apply_decisions
 from retgen.reviewed.decisions import read_decisions
 
 SOURCES = "sources"  # in a run directory: what agents have said
@@ -89,7 +89,7 @@ class Recipe:
         records = self.family.generate(self.job)
         if not reviews:
             return Reviewed(records)
-        return reviewed(records, reviews, self.family.candidate_sets)
+        return apply_decisions(records, reviews, self.family.candidate_sets)
 
     def before_review(self) -> Recipe:
         """The same without what people decided, which is what the family proves."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from retgen.agents.agent import Rejection
-from retgen.agents.usage import OFFLINE_COSTS
+from retgen.agents.chat import OFFLINE_COSTS
 from retgen.directory import (
     LOCK,
     REJECTED,

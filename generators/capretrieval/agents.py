@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, Question, Shape
+from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.generators.capretrieval import offline
 from retgen.generators.capretrieval.checks import LONGEST, fault
 from retgen.prompts import bundled
@@ -41,7 +41,7 @@ class AskQueries(Question):
     passage: str
 
 
-class Keyword(Shape):
+class Keyword(AnswerSchema):
     """A keyword (one word) or phrase of the passage, or a hypernym of one.
 
     `rests_on`: words of the passage, copied.
@@ -52,7 +52,7 @@ class Keyword(Shape):
     rests_on: str = Field(max_length=LONGEST["KW"])
 
 
-class Summary(Shape):
+class Summary(AnswerSchema):
     """A short summary, the passage's topics side by side, or a question that it answers.
 
     `rests_on`: words of the passage, copied, that say what it says; empty: all of it does.
@@ -63,19 +63,19 @@ class Summary(Shape):
     rests_on: str = Field(max_length=20_000)
 
 
-class Keywords(Shape):
+class Keywords(AnswerSchema):
     """The answer of `write_keywords`."""
 
     keywords: list[Keyword]
 
 
-class Summaries(Shape):
+class Summaries(AnswerSchema):
     """The answer of `write_summaries`."""
 
     summaries: list[Summary]
 
 
-class Queries(Shape):
+class Queries(AnswerSchema):
     """Both in one answer."""
 
     keywords: list[Keyword]

@@ -133,7 +133,7 @@ async def _judged(
         return page, (await context.answer(ANNOTATE, question)).in_order()
 
     graded = dict[tuple[int, int], int]()
-    async for (number, documents), grades in context.accepted(
+    async for (number, documents), grades in context.accepted_records(
         stage, asked, work, lambda page: {"query": queries[page[0]].text}, exact=False
     ):
         graded |= {(number, i): grade for i, grade in zip(documents, grades, strict=True)}

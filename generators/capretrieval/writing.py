@@ -82,7 +82,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
 
     every: list[Query] = []
     rejected: list[Rejection] = clean
-    async for number, answer in context.accepted(
+    async for number, answer in context.accepted_records(
         stage, range(len(passages)), work,
         lambda number: {"id": passages[number].id}, exact=False,
     ):  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.prompts import bundled
 from retgen.tokenizer import STOPWORDS, content_stems, tokens
@@ -32,7 +32,7 @@ class Propose(Question):
     known: tuple[str, ...]
 
 
-class Proposed(Shape):
+class Proposed(AnswerSchema):
     """Attributes, as they came: each is looked at by itself."""
 
     attributes: list[str]
@@ -44,7 +44,7 @@ class Overlaps(Question):
     attributes: tuple[str, ...]
 
 
-class Removed(Shape):
+class Removed(AnswerSchema):
     """Which of them have to go."""
 
     remove: list[str]
@@ -57,7 +57,7 @@ class Describe(Question):
     category: str
 
 
-class Description(Shape):
+class Description(AnswerSchema):
     """A noun phrase that means it."""
 
     description: Text
@@ -70,7 +70,7 @@ class Identify(Question):
     options: tuple[str, ...]
 
 
-class Choice(Shape):
+class Choice(AnswerSchema):
     """One of the options, or `NONE`."""
 
     choice: Text

@@ -160,7 +160,7 @@ async def _round(
         except RepairsFailed as error:
             return error
 
-    answers = await context.together(stage, map(propose, questions))
+    answers = await context.gather(stage, map(propose, questions))
     before = len(result)
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(answer, RepairsFailed):
@@ -197,9 +197,7 @@ async def _remove_overlaps(
         parts = [one[i : i + _PART] for one in lists for i in range(0, len(one), _PART)]
         parts = [part for part in parts if len(part) > 1]
         removed = 0
-        for part, answer in zip(
-            parts, await context.together(stage, map(look, parts)), strict=True
-        ):
+        for part, answer in zip(parts, await context.gather(stage, map(look, parts)), strict=True):
             if isinstance(answer, RepairsFailed):
                 context.reject(stage, answer, list(part))
                 continue
@@ -329,7 +327,7 @@ async def generate_descriptions(
 
     lines = [
         orjson.dumps(made._asdict(), option=orjson.OPT_APPEND_NEWLINE)
-        async for made in context.accepted(
+        async for made in context.accepted_records(
             stage, enumerate(candidates), describe, lambda one: one[1].text, admit
         )
     ]

@@ -105,7 +105,7 @@ async def calibrate(context: Context) -> None:
             listed.append(NONE if condition in faults else verdict)
         return listed
 
-    results = await context.together(stage, map(verdicts, asked))
+    results = await context.gather(stage, map(verdicts, asked))
     stage.done = len(asked)
     context.show(stage, now=True)
     pairs = [

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.agents.agent import Agent, Question, Shape
+from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.generators.multiconir.agents import CALIBRATE, EXTRACT, QUERY, REWRITE, VERIFY
 from retgen.generators.multiconir.calibration import sheets
 from retgen.generators.multiconir.draft import Draft
@@ -120,7 +120,7 @@ def _verdicts(question: Verify) -> Verdicts:
     )
 
 
-def _size(agent: Agent[Any, Any], question: Question, answer: Shape) -> _Size:
+def _size(agent: Agent[Any, Any], question: Question, answer: AnswerSchema) -> _Size:
     messages = agent.prompt.render(question.variables())
     prompt = sum(len(one.content.encode()) for one in messages) + len(orjson.dumps(agent.schema))
     return _Size(prompt, len(answer.model_dump_json().encode()) / _BYTES)

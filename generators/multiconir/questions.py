@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from retgen.agents.agent import Question, Shape
+from retgen.agents.agent import AnswerSchema, Question
 from retgen.generators.multiconir.domains import Strategy
 
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
@@ -48,14 +48,14 @@ class Extract(Question):
         }
 
 
-class Found(Shape):
+class Found(AnswerSchema):
     """A sentence of the document, verbatim, and the condition that it states."""
 
     sentence: str
     condition: str
 
 
-class Extracted(Shape):
+class Extracted(AnswerSchema):
     """The best first."""
 
     found: list[Found]
@@ -113,14 +113,14 @@ class Negatives(Question):
         }
 
 
-class Rewrite(Shape):
+class Rewrite(AnswerSchema):
     """A condition's sentence, falsified; empty where it cannot be."""
 
     condition: int
     rewrite: str
 
 
-class Rewrites(Shape):
+class Rewrites(AnswerSchema):
     """One for every sentence."""
 
     rewrites: list[Rewrite]
@@ -143,7 +143,7 @@ class Verify(Question):
         }
 
 
-class Judged(Shape):
+class Judged(AnswerSchema):
     """A verdict with its evidence. `text`: 0 where no text says anything."""
 
     condition: int
@@ -152,7 +152,7 @@ class Judged(Shape):
     quote: str
 
 
-class Verdicts(Shape):
+class Verdicts(AnswerSchema):
     """A verdict on every condition asked for, and more where several texts bear on one."""
 
     verdicts: list[Judged]
@@ -179,14 +179,14 @@ class Queries(Question):
         }
 
 
-class Query(Shape):
+class Query(AnswerSchema):
     """A query that asks for the first `number` conditions."""
 
     number: int
     text: str
 
 
-class Written(Shape):
+class Written(AnswerSchema):
     """One for every number."""
 
     queries: list[Query]

@@ -57,7 +57,7 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
         return None
 
     with AtomicFile(context.folder / LADDERS) as file:
-        async for ladder in context.accepted(
+        async for ladder in context.accepted_records(
             stage, _documents(context.folder), work.ladder, lambda one: one._asdict(),
             admit, exact=wanted is not None,
         ):  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from retgen.agents.agent import Agent, Question, Shape, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Question, models_work
 from retgen.generators.niah.firewall import fault_of
 from retgen.generators.niah.groups import Group
 from retgen.prompts import bundled
@@ -27,7 +27,7 @@ class AskNeedles(Question):
     count: int
 
 
-class WrittenGroup(Shape):
+class WrittenGroup(AnswerSchema):
     """A group as a model writes it; see `Group`."""
 
     question: str
@@ -40,7 +40,7 @@ class WrittenGroup(Shape):
     near: list[str]
 
 
-class WrittenGroups(Shape):
+class WrittenGroups(AnswerSchema):
     """The answer of `write_needles`."""
 
     groups: list[WrittenGroup]
@@ -58,7 +58,7 @@ class AskJudge(Question):
         return {"question": self.question, "fact": self.fact, "sentences": "\n".join(listed)}
 
 
-class Verdict(Shape):
+class Verdict(AnswerSchema):
     """What is said of the sentence of a number, from 1."""
 
     sentence: int
@@ -66,7 +66,7 @@ class Verdict(Shape):
     needs_fact: Literal["yes", "no"]
 
 
-class Verdicts(Shape):
+class Verdicts(AnswerSchema):
     """The answer of `judge_needle`."""
 
     fact_is_true: Literal["yes", "no"]
@@ -80,7 +80,7 @@ class AskTerms(Question):
     count: int
 
 
-class Terms(Shape):
+class Terms(AnswerSchema):
     """The answer of `expand_query`, best first."""
 
     terms: list[str] = Field(max_length=2 * TERMS)

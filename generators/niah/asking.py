@@ -44,7 +44,7 @@ async def written_groups(written: Written, seed: int, context: Context) -> list[
 
     groups: list[Group] = []
     seen: set[str] = set()
-    async for place, answer in context.accepted(
+    async for place, answer in context.accepted_records(
         stage, categories, write, lambda place: {"id": place[1]}, exact=False
     ):
         for number, one in enumerate(answer.groups[: written.each], 1):
@@ -82,7 +82,7 @@ async def _judged(groups: Sequence[Group], seed: int, context: Context) -> list[
         return group, _fault(answer, order)
 
     result = []
-    async for group, fault in context.accepted(
+    async for group, fault in context.accepted_records(
         stage, groups, judge, lambda group: group.model_dump(), exact=False
     ):
         if fault is None:
@@ -116,7 +116,7 @@ async def expanded(groups: Sequence[Group], context: Context) -> dict[str, list[
 
     return {
         group_id: terms
-        async for group_id, terms in context.accepted(
+        async for group_id, terms in context.accepted_records(
             stage, groups, expand, lambda group: {"id": group.id}, exact=False
         )
     }

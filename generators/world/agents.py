@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from retgen.agents.agent import Agent, Question, Shape, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Question, models_work
 from retgen.prompts import bundled
 
 _SHORTEST = 100  # characters of a document
@@ -38,7 +38,7 @@ class AskDocument(Question):
         return f"document {self.name!r}"
 
 
-class WrittenDocument(Shape):
+class WrittenDocument(AnswerSchema):
     """The answer of `write_document`."""
 
     text: str
@@ -63,14 +63,14 @@ class AskFacts(Question):
         return f"document {self.title!r}"
 
 
-class ReadFact(Shape):
+class ReadFact(AnswerSchema):
     """A fact as a model read it."""
 
     slot: str
     value: str
 
 
-class ReadFacts(Shape):
+class ReadFacts(AnswerSchema):
     """The answer of `read_facts`."""
 
     facts: list[ReadFact]

@@ -72,7 +72,7 @@ async def calibrate(context: Context) -> None:
             return None
         return read_values(load_domain(case.domain), answer)
 
-    results = await context.together(stage, map(read, asked))
+    results = await context.gather(stage, map(read, asked))
     stage.done = len(asked)
     context.show(stage, now=True)
     result = measured(zip(asked, results, strict=True))

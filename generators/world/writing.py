@@ -46,7 +46,7 @@ from retgen.world.facts import World
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.agent import Agent, Question, Shape
+    from retgen.agents.agent import Agent, AnswerSchema, Question
     from retgen.agents.context import Context
 
 DOCUMENTS = "documents.jsonl"
@@ -139,7 +139,7 @@ async def write_documents(world: World, context: Context) -> None:
 
     made = [
         one
-        async for one in context.accepted(
+        async for one in context.accepted_records(
             stage, range(world.names_count), write, lambda entity: drawn(world, entity).record()
         )
     ]
@@ -193,7 +193,7 @@ def _said(facts: Mapping[str, str]) -> ReadFacts:
 
 
 def _size(
-    agent: Agent[Any, Any], question: Question | AskFacts, answer: Shape
+    agent: Agent[Any, Any], question: Question | AskFacts, answer: AnswerSchema
 ) -> tuple[float, float]:
     messages = agent.prompt.render(question.variables())
     prompt = sum(len(one.content.encode()) for one in messages) + len(orjson.dumps(agent.schema))

@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from retgen.agents.chat import Unusable
 from retgen.agents.models import ModelSettings
-from retgen.agents.prompt import Message, Prompt
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Prompt, Request
 
 _ABOUT = 40  # characters of a question's text in a message
 
@@ -43,14 +42,14 @@ class Question(BaseModel):
         return ", ".join(f"{name} {text!r}" for name, text in texts if text)[: 3 * _ABOUT]
 
 
-class Shape(BaseModel):
+class AnswerSchema(BaseModel):
     """What an agent answers. Every field is required, as strict JSON schema modes want it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 Q = TypeVar("Q", bound=Question)
-A = TypeVar("A", bound=Shape)
+A = TypeVar("A", bound=AnswerSchema)
 
 
 class Turn(NamedTuple):
@@ -101,7 +100,7 @@ class Agent(Generic[Q, A]):
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
     room that an answer begins with, about twice what one takes, hidden reasoning not counted: what
-    is cut off gets more (`rooms`), what rambles ends there.
+    is cut off gets more (`answer_budget`), what rambles ends there.
     """
 
     name: str
@@ -133,11 +132,11 @@ class Agent(Generic[Q, A]):
 
     async def converse(
         self, question: Q, model: ModelSettings, caller: Answering,
-        checked: Callable[[str, str | None], None] = lambda text, reason: None,
+        note_check: Callable[[str, str | None], None] = lambda text, reason: None,
     ) -> A:  # fmt: skip
         """Ask, check and repair. Raises `RepairsFailed`.
 
-        `checked`: is told each answer's text, and what is wrong with it (None: it is taken).
+        `note_check`: is told each answer's text, and what is wrong with it (None: it is taken).
         """
         request, history = self.begin(question, model), list[Turn]()
         while True:
@@ -145,18 +144,18 @@ class Agent(Generic[Q, A]):
                 text = await caller.ask(request, self.name)
             except Unusable as error:  # asking again is no use
                 history.append(Turn("", str(error)))
-                checked("", str(error))
+                note_check("", str(error))
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
                 result = _parsed(self.answer, text)
                 reason, why = self.check(question, result), "check"
                 if reason is None:
-                    checked(text, None)
+                    note_check(text, None)
                     return result
             except ValidationError as error:
                 reason = _problems(error)
-            checked(text, reason)
+            note_check(text, reason)
             history.append(Turn(text, reason))
             if len(history) > self.repairs:
                 raise RepairsFailed(f"{self.name}/{why}", reason, history)

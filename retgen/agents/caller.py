@@ -2,7 +2,7 @@
 
 `sending` has what the ledger holds, or sends the request. `outcomes` says what a response stands
 for; here it is done. Whether a refusal is about one record or about all of them is told by the
-others: `suspects`.
+others: `attribution`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from contextvars import ContextVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
+from retgen.agents.attribution import FailureAttribution, Tries
 from retgen.agents.chat import SILENCE, ChatModel, Unusable
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.outcomes import WAITED
 from retgen.agents.prices import Price
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 from retgen.agents.sending import Failed, Sender, Sent, Tally
-from retgen.agents.suspects import Suspects, Tries
 from retgen.errors import EndpointFailed, RetgenError
 
 # what is worked on, as messages name it: the tasks of a record inherit it
@@ -54,12 +54,12 @@ class Caller:
         first_delay: float = 0.5,
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._chat, self._stop, self._suspects = chat, stop, Suspects()
+        self._chat, self._stop, self._attribution = chat, stop, FailureAttribution()
         self._notice, self._noticed = notice, set[str]()
         self.tally = tally or Tally()
         self._sender = Sender(
             ledger, writer, chat, settings, run=run, stop=stop, flight=flight,
-            suspects=self._suspects, price=price, cap=cap, tally=self.tally, notice=notice,
+            attribution=self._attribution, price=price, cap=cap, tally=self.tally, notice=notice,
         )  # fmt: skip
         self._attempts = attempts
         self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
@@ -71,21 +71,21 @@ class Caller:
         pass the cap, and `EndpointFailed` where the server answers nobody: from then on all others
         raise `Stopped`.
         """
-        self._suspects.begin(agent)
+        self._attribution.begin(agent)
         try:
             return await self._asked(request, agent)
         except RetgenError as error:
             self._stop.set(error)
             raise
         finally:
-            self._suspects.end(agent)
+            self._attribution.end(agent)
 
     async def close(self) -> None:
         """Close the model's connections."""
         await self._chat.close()
 
     async def _asked(self, request: Request, agent: str) -> str:
-        rooms, least, cuts, rounds = self._sender.rooms, 0, 0, 0
+        budgets, least, cuts, rounds = self._sender.budgets, 0, 0, 0
         while True:
             tries = Tries(self._attempts // 2)
             sent = await self._often(request, agent, least, tries)
@@ -99,9 +99,9 @@ class Caller:
                     raise Unusable(sent.reason, sent.row.why)
                 case "room":
                     cuts += 1
-                    least = rooms.more(agent, room, request.room, rambles=sent.rambles)
+                    least = budgets.more(agent, room, request.room, rambles=sent.rambles)
                     self._sender.learn(agent)
-                    enough = cuts > 1 if sent.rambles else cuts >= _CUTS and rooms.whole(agent)
+                    enough = cuts > 1 if sent.rambles else cuts >= _CUTS and budgets.whole(agent)
                     if least <= room or enough:
                         # paid for, so it is kept whatever becomes of the others
                         reason = f"the answer was cut off, even with room for {room:,} tokens"
@@ -109,7 +109,7 @@ class Caller:
                         raise Unusable(reason, "cut_off")
                 case "less":
                     least = 0
-                    if not rooms.less(room):
+                    if not budgets.less(room):
                         await self._refused(request, sent, agent)
                 case "refuse":
                     await self._refused(request, sent, agent)
@@ -129,7 +129,7 @@ class Caller:
             self._say(request, error.sent)
         try:
             # only now, since it costs more than all the rest and is mostly not needed
-            self._suspects.failing(tries)
+            self._attribution.begin_retries(tries)
             async for attempt in self._retrying():
                 with attempt:
                     try:
@@ -138,14 +138,14 @@ class Caller:
                             raise first
                         result = await self._sender.once(request, agent, least)
                     except Failed:
-                        tries.failed(self._suspects.answers)
+                        tries.note_failure(self._attribution.answers)
                         raise
-                    self._suspects.settled(tries)
+                    self._attribution.end_retries(tries)
                     return result
         except Failed as error:
             return error.sent  # and it counts as failing until it is judged
         except BaseException:
-            self._suspects.settled(tries)
+            self._attribution.end_retries(tries)
             raise
         raise AssertionError("tenacity returns or raises")
 
@@ -155,7 +155,7 @@ class Caller:
         async def keep() -> None:
             await self._sender.refuse(sent, sent.row.why, sent.reason)
 
-        if not await self._suspects.only_this(agent, request.key, keep, self._stop):
+        if not await self._attribution.only_this(agent, request.key, keep, self._stop):
             raise self._failed(request, sent, agent, 1)
         raise Unusable(sent.reason, sent.row.why)
 
@@ -167,14 +167,14 @@ class Caller:
         Returns where it is to be tried once more: with no other beside it nobody can tell.
         """
         try:
-            verdict = await self._suspects.judge(tries, self._stop)
+            verdict = await self._attribution.judge(tries, self._stop)
         finally:
-            self._suspects.settled(tries)
+            self._attribution.end_retries(tries)
         often = rounds * self._attempts
         slow = sent.response.status in (SILENCE, *WAITED)
         if verdict == "alone" and rounds == 1 and not slow:
             return
-        if verdict == "all" or (verdict == "alone" and not self._suspects.rejected_alone(agent)):
+        if verdict == "all" or (verdict == "alone" and not self._attribution.rejected_alone(agent)):
             raise self._failed(request, sent, agent, often)
         reason = f"{sent.reason} ({often} tries; the server answers others)"
         await self._sender.refuse(sent, "refused", reason)

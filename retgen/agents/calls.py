@@ -22,18 +22,16 @@ from typing import Any
 
 from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller
-from retgen.agents.chat import ChatModel
+from retgen.agents.chat import NO_KEY, OFFLINE_COSTS, ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
-from retgen.agents.ledger.check import check_before_sending
-from retgen.agents.ledger.drives import network_drive
+from retgen.agents.ledger.care import check_before_sending
+from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
 from retgen.agents.sending import Tally
-from retgen.agents.usage import OFFLINE_COSTS
-from retgen.agents.wire import NO_KEY
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
 from retgen.progress import Progress
 
@@ -92,8 +90,8 @@ def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
     check_provider(one, find_key(one))
     if model_options.max_usd is not None and Prices(model_options.prices).of(one) is None:
         raise UsageError(
-            f"the price of {one.shown} is not known, so --max-usd cannot be kept: add "
-            f"--price {one.shown}=IN,OUT, the dollars per million tokens"
+            f"the price of {one.full_name} is not known, so --max-usd cannot be kept: add "
+            f"--price {one.full_name}=IN,OUT, the dollars per million tokens"
         )
 
 
@@ -218,7 +216,7 @@ def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
     try:
         check_before_sending(ledger)
         if replay is not None:
-            ledger.put(run, read_replay(replay))
+            ledger.add_answers(run, read_replay(replay))
         yield ledger
     finally:
         ledger.close()

@@ -94,7 +94,7 @@ class Context:
     def model(self, agent: Agent[Any, Any]) -> str:
         """Who answers for an agent, as a user names it: "openai:gpt-5-mini", or "offline"."""
         known = self._models.get(agent.name)
-        return known[0].shown if known else OFFLINE
+        return known[0].full_name if known else OFFLINE
 
     def pilot_size(self, count: int) -> int:
         """So many, or fewer in a pilot."""
@@ -110,10 +110,10 @@ class Context:
             return result
         settings, caller = self._models[agent.name]
 
-        def checked(text: str, reason: str | None) -> None:
-            self._checked(agent.name, settings, text, reason)
+        def note_check(text: str, reason: str | None) -> None:
+            self._note_check(agent.name, settings, text, reason)
 
-        return await agent.converse(question, settings, caller, checked)
+        return await agent.converse(question, settings, caller, note_check)
 
     def stage(
         self, name: str, total: int, *agents: Agent[Any, Any], candidates: int | None = None
@@ -141,7 +141,7 @@ class Context:
             done = stage.done + sum(task.done() for _, task in self._under_way)
             self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
 
-    async def accepted(
+    async def accepted_records(
         self,
         stage: Stage,
         candidates: Iterable[T],
@@ -201,7 +201,7 @@ class Context:
         if stage.done < (wanted if exact else 1) and self.pilot is None:
             raise self.too_few(stage, wanted, exact)
 
-    async def together(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
+    async def gather(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
         """The results of a round, all of it at a time. Raises the first error, when all ended."""
         tasks = [asyncio.ensure_future(one) for one in work]
         watch = asyncio.create_task(self._watch(stage))
@@ -231,7 +231,9 @@ class Context:
             + (". Ask for fewer, or try another model." if exact else ".")
         )
 
-    def _checked(self, agent: str, settings: ModelSettings, text: str, reason: str | None) -> None:
+    def _note_check(
+        self, agent: str, settings: ModelSettings, text: str, reason: str | None
+    ) -> None:
         """Say it at once where the first answers to an agent all fail: all of them may."""
         failures = self._failing.get(agent, 0)
         if failures is None:
@@ -247,9 +249,10 @@ class Context:
         )  # fmt: skip
         cooler = ", or `temperature: 0`" if settings.temperature != 0 else ""
         self._notice(
-            f"the first {_FIRST} answers of {settings.shown} to {agent} cannot be used. The last "
-            f"one{begins} fails: {reason}. If the others are like these, nothing will be accepted: "
-            f"try a larger model, {constrained}{cooler}. Ctrl-C stops; what was answered is kept"
+            f"the first {_FIRST} answers of {settings.full_name} to {agent} cannot be used. The "
+            f"last one{begins} fails: {reason}. If the others are like these, nothing will be "
+            f"accepted: try a larger model, {constrained}{cooler}. Ctrl-C stops; what was "
+            "answered is kept"
         )
 
     async def _ended(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:

@@ -1,9 +1,9 @@
 """How many requests are in flight, and how many a minute: what a model's owner can bear.
 
-`Gate` bounds what is in flight by a number that adapts: twice as many a round until the first
-answer that is to be retried, or silence, which halves it, and one more a round from then on (slow
-start, then additive increase and multiplicative decrease).
-`Probe` lets few through until the first answer, which tells how much room others need. `Rate`
+`ConcurrencyGate` bounds what is in flight by a number that adapts: twice as many a round until the
+first answer that is to be retried, or silence, which halves it, and one more a round from then on
+(slow start, then additive increase and multiplicative decrease).
+`Probe` lets few through until the first answer, which tells how much room others need. `RateLimit`
 spaces what a user has limited by the minute. `Flight` counts what is out, `Stop` ends all.
 """
 
@@ -52,7 +52,7 @@ class Stop:
         self.check()
 
 
-class Gate:
+class ConcurrencyGate:
     """Lets so many through at a time: `limit`, between 1 and `most`."""
 
     def __init__(self, most: int, begin: int = 8) -> None:
@@ -170,7 +170,7 @@ class Flight:
         self._change.set()
         self._change = asyncio.Event()
 
-    async def changed(self, since: int) -> bool:
+    async def wait_for_change(self, since: int) -> bool:
         """Wait until one has ended since `ended` was so many; False if none is in flight."""
         if self.ended == since:
             if not self.count:
@@ -179,7 +179,7 @@ class Flight:
         return True
 
 
-class Rate:
+class RateLimit:
     """So much a minute, evenly spaced."""
 
     def __init__(self, per_minute: float | None) -> None:

@@ -17,8 +17,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
-from retgen.agents.chat import Backend, ChatModel
-from retgen.agents.wire import NO_KEY
+from retgen.agents.chat import NO_KEY, Backend, ChatModel
 from retgen.errors import UsageError
 
 OFFLINE = "offline"
@@ -78,7 +77,7 @@ def _variable(value: str) -> str:
 
 
 class ModelSettings(BaseModel):
-    """A chat model, and how it is asked. What is left out is not sent, but for max_tokens."""
+    """A chat model, and how it is asked. What is left out is not sent, except max_tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -113,7 +112,7 @@ class ModelSettings(BaseModel):
     timeout: float = Field(600.0, gt=0, description="seconds for one request")
 
     @property
-    def shown(self) -> str:
+    def full_name(self) -> str:
         """As a user names it."""
         return f"{self.provider}:{self.name}"
 
@@ -185,8 +184,8 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
     if settings.address(environment) and not settings.api_key_env:
         return NO_KEY  # a server of one's own seldom asks for one
     raise UsageError(
-        f"{settings.shown} needs a key: set {' or '.join(names)} in the environment or in a .env "
-        "file in this folder"
+        f"{settings.full_name} needs a key: set {' or '.join(names)} in the environment or in a "
+        ".env file in this folder"
     )
 
 
@@ -201,7 +200,7 @@ def judge_of_another_provider(
     judge = settings_of(others[0].judge) if others else None
     if judge is None or settings.address(environment) or judge.address(environment):
         return None
-    return judge.shown if any(environment.get(name) for name in others[0].keys) else None
+    return judge.full_name if any(environment.get(name) for name in others[0].keys) else None
 
 
 def check_provider(settings: ModelSettings, key: str | None) -> None:
@@ -209,7 +208,7 @@ def check_provider(settings: ModelSettings, key: str | None) -> None:
     options = _options(settings, key)
     backend = settings.backend
     if result := backend.check(settings.provider, settings.name, settings.sampling(), **options):
-        raise UsageError(f"{settings.shown} cannot be asked: {result}")
+        raise UsageError(f"{settings.full_name} cannot be asked: {result}")
 
 
 def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:
@@ -226,12 +225,12 @@ def _options(settings: ModelSettings, key: str | None) -> dict[str, Any]:
     }
 
 
-def described(settings: ModelSettings | None) -> dict[str, Any]:
+def model_description(settings: ModelSettings | None) -> dict[str, Any]:
     """A model as the manifest names it."""
     if settings is None:
         return {"model": "offline"}
     return {
-        "model": settings.shown,
+        "model": settings.full_name,
         "endpoint": settings.endpoint(),
         "sampling": settings.sampling() | {"max_tokens": settings.max_tokens},
     }

@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response, Why
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 
 Outcome = Literal["answer", "room", "less", "reject", "refuse", "retry", "later", "stop"]
 
@@ -32,7 +32,7 @@ _ERRORS = frozenset(range(300, 600))
 _BAD = frozenset({400, 413, 422})  # something about this request
 
 
-class Row(NamedTuple):
+class OutcomeRow(NamedTuple):
     """A row of the table.
 
     `what`: in words; `by`: who does so, with where that stands. It fits a response whose status is
@@ -90,15 +90,16 @@ _VLLM = "vLLM (`entrypoints/openai/chat_completion/serving.py`)"
 _LITELLM = "LiteLLM (`exception_mapping_utils.py`)"
 _OLLAMA = "Ollama (`openai/openai.go`)"
 
-TABLE: tuple[Row, ...] = (
-    Row("the provider's package cannot make the request, or is not installed", "stop",
+TABLE: tuple[OutcomeRow, ...] = (
+    OutcomeRow("the provider's package cannot make the request, or is not installed", "stop",
         frozenset({NOT_SENT}), by="packages of LangChain"),
-    Row("no connection, so nothing was sent", "later", frozenset({NO_CONNECTION}), by="all"),
-    Row("no answer in time, or the connection was lost", "retry", frozenset({SILENCE}), by="all"),
+    OutcomeRow("no connection, so nothing was sent", "later", frozenset({NO_CONNECTION}), by="all"),
+    OutcomeRow("no answer in time, or the connection was lost", "retry", frozenset({SILENCE}),
+               by="all"),
     # --- errors that say what is wrong ----------------------------------------------------------
-    Row("too many requests at a time for the account's credit", "later", _ERRORS,
+    OutcomeRow("too many requests at a time for the account's credit", "later", _ERRORS,
         ("in_flight_budget",), by=_OPENROUTER),
-    Row("the account is out of credit, or at its limit for the day", "stop", _ERRORS,
+    OutcomeRow("the account is out of credit, or at its limit for the day", "stop", _ERRORS,
         ("insufficient_quota", "credit balance", "credit_balance", "available credits",
          "insufficient credits", "requires more credits", "credits are depleted",
          "insufficient balance", "billing_hard_limit", "billing_not_active", "billing_error",
@@ -107,31 +108,31 @@ TABLE: tuple[Row, ...] = (
          "openrouter_key_limit"),
         by=f"{_OPENAI} (429), {_ANTHROPIC} (402, 429), {_GEMINI} (402, 429), {_XAI} (429), "
         f"{_OPENROUTER} and {_DEEPSEEK} (402), {_LITELLM} (422)"),
-    Row("the key, the address or the model is wrong", "stop", _ERRORS,
+    OutcomeRow("the key, the address or the model is wrong", "stop", _ERRORS,
         ("api_key_invalid", "api key not valid", "invalid_api_key", "incorrect api key",
          "model_not_found", "user location is not supported"),
         by=f"{_GEMINI} and {_XAI} (400), OpenAI"),
-    Row("the request was filtered", "reject", frozenset({400, 403, 422, 451}),
+    OutcomeRow("the request was filtered", "reject", frozenset({400, 403, 422, 451}),
         ("content_filter", "content_policy", "content filtering policy", "contentpolicyviolation",
          "content management policy", "invalid_prompt", "moderation", "flagged", "safety system",
          "usage guidelines", "usage policy", "usage policies", "prohibited_content",
          "request blocked"),
         why="filtered", by=f"OpenAI and Azure (400), {_ANTHROPIC} (400), {_XAI} and {_OPENROUTER} "
         f"(403), {_LITELLM}"),
-    Row("the answer was cut off, and the server says so by an error", "room", _BAD,
+    OutcomeRow("the answer was cut off, and the server says so by an error", "room", _BAD,
         ("output limit was reached",), why="cut_off", by="OpenAI"),
-    Row("the server has another name for the room of an answer", "retry", frozenset({400}),
+    OutcomeRow("the server has another name for the room of an answer", "retry", frozenset({400}),
         ("use 'max_completion_tokens'",), by="OpenAI's models behind another address"),
-    Row("the server does not know a parameter", "refuse", frozenset({400, 422}),
+    OutcomeRow("the server does not know a parameter", "refuse", frozenset({400, 422}),
         ("unsupported_parameter", "unsupported parameter", "unsupported_value",
          "unsupportedparams", "unrecognized request argument"),
         by=f"OpenAI, {_LITELLM}",
         hint="leave it out of the recipe's model block, or take another model"),
-    Row("the model has not so much room for an answer", "less", _LONG,
+    OutcomeRow("the model has not so much room for an answer", "less", _LONG,
         ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxoutputtokens",
          "num_predict", "in the completion", "output tokens", "in the output"),
         why="too_long", by=f"OpenAI, Anthropic, {_VLLM}, Gemini"),
-    Row("the request is too long for the model", "reject", _LONG,
+    OutcomeRow("the request is too long for the model", "reject", _LONG,
         ("context_length_exceeded", "contextwindowexceeded", "exceed_context_size",
          "context length", "context window", "context limit", "context size", "prompt is too long",
          "input is too long", "request_too_large", "input token count", "input tokens exceed",
@@ -140,37 +141,37 @@ TABLE: tuple[Row, ...] = (
         why="too_long",
         by=f"OpenAI, {_ANTHROPIC}, {_GEMINI}, {_XAI}, {_VLLM}, llama.cpp, {_OLLAMA}; "
         f"{_OPENROUTER} (502 too)"),
-    Row("the request is too large", "reject", frozenset({413}), why="too_long",
+    OutcomeRow("the request is too large", "reject", frozenset({413}), why="too_long",
         by=f"{_ANTHROPIC}, proxies"),
-    Row("the server knows no JSON schema", "refuse", frozenset({400, 404, 422, 501}),
+    OutcomeRow("the server knows no JSON schema", "refuse", frozenset({400, 404, 422, 501}),
         ("json_schema", "response_format", "responsejsonschema", "response_schema",
          "structured output", "guided_json", "json mode", "output format"),
         by="OpenAI's older models, DeepSeek, servers of OpenAI's protocol",
         hint="add `structured: prompt` to the recipe's model block: then the prompt says what form "
         "an answer has"),
-    Row("the request alone is more than the account may send in a minute", "refuse",
+    OutcomeRow("the request alone is more than the account may send in a minute", "refuse",
         frozenset({429}), ("request too large for",), why="too_long", by="OpenAI"),
     # --- errors by their status -----------------------------------------------------------------
-    Row("the key or the address is wrong, or the server redirects", "stop",
+    OutcomeRow("the key or the address is wrong, or the server redirects", "stop",
         frozenset({*range(300, 400), 401, 402, 405, 407}), by="all"),
-    Row("overloaded, or too many requests", "later",
+    OutcomeRow("overloaded, or too many requests", "later",
         frozenset({409, 425, 429, 498, 503, 529}), by=f"all; 529 is {_ANTHROPIC}'s"),
-    Row("somebody on the way gave up waiting", "retry", WAITED, by="proxies, Gemini (504)"),
-    Row("the server failed", "retry", frozenset(range(500, 600)), by="all"),
-    Row("the server refuses the request: not allowed, not found, not understood", "refuse",
+    OutcomeRow("somebody on the way gave up waiting", "retry", WAITED, by="proxies, Gemini (504)"),
+    OutcomeRow("the server failed", "retry", frozenset(range(500, 600)), by="all"),
+    OutcomeRow("the server refuses the request: not allowed, not found, not understood", "refuse",
         frozenset(range(400, 500)), by="all; firewalls (403)"),
     # --- status 200 -----------------------------------------------------------------------------
-    Row("the model refused, or its answer was filtered", "reject", _OK,
+    OutcomeRow("the model refused, or its answer was filtered", "reject", _OK,
         finish=_FILTERED, why="filtered", by="OpenAI, Anthropic, Gemini, Bedrock"),
-    Row("the answer was cut off", "room", _OK, finish=_CUT, why="cut_off",
+    OutcomeRow("the answer was cut off", "room", _OK, finish=_CUT, why="cut_off",
         by="all; reasoning models often without any text"),
-    Row("the answer broke off", "retry", _OK, finish=_BROKEN,
+    OutcomeRow("the answer broke off", "retry", _OK, finish=_BROKEN,
         by=f"{_OPENROUTER} and Mistral (error), {_VLLM} (abort), {_OLLAMA} (load), Gemini "
         "(MALFORMED_FUNCTION_CALL), DeepSeek (insufficient_system_resource)"),
-    Row("an answer", "answer", _OK, text=True, error=False, by="all"),
-    Row("an error, a page or a stream in the place of an answer", "retry", _OK,
+    OutcomeRow("an answer", "answer", _OK, text=True, error=False, by="all"),
+    OutcomeRow("an error, a page or a stream in the place of an answer", "retry", _OK,
         error=True, by=f"{_OPENROUTER}, proxies"),
-    Row("no answer: no choices, or no content", "retry", _OK,
+    OutcomeRow("no answer: no choices, or no content", "retry", _OK,
         text=False, by="proxies, gateways, local servers"),
 )  # fmt: skip
 _ANSWER = next(row for row in TABLE if row.outcome == "answer")
@@ -202,7 +203,7 @@ UNBILLED: tuple[Unbilled, ...] = (
 _BYTES = 32
 
 
-def classify(response: Response) -> Row:
+def classify(response: Response) -> OutcomeRow:
     """The first row that fits a response."""
     if response.status == 200 and response.text and response.finish in _PLAIN:
         return _ANSWER  # as nearly all are; `fits` of all rows costs more than the rest of it

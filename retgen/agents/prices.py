@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.agents.chat import part
 from retgen.agents.models import ModelSettings
-from retgen.agents.request import Request
-from retgen.agents.wire import part
+from retgen.agents.prompt import Request
 from retgen.errors import UsageError
 from retgen.yaml_text import read_yaml
 
@@ -52,7 +52,7 @@ class Prices:
 
     def of(self, model: ModelSettings) -> Price | None:
         """The price of a model; None where nobody says."""
-        for name in (model.shown, model.name, ""):
+        for name in (model.full_name, model.name, ""):
             if name in self._given:
                 return self._given[name]
         if model.base_url:
@@ -166,7 +166,7 @@ def _read(path: Path) -> _Table:
 
 
 @cache
-def checked() -> str:
+def table_date() -> str:
     """The day that the bundled table was put together."""
     result = re.search(r"^checked: (\S+)", _BUNDLED.read_text("utf-8"), re.MULTILINE)
     return result[1] if result else "unknown"

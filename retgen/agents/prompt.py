@@ -1,4 +1,6 @@
-"""Prompt files: Markdown with a small header, filled in one pass.
+"""Prompt files, and the requests that they become.
+
+A prompt file is Markdown with a small header, filled in one pass:
 
     ---
     purpose: Propose things that a person could like.
@@ -10,7 +12,7 @@
     Name {{count}} things of the category {{category}}.
 
 `{{name}}` stands for a variable; any other brace is text. What is filled in is never read again, so
-a text that holds braces or JSON stays as it is.
+a text that holds braces or JSON stays as it is. A request's answer is kept under its key.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import orjson
 
 from retgen.errors import RecipeError
 from retgen.yaml_text import parse_yaml
@@ -120,3 +125,44 @@ def _header(path: Path, text: str) -> tuple[str, tuple[str, ...]]:
             f"{path}: variables are distinct names of a-z, 0-9 and _, not {', '.join(bad or names)}"
         )
     return purpose, tuple(names)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides an answer, and nothing else.
+
+    `endpoint`: whom it is sent to (a provider, or the base URL of a server, without credentials).
+    `sampling`: temperature, seed, ... `schema`: the JSON Schema of the answer, None for free text.
+    `sample`: which of several answers to the same request. Beside these, and no part of the key:
+    `room`, the tokens that its answer needs (more room is no other question), and `about`, what a
+    message names it by.
+    """
+
+    endpoint: str
+    model: str
+    messages: tuple[Message, ...]
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    schema: Mapping[str, Any] | None = None
+    sample: int = 0
+    room: int = field(default=1024, compare=False)
+    about: str = field(default="", compare=False)
+
+    @cached_property
+    def body(self) -> bytes:
+        """The request as canonical JSON: keys sorted, no white space."""
+        return orjson.dumps(
+            {
+                "endpoint": self.endpoint,
+                "model": self.model,
+                "messages": [message._asdict() for message in self.messages],
+                "sampling": dict(self.sampling),
+                "schema": self.schema,
+                "sample": self.sample,
+            },
+            option=orjson.OPT_SORT_KEYS,
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the body, hex: the same request has the same key in every process."""
+        return hashlib.sha256(self.body).hexdigest()

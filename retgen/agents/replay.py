@@ -14,11 +14,9 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import ChatModel, Response
-from retgen.agents.ledger import Kept, Ledger
-from retgen.agents.request import Request
-from retgen.agents.usage import count
-from retgen.agents.wire import parsed
+from retgen.agents.chat import ChatModel, Response, count, parse_object
+from retgen.agents.ledger import Ledger, StoredAnswer
+from retgen.agents.prompt import Request
 from retgen.errors import UsageError
 from retgen.write import AtomicFile
 
@@ -31,7 +29,9 @@ class Replayed:
 
     async def send(self, request: Request, room: int) -> Response:
         """Refuse: what is not in the ledger is not in the file either."""
-        came_from = {str(parsed(kept.request).get("endpoint")) for kept in self._ledger.answers()}
+        came_from = {
+            str(parse_object(kept.request).get("endpoint")) for kept in self._ledger.answers()
+        }
         if request.endpoint not in came_from:
             there = ", ".join(sorted(came_from)) or "nowhere"
             why = (
@@ -70,7 +70,7 @@ def export_replay(ledger: Ledger, path: Path, run: str | None = None) -> int:
     return count
 
 
-def read_replay(path: Path) -> Iterator[Kept]:
+def read_replay(path: Path) -> Iterator[StoredAnswer]:
     """The answers of a replay file. Raises `UsageError` naming the first line that is none."""
     try:
         with open(path, "rb") as lines:
@@ -87,7 +87,7 @@ def read_replay(path: Path) -> Iterator[Kept]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _line(kept: Kept) -> dict[str, Any]:
+def _line(kept: StoredAnswer) -> dict[str, Any]:
     line: dict[str, Any] = {
         "key": kept.key,
         "agent": kept.agent,
@@ -105,7 +105,7 @@ def _line(kept: Kept) -> dict[str, Any]:
     return line
 
 
-def _kept(line: dict[str, Any]) -> Kept:
+def _kept(line: dict[str, Any]) -> StoredAnswer:
     body = orjson.dumps(line["request"], option=orjson.OPT_SORT_KEYS)
     if hashlib.sha256(body).hexdigest() != line["key"]:
         raise ValueError("its request was changed")
@@ -117,7 +117,7 @@ def _kept(line: dict[str, Any]) -> Kept:
     if any(number is None or number >= 2**63 for number in tokens):
         raise ValueError("its tokens are no numbers")
     refused = line.get("refused") or {"why": "", "reason": ""}
-    return Kept(
+    return StoredAnswer(
         line["key"], str(line["agent"]), str(line["model"]), body, raw,
         tokens[0] or 0, tokens[1] or 0, str(refused["why"]), str(refused["reason"]),
     )  # fmt: skip

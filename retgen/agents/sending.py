@@ -15,15 +15,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
+from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
+from retgen.agents.attribution import FailureAttribution
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
-from retgen.agents.flow import Flight, Gate, Probe, Rate, Stop
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send, Writer
+from retgen.agents.flow import ConcurrencyGate, Flight, Probe, RateLimit, Stop
+from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.outcomes import Row, classify, costs_nothing, states_all
+from retgen.agents.outcomes import OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prices import Price
-from retgen.agents.request import Request
-from retgen.agents.rooms import HIDDEN, PROMPT, Rooms
-from retgen.agents.suspects import Suspects
+from retgen.agents.prompt import Request
 from retgen.errors import BudgetReached, EndpointFailed
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Tally:
     silent: int = 0  # calls whose answers did not say, or not credibly, what they took
     nano_usd: int = 0
 
-    def answered(self, agent: str, answer: Answer | Refusal) -> None:
+    def count_cached(self, agent: str, answer: LedgerAnswer | Refusal) -> None:
         """Count an answer that the ledger held."""
         self.cached[agent] += 1
         self.tokens_in[agent] += answer.tokens_in
@@ -59,7 +59,7 @@ class Sent(NamedTuple):
 
     send: Send
     response: Response
-    row: Row
+    row: OutcomeRow
     room: int
     cost: int
 
@@ -103,7 +103,7 @@ class Sender:
         run: str,
         stop: Stop,
         flight: Flight,
-        suspects: Suspects,
+        attribution: FailureAttribution,
         price: Price | None,
         cap: int | None,
         tally: Tally,
@@ -112,17 +112,17 @@ class Sender:
         self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
         self._price, self._priced, self._cap = price or Price(), price is not None, cap
         self._stop, self._flight, self._notice = stop, flight, notice
-        self._suspects, self._tally = suspects, tally
-        self._gate, self._probe = Gate(settings.concurrency), Probe()
-        self._requests = Rate(settings.requests_per_minute)
-        self._tokens = Rate(settings.tokens_per_minute)
+        self._attribution, self._tally = attribution, tally
+        self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
+        self._requests = RateLimit(settings.requests_per_minute)
+        self._tokens = RateLimit(settings.tokens_per_minute)
         self._limited = bool(settings.requests_per_minute or settings.tokens_per_minute)
         self._lease = settings.timeout + _LEASE
         self._whom = settings.endpoint(), settings.name
         # whose documentation says what costs nothing; nobody's, of a server of one's own
         self._provider = "" if settings.address() else settings.provider
-        self.rooms = Rooms(ledger.rooms(*self._whom))
-        for agent in self.rooms.agents():
+        self.budgets = AnswerBudgets(ledger.learned_budgets(*self._whom))
+        for agent in self.budgets.agents():
             self._probe.open(agent)
         self._waited: set[str] = set()
 
@@ -139,7 +139,7 @@ class Sender:
                 try:
                     self._stop.check()
                     # only now: what others learned meanwhile helps this one too
-                    room = self.rooms.of(agent, request.room, least)
+                    room = self.budgets.of(agent, request.room, least)
                     if not paced:
                         known = await self._known(request, agent, room)
                         if known is not None:
@@ -147,11 +147,11 @@ class Sender:
                     paced = True
                     result = await self._reserved(request, agent, room)
                     if isinstance(result, Send):
-                        token = self._suspects.fly() if first else None
+                        token = self._attribution.start() if first else None
                         try:
                             sent = await self._send(request, result, agent, room)
                         finally:
-                            self._suspects.land(token)
+                            self._attribution.finish(token)
                         again = sent.row.outcome in ("retry", "later")
                         # of no account for the pace: an answer that was cut off, or refused
                         well = False if again else sent.row.outcome == "answer" or None
@@ -171,15 +171,17 @@ class Sender:
         """Have the ledger keep that a request is refused for good."""
         raw, usage = sent.response.raw, sent.response.usage
         spent = usage.tokens_in or 0, usage.tokens_out or 0
-        await self._do(lambda: self._ledger.refused(sent.send, raw, why, reason, *spent, sent.cost))
+        await self._do(
+            lambda: self._ledger.record_refusal(sent.send, raw, why, reason, *spent, sent.cost)
+        )
 
     async def _from_ledger(
-        self, request: Request, agent: str, result: Answer | Refusal
+        self, request: Request, agent: str, result: LedgerAnswer | Refusal
     ) -> str | None:
         """The text of an answer that was kept; None where it turns out to be none. Raises
         `Unusable`."""
         if isinstance(result, Refusal):
-            self._tally.answered(agent, result)
+            self._tally.count_cached(agent, result)
             raise Unusable(result.reason, cast(Why, result.why))
         raw = result.raw
         response = self._chat.read(raw)
@@ -188,7 +190,7 @@ class Sender:
             state = "cut" if row.outcome == "room" else "void"
             await self._do(lambda: self._ledger.withdraw(request, state, row.what, raw))
             return None
-        self._tally.answered(agent, result)
+        self._tally.count_cached(agent, result)
         if row.outcome == "reject":
             raise Unusable(row.what, row.why)
         await self._answered(agent, fresh=False)
@@ -206,11 +208,11 @@ class Sender:
 
     async def _reserved(
         self, request: Request, agent: str, room: int
-    ) -> Answer | Refusal | Send | Busy:
+    ) -> LedgerAnswer | Refusal | Send | Busy:
         """What the ledger says, when the cap leaves room for the worst case."""
-        worst = self._price.worst(request, room, self.rooms.prompt())
+        worst = self._price.worst(request, room, self.budgets.prompt())
 
-        def reserve() -> Answer | Refusal | Send | Busy | OverCap:
+        def reserve() -> LedgerAnswer | Refusal | Send | Busy | OverCap:
             return self._ledger.reserve(
                 request, run=self._run, agent=agent, worst=worst, lease=self._lease, room=room,
                 cap=self._cap, priced=self._priced,
@@ -226,7 +228,7 @@ class Sender:
                 if not isinstance(result, OverCap):
                     return result
                 self._stop.check()
-                if not await self._flight.changed(ended):
+                if not await self._flight.wait_for_change(ended):
                     raise BudgetReached(
                         f"the next call could cost ${result.worst / 1e9:.4f}, and "
                         f"${result.left / 1e9:.4f} of the cap are left. Raise --max-usd to go on; "
@@ -253,7 +255,7 @@ class Sender:
             response = await self._chat.send(request, room)
             sent = await self._keep(request, send, response, agent, room)
         except asyncio.CancelledError:
-            await self._do(lambda: self._ledger.lost(send, "CancelledError"))
+            await self._do(lambda: self._ledger.record_lost(send, "CancelledError"))
             raise
         finally:
             self._flight.end(token)
@@ -275,25 +277,29 @@ class Sender:
         excess = self._excess(request, sent, agent, *spent)
         match row.outcome:
             case "answer":
-                kept = await self._do(lambda: ledger.answered(send, raw, *spent, cost))
+                kept = await self._do(lambda: ledger.record_answer(send, raw, *spent, cost))
                 if kept != raw:  # somebody else was faster, and his answer stands
                     sent = sent._replace(response=self._chat.read(kept))
             case "reject":
-                await self._do(lambda: ledger.refused(send, raw, row.why, reason, *spent, cost))
+                await self._do(
+                    lambda: ledger.record_refusal(send, raw, row.why, reason, *spent, cost)
+                )
             case _ if free:
-                await self._do(lambda: ledger.failed(send, reason))
+                await self._do(lambda: ledger.record_failure(send, reason))
             case _ if response.status == SILENCE:
-                await self._do(lambda: ledger.lost(send, reason))
+                await self._do(lambda: ledger.record_lost(send, reason))
             case _:
                 state = "cut" if row.outcome == "room" else "void"
-                await self._do(lambda: ledger.spoiled(send, raw, state, reason, *spent, cost))
+                await self._do(
+                    lambda: ledger.record_spoiled(send, raw, state, reason, *spent, cost)
+                )
         self._count(request, sent, agent, *spent, silent=not stated)
         if row.outcome == "answer":
             visible = len(response.text.encode())
             if stated:
                 self._note(agent, spent[1], max(usage.hidden, spent[1] - visible))
             else:
-                self.rooms.note_silent(agent, visible)
+                self.budgets.note_silent(agent, visible)
             await self._answered(agent, fresh=True)
         if excess is not None:
             raise excess
@@ -309,9 +315,9 @@ class Sender:
         over = tokens_in - len(request.body)
         if over <= 0 and tokens_out <= sent.room:
             return None
-        if self.rooms.note(PROMPT, max(0, over)):
+        if self.budgets.note(PROMPT, max(0, over)):
             self.learn(PROMPT)
-        if self.rooms.note(agent, tokens_out):
+        if self.budgets.note(agent, tokens_out):
             self.learn(agent)
         if self._cap is None:
             return None
@@ -344,16 +350,16 @@ class Sender:
 
     async def _answered(self, agent: str, *, fresh: bool) -> None:
         self._probe.open(agent)
-        await self._suspects.answered(agent, fresh=fresh)
+        await self._attribution.note_answer(agent, fresh=fresh)
 
     def _note(self, agent: str, tokens: int, hidden: int) -> None:
         for name, needed in ((agent, tokens), (HIDDEN, hidden)):
-            if self.rooms.note(name, needed):
+            if self.budgets.note(name, needed):
                 self.learn(name)
 
     def learn(self, agent: str) -> None:
         """Have the ledger keep what is known of an agent's room; nobody waits for it."""
-        known, whom = self.rooms.known(agent), self._whom
+        known, whom = self.budgets.learned(agent), self._whom
         self._writer.submit(lambda: self._ledger.learn(*whom, agent, *known))
 
     async def _left(self, reserve: Callable[[], T]) -> T:
@@ -368,7 +374,7 @@ class Sender:
     def _give_back(self, future: Future[T]) -> None:
         send = future.result() if not future.exception() else None
         if isinstance(send, Send):
-            self._writer.submit(lambda: self._ledger.failed(send, "not sent"))
+            self._writer.submit(lambda: self._ledger.record_failure(send, "not sent"))
 
     async def _do(self, call: Callable[[], T]) -> T:
         # once begun it is done, even for a task that is cancelled: an answer may have been paid

@@ -12,8 +12,7 @@ from retgen.cli.ledger import check_target, commands, dollars, ledger_path, open
 from retgen.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
-    from retgen.agents.ledger.check import Checked
-    from retgen.agents.ledger.forget import Forgotten
+    from retgen.agents.ledger.care import Checked, Forgotten
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only show it.")]
 
@@ -39,7 +38,7 @@ def check_command(
 ) -> None:
     """Check that the file is sound and complete, and that sums agree. Exit 1 if not."""
     from retgen.agents.ledger import Ledger, LostAnswers
-    from retgen.agents.ledger.check import Checked, check, recount
+    from retgen.agents.ledger.care import Checked, check, recount
 
     path = ledger_path(ledger, None, lost=True)
     try:
@@ -49,7 +48,7 @@ def check_command(
         raise typer.Exit(1) from None
     try:
         if accept:
-            with result.together() as db:
+            with result.transaction() as db:
                 recount(db)
         checked = check(result)
     except OutputError as error:
@@ -96,7 +95,7 @@ def forget_command(
 
     With --yes no run may have the ledger open.
     """
-    from retgen.agents.ledger.forget import STATES, forget
+    from retgen.agents.ledger.care import STATES, forget
 
     if run is None and agent is None and model is None and not state:
         raise UsageError("say what to forget: at least one of --run, --agent, --model, --state")
@@ -158,7 +157,7 @@ def prune_command(
 
     Sums and charges stay. No run may have the ledger open.
     """
-    from retgen.agents.ledger.prune import prune
+    from retgen.agents.ledger.care import prune
 
     names = []
     for one in run or [None]:  # type: ignore[list-item]
@@ -193,7 +192,7 @@ def copy_command(
     verbose: Verbose = False,
 ) -> None:
     """Copy the ledger as it is now into one whole file, also while a run is going on."""
-    from retgen.agents.ledger.prune import copy
+    from retgen.agents.ledger.care import copy
 
     check_target(file)
     result, _ = opened(ledger, None)

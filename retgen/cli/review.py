@@ -162,11 +162,11 @@ def _say(result: Any, text: str, json: bool, quiet: bool) -> None:
 
 def _report(review: Any, json: bool, quiet: bool) -> None:
     from retgen.review.report import report
-    from retgen.review.report_page import text, write_page
+    from retgen.review.report_page import report_text, write_page
 
     result = report(review)
     page = write_page(review.folder, review.path.resolve().name, result)
-    _say(result, text(result, page), json, quiet)
+    _say(result, report_text(result, page), json, quiet)
 
 
 def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:

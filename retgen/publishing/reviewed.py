@@ -7,7 +7,7 @@ from typing import Any
 
 from retgen.review import open_review
 from retgen.review.report import report
-from retgen.review.source import FILE
+from retgen.review.review_files import FILE
 
 _KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
 

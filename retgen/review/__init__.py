@@ -11,13 +11,12 @@ labels two questions are asked, because a data set without any label would pass 
 |---|---|
 | `records` | items, verdicts, settings: what all of it is about |
 | `store` | the SQLite file that keeps them |
-| `consensus` | of several verdicts on one item, what holds |
+| `consensus` | what a decision says; of several verdicts on one item, what holds |
 | `goals` | what a review is to show |
-| `pool` `candidates` `strata` `plants` `items` | pairs to look at: found, drawn, planted |
-| `assign` `chance` | who looks at what, in which order |
-| `answers` | what a decision says of a pair |
-| `review` `begin` `source` `lock` | a review, of a data set that may change |
-| `found` `certificates` `report` `report_page` | what the verdicts show: rates, certificates |
+| `candidates` `items` | pairs to look at: populations, control items, order |
+| `assign` | who looks at what, in which order |
+| `review` `begin` `review_files` | a review, of a data set that may change |
+| `results` `certificates` `report` `report_page` | what the verdicts show: rates, certificates |
 | `web/` | the page; the page to take away |
 | `exchange/` | what other tools take and give back |
 | `apply` | what is settled, made a new version of the run |

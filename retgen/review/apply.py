@@ -20,11 +20,11 @@ from retgen.directory import VERDICTS
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.progress import Progress, silent
 from retgen.recipe import Recipe, load_recipe, resolve
-from retgen.review.assign import awaited
+from retgen.review.assign import awaited_annotators
 from retgen.review.consensus import by_item, consensus
-from retgen.review.records import Item, Settings, Shown, Verdict
+from retgen.review.records import Item, Settings, ShownPair, Verdict
 from retgen.review.store import Store
-from retgen.reviewed.decisions import frozen
+from retgen.reviewed.decisions import decisions_bytes
 from retgen.run import RunResult, run_upon
 from retgen.write import FileInfo, file_info, make_folder, write_file
 
@@ -116,7 +116,7 @@ def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
     settled: list[tuple[Item, list[Verdict]]] = []
     for item in items:
         verdicts = given.get(item.item_id, [])
-        state = consensus(verdicts, awaited(item, settings))
+        state = consensus(verdicts, awaited_annotators(item, settings))
         if state.state == "open":
             left.open += 1
         elif state.state == "waiting":
@@ -150,7 +150,7 @@ def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
         "grades": settings.grades,
         "left": vars(left),
     }
-    return frozen(head, rows)
+    return decisions_bytes(head, rows)
 
 
 def _decides(one: Verdict, verdicts: list[Verdict]) -> bool:
@@ -159,7 +159,7 @@ def _decides(one: Verdict, verdicts: list[Verdict]) -> bool:
     return one.number == max(final) if final else one.part == "first"
 
 
-def _current(run: Path, items: list[Item]) -> dict[str, tuple[Shown, float | None]]:
+def _current(run: Path, items: list[Item]) -> dict[str, tuple[ShownPair, float | None]]:
     """By item the texts and the label that the run has now."""
     dataset = open_dataset(run)
     wanted = {one.doc_id for one in items}
@@ -174,7 +174,7 @@ def _current(run: Path, items: list[Item]) -> dict[str, tuple[Shown, float | Non
     for one in items:
         query, document = queries.get(one.query_id), documents.get(one.doc_id)
         if query is not None and document is not None:
-            shown = Shown(query.text, document.title, document.text)
+            shown = ShownPair(query.text, document.title, document.text)
             result[one.item_id] = shown, labels.get((one.split, one.query_id, one.doc_id))
     return result
 
@@ -183,7 +183,7 @@ def _rows(
     store: Store,
     settings: Settings,
     settled: list[tuple[Item, list[Verdict]]],
-    current: Mapping[str, tuple[Shown, float | None]],
+    current: Mapping[str, tuple[ShownPair, float | None]],
     left: _Left,
 ) -> Iterator[dict[str, Any]]:
     """A row a decision, in the order of the items' names."""

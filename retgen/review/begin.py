@@ -11,7 +11,7 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, silent
-from retgen.review import goals, items, pool, source
+from retgen.review import candidates, goals, items, review_files
 from retgen.review.consensus import standing
 from retgen.review.records import Settings
 from retgen.review.review import Review
@@ -59,9 +59,9 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     """The review of a data set with some settings, new or as it stands."""
     _check(wanted)
     dataset = open_dataset(path)
-    folder = source.folder_of(path, dataset, out)
+    folder = review_files.folder_of(path, dataset, out)
     make_folder(folder)
-    file = folder / source.FILE
+    file = folder / review_files.FILE
     if file.is_file() and not file.stat().st_size:
         raise UsageError(f"{file} is empty: put a copy in its place, or delete it to begin anew")
     store = Store(file)
@@ -92,17 +92,19 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     else:
         settings = replace(Settings(goals=goals.DEFAULT), **wanted)
     split = wanted.get("split", stands.split if stands is not None else None)
-    made = pool.make(path, split, settings.pool, settings.depth, progress)
-    manifest = source.manifest_of(dataset)
+    made = candidates.make_pool(path, split, settings.pool, settings.depth, progress)
+    manifest = review_files.manifest_of(dataset)
     labels = [r for given in made.collection.qrels.values() for r in given.values()]
-    files = source.files_of(dataset, made.collection.split)
-    stamp = source.stamp(files)
+    files = review_files.files_of(dataset, made.collection.split)
+    stamp = review_files.stamp(files)
     settings = replace(
         settings,
         split=made.collection.split, family=str(manifest.get("family", "")),
-        grades=3 if max(labels, default=0) > 1 else 2, dataset=source.digest(files),
+        grades=3 if max(labels, default=0) > 1 else 2, dataset=review_files.digest(files),
     )  # fmt: skip
-    planned = items.plan(made, settings, proven=source.proven(manifest), progress=progress)
+    planned = items.plan(
+        made, settings, proven=review_files.labels_proven(manifest), progress=progress
+    )
     if not planned.pairs:
         raise UsageError(
             f"{path}: there is nothing to look at in split {settings.split}: no pair has a label, "
@@ -119,7 +121,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
 
 def check_begun(path: Path, out: Path | None) -> None:
     """Raise `UsageError` where no review is kept, so that none that was lost is begun anew."""
-    file = source.folder_of(path, open_dataset(path), out) / source.FILE
+    file = review_files.folder_of(path, open_dataset(path), out) / review_files.FILE
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(
             f"{file} is not there, or empty, so there is nothing to report: put it back, or begin "
@@ -129,8 +131,8 @@ def check_begun(path: Path, out: Path | None) -> None:
 
 def _check(wanted: Mapping[str, Any]) -> None:
     """Raise `UsageError` for settings that can mean nothing."""
-    goals.parse_all(wanted.get("goals", ()))
-    pool.check(wanted.get("pool", ("bm25",)), wanted.get("depth", 1))
+    goals.parse_goals(wanted.get("goals", ()))
+    candidates.check_pool(wanted.get("pool", ("bm25",)), wanted.get("depth", 1))
     if wanted.get("mode", "grade") not in MODES:
         raise UsageError(
             f"--mode {wanted['mode']}: there is no such mode"
@@ -153,7 +155,7 @@ def _check(wanted: Mapping[str, Any]) -> None:
             raise UsageError(f"--annotators {name!r}: a name holds no slash, and more than dots")
 
 
-def _possible(texts: tuple[str, ...], planned: items.Plan) -> tuple[str, ...]:
+def _possible(texts: tuple[str, ...], planned: items.ReviewPlan) -> tuple[str, ...]:
     """The goals that ask something of this data set; default ones that do not are dropped."""
     there = {pair.population for pair in planned.pairs}
     return tuple(text for text in texts if _population(text) in there)
@@ -161,7 +163,7 @@ def _possible(texts: tuple[str, ...], planned: items.Plan) -> tuple[str, ...]:
 
 def _population(goal: str) -> str:
     """The population without which a goal asks nothing."""
-    return "positives" if goals.parse(goal).question == "wrong" else "others"
+    return "positives" if goals.parse_goal(goal).question == "wrong" else "others"
 
 
 def _check_goals(path: Path, store: Store, settings: Settings) -> None:
@@ -181,7 +183,7 @@ def _check_goals(path: Path, store: Store, settings: Settings) -> None:
 
 def _of_this_data_set(review: Review) -> None:
     """Raise `DatasetError` for the verdicts of another data set; one that changed is let pass."""
-    if not review.items or review.changed() is None:
+    if not review.items or review.change_message() is None:
         return
     known = {query.query_id for query in review.dataset.read_queries()[0]}
     if not any(item.query_id in known for item in review.items):

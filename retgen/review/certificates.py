@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from retgen.review.found import Found, missed
 from retgen.review.goals import Goal
 from retgen.review.items import PLANNED
 from retgen.review.records import Item, Population, Verdict
+from retgen.review.results import PopulationResult, control_misses
 from retgen.statistics import rates, sequences
 
 # bounds of wrong positives that are tried when looks at both populations are shared out
@@ -27,14 +27,14 @@ Judged = Sequence[tuple[Item, Verdict]]
 
 
 @dataclass(frozen=True)
-class Certificate:
+class ReviewCertificate:
     """What is known of a goal.
 
     `size`: pairs of each population. `looked_at`: of these, settled. `wrong`: labels found wrong.
     `lower`, `upper`: bounds of the rate, each at the goal's confidence. `holds`: None as long as
-    neither is shown. `corrected`: the upper bound where reviewers miss what they missed of planted
+    neither is shown. `corrected`: the upper bound where reviewers miss what they missed of control
     pairs, None in a review without such; to hold, a goal must hold with it too. `more`: looks still
-    needed if no error is found, of planted pairs neither, None: cannot be.
+    needed if no error is found, of control items neither, None: cannot be.
     """
 
     goal: Goal
@@ -66,14 +66,14 @@ class Certificate:
 
 def certify(
     goal: Goal,
-    of: Mapping[Population, Found],
+    of: Mapping[Population, PopulationResult],
     judged: Judged,
     changed: str | None,
     depth: str,
     plants: Counter[int],
-) -> Certificate:
+) -> ReviewCertificate:
     """What is known of a goal. `of`: both populations. `depth`: the pool in words. `plants`: how
-    many planted pairs of each known relevance the review has, judged or not.
+    many control items of each known relevance the review has, judged or not.
     """
     ask = _wrong if goal.question == "wrong" else _missing
     lower, upper, corrected, more = ask(goal, of, judged, plants)
@@ -94,7 +94,7 @@ def certify(
         reason = _overlooked(goal, of, judged, corrected)
     elif lower > goal.rate:
         holds = False
-    return Certificate(
+    return ReviewCertificate(
         goal,
         {name: len(one.pairs) for name, one in mine.items()},
         {name: one.looked_at for name, one in mine.items()},
@@ -126,11 +126,13 @@ def _assumed(goal: Goal, plants: Mapping[int, int], depth: str) -> Iterator[str]
 
 
 def _overlooked(
-    goal: Goal, of: Mapping[Population, Found], judged: Judged, corrected: float | None
+    goal: Goal, of: Mapping[Population, PopulationResult], judged: Judged, corrected: float | None
 ) -> str:
     """Why what was found is not enough: too little is known of what annotators overlook."""
     asked = {"positives": 0, "others": 1}
-    outcomes = [one for n in _asked(goal) if of[n].pairs for one in missed(judged, asked[n])]
+    outcomes = [
+        one for n in _asked(goal) if of[n].pairs for one in control_misses(judged, asked[n])
+    ]
     return (
         f"annotators caught {len(outcomes) - int(sum(outcomes)):,} of {len(outcomes):,} control "
         f"errors and may overlook others: the rate may be {as_percent(corrected or 1.0)}. "
@@ -138,47 +140,49 @@ def _overlooked(
     )
 
 
-def _wrong(goal: Goal, of: Mapping[Population, Found], judged: Judged, plants: Counter[int]) -> Any:
+def _wrong(
+    goal: Goal, of: Mapping[Population, PopulationResult], judged: Judged, plants: Counter[int]
+) -> Any:
     one = of["positives"]
-    low = sequences.lower(one.values, one.seen, goal.level).low
-    high = sequences.upper(one.values, one.seen, goal.level).high
+    low = sequences.lower(one.values, one.seen_draws, goal.level).low
+    high = sequences.upper(one.values, one.seen_draws, goal.level).high
     needed = sequences.looks_needed(one.values, one.draws, goal.rate, goal.level)
     corrected = None
     if plants[0]:
-        outcomes = missed(judged, 0)
-        corrected = rates.certified_upper(one.values, one.seen, outcomes, goal.level)
+        outcomes = control_misses(judged, 0)
+        corrected = rates.certified_upper(one.values, one.seen_draws, outcomes, goal.level)
         if needed is not None:
             needed = _needed_corrected(goal, one, outcomes, plants[0], needed)
     return low, high, corrected, None if needed is None else {"positives": needed}
 
 
 def _needed_corrected(
-    goal: Goal, one: Found, outcomes: Sequence[float], plants: int, least: int
+    goal: Goal, one: PopulationResult, outcomes: Sequence[float], plants: int, least: int
 ) -> int | None:
-    """Looks that show the goal although annotators overlook errors, if planted ones come between
+    """Looks that show the goal although annotators overlook errors, if control items come between
     as they are planned, and all are seen. `least`: without any to overlook.
     """
     size = len(one.pairs)
     share = plants / min(size, PLANNED)
     left = max(plants - len(outcomes), 0)
 
-    def needed(more: int) -> int | None:
-        """Looks, with as many planted pairs as come with `more` of them."""
+    def looks(more: int) -> int | None:
+        """Looks, with as many control items as come with `more` of them."""
         seen = np.r_[outcomes, np.zeros(min(left, int(share * more)))]
         return rates.certified_looks(one.values, one.draws, seen, goal.rate, goal.level)
 
     low, high = least, size - len(one.values)
-    if needed(high) is None:
+    if looks(high) is None:
         return None
     while low < high:  # the more looks, the fewer of them are needed
         middle = (low + high) // 2
-        count = needed(middle)
+        count = looks(middle)
         low, high = (middle + 1, high) if count is None or count > middle else (low, middle)
     return high
 
 
 def _missing(
-    goal: Goal, of: Mapping[Population, Found], judged: Judged, plants: Counter[int]
+    goal: Goal, of: Mapping[Population, PopulationResult], judged: Judged, plants: Counter[int]
 ) -> Any:
     """Bounds from those of both populations, which share 1 - level."""
     positives, others = of["positives"], of["others"]
@@ -187,28 +191,30 @@ def _missing(
 
     def bound(end: Any) -> float:
         ends = [end(one) if one.pairs else 0.0 for one in (others, positives)]
-        return rates.missing(ends[0], n0, ends[1], n1)
+        return rates.missing_rate(ends[0], n0, ends[1], n1)
 
-    def overlooked(one: Found) -> float:
+    def upper_bound(one: PopulationResult) -> float:
         known = 0 if one is positives else 1
         if not plants[known]:
-            return sequences.upper(one.values, one.seen, half).high
-        return rates.certified_upper(one.values, one.seen, missed(judged, known), half)
+            return sequences.upper(one.values, one.seen_draws, half).high
+        return rates.certified_upper(
+            one.values, one.seen_draws, control_misses(judged, known), half
+        )
 
-    low = bound(lambda one: sequences.lower(one.values, one.seen, half).low)
-    high = bound(lambda one: sequences.upper(one.values, one.seen, half).high)
-    corrected = bound(overlooked) if (n0 and plants[1]) or (n1 and plants[0]) else None
+    low = bound(lambda one: sequences.lower(one.values, one.seen_draws, half).low)
+    high = bound(lambda one: sequences.upper(one.values, one.seen_draws, half).high)
+    corrected = bound(upper_bound) if (n0 and plants[1]) or (n1 and plants[0]) else None
     return low, high, corrected, _shared_out(goal, positives, others, half)
 
 
 def _shared_out(
-    goal: Goal, positives: Found, others: Found, level: float
+    goal: Goal, positives: PopulationResult, others: PopulationResult, level: float
 ) -> dict[Population, int] | None:
     """The fewest looks at both populations that show a goal for what is missed."""
     n1, n0 = len(positives.pairs), len(others.pairs)
     if not n0:
         return {"positives": 0, "others": 0}
-    now = sequences.upper(positives.values, positives.seen, level).high if n1 else 0.0
+    now = sequences.upper(positives.values, positives.seen_draws, level).high if n1 else 0.0
     best: dict[Population, int] | None = None
     for wrong in (now, *(one for one in _GRID if one < now)):
         share = goal.rate * n1 * (1 - wrong) / (n0 * (1 - goal.rate))
@@ -223,7 +229,7 @@ def _shared_out(
     return best
 
 
-def _needed(one: Found, rate: float, level: float) -> int | None:
+def _needed(one: PopulationResult, rate: float, level: float) -> int | None:
     if rate >= 1:
         return 0
     return sequences.looks_needed(one.values, one.draws, rate, level)

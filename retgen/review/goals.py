@@ -37,7 +37,7 @@ class Goal(NamedTuple):
         return f"{self.question} <= {100 * self.rate:g}% at {100 * self.level:g}%"
 
 
-def parse(text: str) -> Goal:
+def parse_goal(text: str) -> Goal:
     """A goal as the user wrote it. Raises `UsageError` saying what cannot be read."""
     found = _FORM.fullmatch(text)
     if found is None:
@@ -65,9 +65,9 @@ def parse(text: str) -> Goal:
     return Goal(questions[name], rate, level)
 
 
-def parse_all(texts: Iterable[str]) -> tuple[Goal, ...]:
+def parse_goals(texts: Iterable[str]) -> tuple[Goal, ...]:
     """Several goals, in order; of one question only one."""
-    goals = tuple(map(parse, texts))
+    goals = tuple(map(parse_goal, texts))
     for question in POPULATIONS:
         mine = [goal for goal in goals if goal.question == question]
         if len(set(mine)) > 1:
@@ -77,7 +77,7 @@ def parse_all(texts: Iterable[str]) -> tuple[Goal, ...]:
     return tuple(dict.fromkeys(goals))
 
 
-def asked(goals: Sequence[Goal]) -> tuple[Population, ...]:
+def goal_populations(goals: Sequence[Goal]) -> tuple[Population, ...]:
     """The populations that some goals are about; both where there is none."""
     wanted = {population for goal in goals for population in POPULATIONS[goal.question]}
     everything: tuple[Population, ...] = ("positives", "others")

@@ -13,7 +13,7 @@ Decision = Literal["0", "1", "2", "accept", "reject", "fix", "unsure", "undo"]
 Part = Literal["first", "second", "adjudication"]
 
 
-class Shown(NamedTuple):
+class ShownPair(NamedTuple):
     """What a reviewer sees of a pair. Metadata is for the family's template only."""
 
     query: str
@@ -32,7 +32,7 @@ class Shown(NamedTuple):
 class Item:
     """A pair of a query and a document, at its place in the order in which pairs are looked at.
 
-    `place` counts from 0 within `population`, planted items have -1. `label`: the data set's
+    `place` counts from 0 within `population`, control items have -1. `label`: the data set's
     relevance, None where the pair is not judged. `strata`: names of what error rates are told
     apart by, and the item's value of each. `suspicion`: how likely it is drawn, against others.
     `planted`: the relevance that is known of a pair which stands here to measure reviewers;
@@ -52,7 +52,7 @@ class Item:
     planted: int | None = None
 
 
-class Pair(NamedTuple):
+class PopulationPair(NamedTuple):
     """A pair of a population at its place in the order of looks; `weight`: its chance in the draws.
 
     All pairs of a population are kept, so that what a sample says of it can be counted again from
@@ -104,7 +104,7 @@ class Settings:
 
     `mode`: "grade" asks for the relevance without showing the label; "check" shows the label and
     asks whether it is right. `grades`: the scale, 0..grades-1. `overlap`: share of the items that
-    every annotator looks at; the others are dealt out. `plants`: share of planted items among
+    every annotator looks at; the others are dealt out. `plants`: share of control items among
     those shown. `second`: share that an annotator is shown again, blind. `goals`: as the user
     wrote them. `pool`: retrievers and depth that the candidates are from. `dataset`: digest of the
     tables that the items were drawn from; `split`: of which qrels.

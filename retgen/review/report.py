@@ -11,12 +11,18 @@ from typing import Any
 import numpy as np
 
 from retgen.errors import UsageError
-from retgen.review import goals, source
+from retgen.review import goals, review_files
 from retgen.review.certificates import Judged, certify
-from retgen.review.found import Found, found, measured, planted, waiting
 from retgen.review.records import Population, Verdict
+from retgen.review.results import (
+    PopulationResult,
+    control_rates,
+    control_verdicts,
+    population_result,
+    waiting_by_annotator,
+)
 from retgen.review.review import Review
-from retgen.statistics import plans, ppi, rates
+from retgen.statistics import plans, rates
 from retgen.statistics.agreement import agreement
 
 POPULATIONS: tuple[Population, ...] = ("positives", "others")
@@ -33,13 +39,14 @@ def report(review: Review) -> dict[str, Any]:
     Every figure follows from the file of verdicts alone.
     """
     settings, by = review.settings, review.by_item()
-    changed = review.changed()
-    of = {name: found(review, name, by) for name in POPULATIONS}
-    judged = planted(review.items, by)
+    changed = review.change_message()
+    of = {name: population_result(review, name, by) for name in POPULATIONS}
+    judged = control_verdicts(review.items, by)
     plants = Counter(one.planted for one in review.items if one.planted is not None)
     pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
     certificates = [
-        certify(goal, of, judged, changed, pool, plants) for goal in goals.parse_all(settings.goals)
+        certify(goal, of, judged, changed, pool, plants)
+        for goal in goals.parse_goals(settings.goals)
     ]
     by_stratum = {name: _strata(one) for name, one in of.items()}
     return {
@@ -67,7 +74,7 @@ def report(review: Review) -> dict[str, Any]:
         "certificates": [one.to_json() for one in certificates],
         "plans": {
             str(goal): _plans(goal, len(of["positives"].pairs))
-            for goal in goals.parse_all(settings.goals)
+            for goal in goals.parse_goals(settings.goals)
             if goal.question == "wrong"
         },
         "stale": [
@@ -85,12 +92,12 @@ def report(review: Review) -> dict[str, Any]:
 
 
 def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
-    """What one annotator did, and how they judge planted pairs."""
+    """What one annotator did, and how they judge control items."""
     mine = [v for given in by.values() for v in given if v.annotator == name]
     first = [v for v in mine if v.part == "first"]
     seconds = [v.seconds for v in mine if v.seconds is not None]
-    judged = planted(review.items, by, name)
-    errors, others = measured(judged, 0), measured(judged, 1)
+    judged = control_verdicts(review.items, by, name)
+    errors, others = control_rates(judged, 0), control_rates(judged, 1)
     return {
         "judged": len(first),
         "second": sum(v.part == "second" for v in mine),
@@ -98,7 +105,7 @@ def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
         "unsure": sum(v.relevance is None for v in first),
         "fixed": sum(v.decision == "fix" for v in first),
         "seconds": median(seconds) if seconds else None,
-        # of pairs planted as positives that are not relevant, and as others that are
+        # of control items: positives that are not relevant, and others that are
         "wrong": _share(errors.caught, errors.planted),
         "missed": _share(others.caught, others.planted),
         "unsure_of_planted": sum(v.relevance is None for _, v in judged),
@@ -106,7 +113,7 @@ def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
 
 
 def _share(caught: int, planted: int) -> dict[str, Any]:
-    """How many of the planted pairs were seen for what they are, with an exact interval."""
+    """How many of the control items were seen for what they are, with an exact interval."""
     if not planted:
         return {"planted": 0, "caught": 0, "sensitivity": None, "low": None, "high": None}
     low, high = plans.clopper_pearson(planted - caught, planted, LEVEL)
@@ -165,19 +172,19 @@ def _with_oneself(review: Review, by: By) -> dict[str, Any]:
 # --- rates ------------------------------------------------------------------------------------
 
 
-def _rates(one: Found, judged: Judged) -> dict[str, Any] | None:
+def _rates(one: PopulationResult, judged: Judged) -> dict[str, Any] | None:
     """The share of wrong labels in a population, as found and corrected; None before any look."""
     if not one.looked_at:
         return None
-    rate = rates.rate(one.values, one.seen, LEVEL)
-    reviewers = measured(judged, 0 if one.population == "positives" else 1)
+    rate = rates.rate(one.values, one.seen_draws, LEVEL)
+    reviewers = control_rates(judged, 0 if one.population == "positives" else 1)
     corrected = None
     if reviewers.planted and rate.estimate is not None:
-        corrected = asdict(rates.corrected(rate, reviewers))
+        corrected = asdict(rates.correct_rate(rate, reviewers))
     return {**asdict(rate), "corrected": corrected}
 
 
-def _strata(one: Found) -> dict[str, dict[str, Any]]:
+def _strata(one: PopulationResult) -> dict[str, dict[str, Any]]:
     """By stratum and value the rate of wrong labels; each value is a population of its own."""
     if not one.looked_at:
         return {}
@@ -200,12 +207,12 @@ def _natural(text: str) -> tuple[float, str]:
     return (float(begin), text) if begin.isdigit() else (float("inf"), text)
 
 
-def _judge(review: Review, of: Mapping[Population, Found]) -> dict[str, Any] | None:
+def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[str, Any] | None:
     """A judge's labels against people's; None where labels are no judge's, or nobody looked.
 
     Each population is one label of the judge. `accuracy`: over both, weighted by their sizes.
     """
-    manifest = source.manifest_of(review.dataset)
+    manifest = review_files.manifest_of(review.dataset)
     evidence = manifest.get("evidence")
     if not isinstance(evidence, dict) or not evidence.get("judged"):
         return None
@@ -213,24 +220,24 @@ def _judge(review: Review, of: Mapping[Population, Found]) -> dict[str, Any] | N
     if len(told) < len(POPULATIONS):
         return None
     half = 1 - (1 - LEVEL) / 2
-    parts = {name: rates.rate(one.values, one.seen, half) for name, one in of.items()}
+    parts = {name: rates.rate(one.values, one.seen_draws, half) for name, one in of.items()}
     total = sum(len(one.pairs) for one in of.values())
 
-    def weighted(values: Mapping[Population, float]) -> float:
+    def accuracy(values: Mapping[Population, float]) -> float:
         return 1 - sum(values[name] * len(of[name].pairs) for name in values) / total
 
     estimates = {n: r.estimate for n, r in parts.items() if r.estimate is not None}
     return {
         "judges": sorted(manifest.get("judges") or {}),
-        "accuracy": weighted(estimates) if len(estimates) == len(parts) else None,
-        "low": weighted({name: rate.high for name, rate in parts.items()}),
-        "high": weighted({name: rate.low for name, rate in parts.items()}),
+        "accuracy": accuracy(estimates) if len(estimates) == len(parts) else None,
+        "low": accuracy({name: rate.high for name, rate in parts.items()}),
+        "high": accuracy({name: rate.low for name, rate in parts.items()}),
         "precision": None if (wrong := estimates.get("positives")) is None else 1 - wrong,
         "prediction_powered": {name: _powered(one) for name, one in of.items()},
     }
 
 
-def _powered(one: Found) -> dict[str, Any]:
+def _powered(one: PopulationResult) -> dict[str, Any]:
     """The share of relevant pairs by people's labels and the judge's grades of all pairs."""
     grades = [pair.strata.get("grade") for pair in one.pairs]
     top = max((int(grade) for grade in grades if grade is not None), default=0)
@@ -244,7 +251,7 @@ def _powered(one: Found) -> dict[str, Any]:
     relevant = 1 - wrong if one.population == "positives" else wrong
     try:
         judged = [int(grade or 0) / top for grade in grades]
-        return asdict(ppi.mean(relevant, judged, one.draws, LEVEL))
+        return asdict(rates.ppi_mean(relevant, judged, one.draws, LEVEL))
     except UsageError as error:
         return {"reason": str(error)}
 
@@ -253,7 +260,7 @@ def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
     """Acceptance plans for a goal: one that is a quarter of it passes, the goal does not."""
     accepted, beta = goal.rate / _RATIO, round(1 - goal.level, 12)
     result: dict[str, Any] = {"p1": accepted, "p2": goal.rate, "alpha": 0.05, "beta": beta}
-    makers: dict[str, Callable[[], plans.Single | plans.Double]] = {
+    makers: dict[str, Callable[[], plans.SinglePlan | plans.DoublePlan]] = {
         "single": lambda: plans.single(accepted, goal.rate, 0.05, beta),
         "single_of_lot": lambda: plans.single(accepted, goal.rate, 0.05, beta, lot),
         "double": lambda: plans.double(accepted, goal.rate, 0.05, beta),
@@ -277,7 +284,7 @@ def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
 def _next(
     review: Review,
     by: By,
-    of: Mapping[Population, Found],
+    of: Mapping[Population, PopulationResult],
     strata: Mapping[Population, Mapping[str, Mapping[str, Any]]],
 ) -> dict[str, Any]:
     """What shortens the intervals: open items, who is waited for, the strata least is known of."""
@@ -296,9 +303,9 @@ def _next(
     least.sort(key=lambda one: -one["share"])
     return {
         "adjudicate": len(review.open_items()),
-        "waiting_for": dict(sorted(waiting(review, by).items())),
+        "waiting_for": dict(sorted(waiting_by_annotator(review, by).items())),
         "items": {
-            name: next((look.item.item_id for look in review.planned(name, 1)), None)
+            name: next((look.item.item_id for look in review.planned_looks(name, 1)), None)
             for name in review.settings.annotators
         },
         "least_known": least[:_NEXT],

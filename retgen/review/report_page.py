@@ -21,10 +21,10 @@ _MEASURES = {
 }  # fmt: skip
 
 
-def text(result: Mapping[str, Any], page: Path) -> str:
+def report_text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
     parts = ["\n".join(summary(result)), _populations(result)[0].text()]
-    parts += _planted(result)
+    parts += _controls(result)
     parts.append(_annotators(result).text())
     if result["agreement"] is not None:
         parts.append(_agreement(result).text())
@@ -101,8 +101,8 @@ def _populations(result: Mapping[str, Any]) -> list[TableView]:
     return [TableView(head, rows)]
 
 
-def _planted(result: Mapping[str, Any]) -> list[str]:
-    """What is not in the table of populations, and why; [] where nothing is planted."""
+def _controls(result: Mapping[str, Any]) -> list[str]:
+    """What is not in the table of populations, and why; [] where there is no control item."""
     wrong, right = result["planted"]["not_relevant"], result["planted"]["relevant"]
     if not wrong + right:
         return []
@@ -227,7 +227,7 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
     sections = [
         Section(
             "Labels",
-            [*_planted(result), *_judge(result)],
+            [*_controls(result), *_judge(result)],
             _populations(result),
             folded=list(_strata(result)),
         ),

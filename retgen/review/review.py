@@ -11,9 +11,9 @@ from typing import NamedTuple
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.review import answers, assign, goals, items, lock, source
-from retgen.review.consensus import Consensus, by_item, consensus, standing
-from retgen.review.records import Item, Part, Settings, Shown, Verdict
+from retgen.review import assign, goals, items, review_files
+from retgen.review.consensus import Consensus, by_item, consensus, read_decision, standing
+from retgen.review.records import Item, Part, Settings, ShownPair, Verdict
 from retgen.review.store import Store
 
 GUIDELINE = (
@@ -71,9 +71,9 @@ class Review:
             raise UsageError(f"{self.folder}: there is no item {item_id!r} in this review")
         return found
 
-    def shown(self, item: Item) -> Shown:
+    def shown_pair(self, item: Item) -> ShownPair:
         """What is shown of an item."""
-        result = self.store.shown(item.shown)
+        result = self.store.shown_pair(item.shown)
         if result is None:
             raise DatasetError(f"{self.store.path} lacks the text of item {item.item_id}")
         return result
@@ -104,18 +104,18 @@ class Review:
     def ahead(self, annotator: str, count: int) -> list[assign.Look]:
         """The next looks of an annotator, fewer than `count` at the end of everything."""
         while True:
-            left = self.planned(annotator, count)
+            left = self.planned_looks(annotator, count)
             if len(left) >= count or not self._extend():
                 return left
 
-    def planned(self, annotator: str, count: int) -> list[assign.Look]:
+    def planned_looks(self, annotator: str, count: int) -> list[assign.Look]:
         """The next looks among the items whose texts are kept already."""
         done, looks = self._looks(annotator)
         left = [look for look in looks if (look.item.item_id, look.part) not in done]
         return left[:count]
 
     def progress(self, annotator: str) -> Progressed:
-        """How far an annotator is. Planted items and second looks count as all others do."""
+        """How far an annotator is. Control items and second looks count as all others do."""
         done, looks = self._looks(annotator)
         return Progressed(sum((i.item_id, part) in done for i, part in looks), len(looks))
 
@@ -133,7 +133,7 @@ class Review:
             for look in self.queue(annotator)
             if look.item.item_id not in others
             or (look.item.item_id, "first") in done
-            or assign.shared(look.item, self.settings)
+            or assign.is_shared(look.item, self.settings)
         ]
         return done, looks
 
@@ -149,7 +149,7 @@ class Review:
             if item.planted is None
             and self.consensus(item, by.get(item.item_id, ())).state == "open"
             and (
-                annotator not in assign.awaited(item, self.settings)
+                annotator not in assign.awaited_annotators(item, self.settings)
                 or any(v.annotator == annotator and v.part == "first" for v in by[item.item_id])
             )
         ]
@@ -160,19 +160,19 @@ class Review:
 
     def consensus(self, item: Item, verdicts: Sequence[Verdict]) -> Consensus:
         """What holds of an item. `verdicts`: those on it that stand."""
-        return consensus(verdicts, assign.awaited(item, self.settings))
+        return consensus(verdicts, assign.awaited_annotators(item, self.settings))
 
     def _extend(self) -> bool:
         """Read the texts of the pairs that come next; whether there were any."""
         settings = self.settings
         wanted = []
-        for name in goals.asked(goals.parse_all(settings.goals)):
+        for name in goals.goal_populations(goals.parse_goals(settings.goals)):
             places = [one.place for one in self.items if one.population == name]
             start = max(places, default=-1) + 1
             wanted += self.store.pairs(name, start, start + items.PLANNED)
         if not wanted:
             return False
-        if (why := self.changed()) is not None:
+        if (why := self.change_message()) is not None:
             raise DatasetError(f"{why}. All {len(self.items):,} items that were read are judged")
         queries = {query.query_id: query for query in self.dataset.read_queries()[0]}
         found = items.documents(self.dataset, {pair.doc_id for pair in wanted})
@@ -233,10 +233,10 @@ class Review:
                 f"item {item_id}: the verdict is on another text than the one that is kept; open "
                 "the item again and judge what it says now"
             )
-        given, said = answers.answer(item, decision, self.settings, relevance, edits)
+        given, said = read_decision(item, decision, self.settings, relevance, edits)
         changes = {
             field: text for field, text in (edits or {}).items()
-            if text != getattr(self.shown(item), field)
+            if text != getattr(self.shown_pair(item), field)
         }  # fmt: skip
         if decision == "fix" and relevance is None and not changes:
             raise UsageError("a fix is empty: give the right grade, or change a text")
@@ -264,19 +264,19 @@ class Review:
 
     # --- a data set that changes ------------------------------------------------------------------
 
-    def changed(self) -> str | None:
+    def change_message(self) -> str | None:
         """What to say where the data set is not the one that items were drawn from, else None.
 
         Names, sizes and times of files are looked at first; contents only where these differ.
         """
         try:
-            files = source.files_of(self.dataset, self.settings.split)
-            now = source.stamp(files)
+            files = review_files.files_of(self.dataset, self.settings.split)
+            now = review_files.stamp(files)
         except OSError as error:
             return f"{self.path}: {error.filename} is gone since this review began"
         if now == self._stamp:
             return None
-        if source.digest(files) == self.settings.dataset:
+        if review_files.digest(files) == self.settings.dataset:
             self._stamp = now
             return None
         return (
@@ -287,7 +287,7 @@ class Review:
 
     def stale(self) -> list[Stale]:
         """The verdicts on what the data set no longer says, with the reason; none if unchanged."""
-        if self.changed() is None:
+        if self.change_message() is None:
             return []
         verdicts = [v for given in self.by_item().values() for v in given]
         judged = {v.item_id: self.item(v.item_id) for v in verdicts}
@@ -316,8 +316,8 @@ class Review:
 
         Raises `RunDirectoryError` naming another server.
         """
-        with lock.locked(self.folder) as told:
-            yield told
+        with review_files.hold_review(self.folder) as note_address:
+            yield note_address
 
 
 def _label(relevance: float | None) -> float:

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from retgen.errors import DatasetError, OutputError, RunDirectoryError
-from retgen.review.records import Item, Pair, Population, Settings, Shown, Verdict
+from retgen.review.records import Item, Population, PopulationPair, Settings, ShownPair, Verdict
 
 FORMAT = 1
 _SHARES = ("overlap", "plants", "second")  # whole numbers too
@@ -147,9 +147,9 @@ class Store:
     def plan(
         self,
         settings: Settings,
-        pairs: Iterable[Pair],
+        pairs: Iterable[PopulationPair],
         items: Iterable[Item],
-        texts: Mapping[str, Shown],
+        texts: Mapping[str, ShownPair],
     ) -> None:
         """Begin a review: what is asked of which pairs. All of it or nothing; no verdicts yet."""
         text = orjson.dumps(asdict(settings)).decode()
@@ -168,7 +168,9 @@ class Store:
             self._add_items(connection, items, texts)
             connection.execute("INSERT OR REPLACE INTO settings VALUES ('review', ?)", (text,))
 
-    def pairs(self, population: Population, start: int = 0, stop: int | None = None) -> list[Pair]:
+    def pairs(
+        self, population: Population, start: int = 0, stop: int | None = None
+    ) -> list[PopulationPair]:
         """The pairs of a population in the order of looks, or those of some places."""
         with self._reading() as connection:
             rows = connection.execute(
@@ -176,9 +178,9 @@ class Store:
                 "WHERE population = ? AND place >= ? AND place < ? ORDER BY place",
                 (population, start, 1 << 62 if stop is None else stop),
             ).fetchall()
-            return [Pair._make([*row[:6], _tree(row[6])]) for row in rows]
+            return [PopulationPair._make([*row[:6], _tree(row[6])]) for row in rows]
 
-    def add_items(self, items: Iterable[Item], texts: Mapping[str, Shown]) -> None:
+    def add_items(self, items: Iterable[Item], texts: Mapping[str, ShownPair]) -> None:
         """Add items, and what is shown of them by digest; all of it or nothing.
 
         An item that somebody else added in the meantime stays as it is.
@@ -188,7 +190,7 @@ class Store:
 
     @staticmethod
     def _add_items(
-        connection: sqlite3.Connection, items: Iterable[Item], texts: Mapping[str, Shown]
+        connection: sqlite3.Connection, items: Iterable[Item], texts: Mapping[str, ShownPair]
     ) -> None:
         connection.executemany(
             "INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?, ?, ?)",
@@ -209,7 +211,7 @@ class Store:
         )  # fmt: skip
 
     def items(self) -> list[Item]:
-        """All items, by population and place; planted ones as well."""
+        """All items, by population and place; control items as well."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT item_id, population, place, split, query_id, doc_id, label, shown, "
@@ -217,7 +219,7 @@ class Store:
             ).fetchall()
             return [_item(row) for row in rows]
 
-    def shown(self, digest: str) -> Shown | None:
+    def shown_pair(self, digest: str) -> ShownPair | None:
         """What is shown of an item, by the digest that it states."""
         with self._reading() as connection:
             row = connection.execute(
@@ -225,7 +227,7 @@ class Store:
                 "WHERE digest = ?",
                 (digest,),
             ).fetchone()
-            return Shown._make([*row[:3], *map(_tree, row[3:])]) if row else None
+            return ShownPair._make([*row[:3], *map(_tree, row[3:])]) if row else None
 
     # --- verdicts ---------------------------------------------------------------------------------
 

@@ -6,6 +6,6 @@ those that people settled on, all else is what the recipe makes without them.
 | module | idea |
 |---|---|
 | `decisions` | the file: what was decided of which pair, by whom, on what texts |
-| `changes` | what the decisions of one file change |
+| `tables` | qrels with decisions, tables with edited rows |
 | `apply` | the records with these changes |
 """

@@ -17,9 +17,19 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.generators.records import Records, Rows
-from retgen.reviewed.decisions import FIELDS, Decision, Decisions
-from retgen.reviewed.labels import Labels, Pair, check_label, queries_with_positives
-from retgen.reviewed.tables import Edited, Lines, lines_of, qrel_lines, strings, without
+from retgen.reviewed.decisions import FIELDS, Decisions, PairDecision
+from retgen.reviewed.tables import (
+    Edited,
+    Pair,
+    SplitLabels,
+    TableLines,
+    check_label,
+    lines_of,
+    qrel_lines,
+    queries_with_positives,
+    strings,
+    without,
+)
 
 RULE = "review"
 HUMAN = "human"  # tables/human.jsonl: every label that is people's
@@ -58,7 +68,7 @@ class Reviewed:
         return len(human), edited
 
 
-def reviewed(
+def apply_decisions(
     records: Records, reviews: Sequence[tuple[str, Decisions]], candidate_sets: bool
 ) -> Reviewed:
     """The records after all reviews, one upon the other. Each: (what errors call it, decisions).
@@ -76,7 +86,7 @@ def reviewed(
     ]
     result.records = replace(
         result.records,
-        tables={HUMAN: Lines(rows)} if rows else {},
+        tables={HUMAN: TableLines(rows)} if rows else {},
         card=[*result.records.card, *map(_paragraph, result.lineage)],
         notes={**result.records.notes, "review": _note(result.lineage[-1])},
     )
@@ -89,8 +99,8 @@ def _apply(result: Reviewed, name: str, decisions: Decisions, candidate_sets: bo
     labels = {split: _labels(records, split) for split in records.qrels}
     had = queries_with_positives([*labels.values()])
     rejected: list[Rejection] = []
-    changed: dict[Pair, Decision] = {}
-    settled: list[Decision] = []
+    changed: dict[Pair, PairDecision] = {}
+    settled: list[PairDecision] = []
     for one in decisions.rows:
         check_label(one, labels, name)
         if one.relevance is None:
@@ -143,15 +153,15 @@ def _apply(result: Reviewed, name: str, decisions: Decisions, candidate_sets: bo
 # --- labels -------------------------------------------------------------------------------------
 
 
-def _labels(records: Records, split: str) -> Labels:
+def _labels(records: Records, split: str) -> SplitLabels:
     def table(rows: Rows) -> dict[Pair, int]:
         return {(row["query-id"], row["corpus-id"]): row["score"] for row, _ in lines_of(rows)}
 
     grades = records.graded.get(split)
-    return Labels(split, table(records.qrels[split]), table(grades) if grades else None)
+    return SplitLabels(split, table(records.qrels[split]), table(grades) if grades else None)
 
 
-def _kind(one: Decision, after: int) -> str:
+def _kind(one: PairDecision, after: int) -> str:
     before = one.label
     if before is None:
         return "missed" if after else "not relevant"
@@ -160,7 +170,7 @@ def _kind(one: Decision, after: int) -> str:
     return "confirmed" if before == after else "regraded"
 
 
-def _rejection(one: Decision) -> Rejection:
+def _rejection(one: PairDecision) -> Rejection:
     reasons = list(dict.fromkeys(str(v["reason"]) for v in one.verdicts if v.get("reason")))
     why = f": {'; '.join(reasons)}" if reasons else ""
     record = {
@@ -172,7 +182,7 @@ def _rejection(one: Decision) -> Rejection:
 
 
 def _without_positives(
-    records: Records, empty: set[str], changed: Mapping[Pair, Decision]
+    records: Records, empty: set[str], changed: Mapping[Pair, PairDecision]
 ) -> list[Rejection]:
     if not empty:
         return []
@@ -189,8 +199,8 @@ def _without_positives(
 
 def _whose(
     result: Reviewed,
-    settled: Sequence[Decision],
-    labels: Mapping[str, Labels],
+    settled: Sequence[PairDecision],
+    labels: Mapping[str, SplitLabels],
     edits: Mapping[tuple[str, str], Mapping[str, str]],
     empty: set[str],
     decisions: Decisions,
@@ -223,7 +233,7 @@ def _whose(
 
 
 def _edits(
-    rows: Sequence[Decision],
+    rows: Sequence[PairDecision],
 ) -> tuple[dict[tuple[str, str], dict[str, str]], int]:
     """(by table and id the new texts by column, how many texts people wrote in different ways)."""
     given: dict[tuple[str, str, str], set[str]] = {}
@@ -243,7 +253,7 @@ def _edits(
     return result, len(torn)
 
 
-def _place(name: str, one: Decision) -> tuple[str, str, str]:
+def _place(name: str, one: PairDecision) -> tuple[str, str, str]:
     if name == "query":
         return "queries", one.query_id, "text"
     return "corpus", one.doc_id, name
@@ -272,10 +282,10 @@ def _queries(
 
 def _training(
     records: Records,
-    changed: Mapping[Pair, Decision],
+    changed: Mapping[Pair, PairDecision],
     edits: Mapping[tuple[str, str], Mapping[str, str]],
     empty: set[str],
-    rows: Sequence[Decision],
+    rows: Sequence[PairDecision],
 ) -> tuple[dict[str, Rows], int]:
     """(the training tables without what no longer holds, how many of their rows that was).
 
@@ -301,7 +311,7 @@ def _training(
             else:
                 kept.append(line)
         if kept:
-            result[name] = Lines(kept)
+            result[name] = TableLines(kept)
     return result, dropped
 
 

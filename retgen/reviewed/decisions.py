@@ -34,7 +34,7 @@ def digest(query: str, title: str, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Decision:
+class PairDecision:
     """What was decided of a pair. `relevance` None: nothing of its label, only `edits` of texts.
 
     `label`: what the data set said, None where it did not judge the pair. `kept`: they accepted
@@ -68,7 +68,7 @@ class Decisions:
     """A file of decisions. `head`: its first row; `sha256`: of the file."""
 
     head: Mapping[str, Any]
-    rows: tuple[Decision, ...]
+    rows: tuple[PairDecision, ...]
     sha256: str = ""
     annotators: tuple[str, ...] = field(default=())
 
@@ -78,7 +78,7 @@ class Decisions:
         return int(self.head.get("grades", 2)) > 2
 
 
-def frozen(head: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> bytes:
+def decisions_bytes(head: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """The bytes of a file of decisions."""
     option = orjson.OPT_APPEND_NEWLINE
     both = [{"retgen_review": FORMAT, **head}, *rows]
@@ -118,7 +118,7 @@ def read_decisions(path: Path) -> Decisions:
     return Decisions(head, tuple(rows), hashlib.sha256(data).hexdigest(), tuple(names))
 
 
-def _decision(line: Mapping[str, Any]) -> Decision:
+def _decision(line: Mapping[str, Any]) -> PairDecision:
     verdicts = tuple(line["verdicts"])
     said = {verdict["relevance"] for verdict in verdicts}
     if len(said) != 1:
@@ -142,7 +142,7 @@ def _decision(line: Mapping[str, Any]) -> Decision:
     for name in ("split", "query_id", "doc_id", "shown"):
         if type(line[name]) is not str:
             raise ValueError(f"{name} is {line[name]!r}")
-    return Decision(
+    return PairDecision(
         line["split"], line["query_id"], line["doc_id"],
         None if label is None else float(label),
         line["shown"], relevance,

@@ -38,7 +38,7 @@ class Measure:
     reason: str = ""
 
 
-class Undefined(ValueError):
+class UndefinedAgreement(ValueError):
     """A measure has no value; the message is the reason."""
 
 
@@ -75,7 +75,7 @@ def agreement(
     def measure(value: Callable[[Floats], float], data: Floats) -> Measure:
         try:
             found = value(data)
-        except Undefined as undefined:
+        except UndefinedAgreement as undefined:
             return Measure(None, reason=str(undefined))
         low, high = _bootstrap(value, data, samples, level) if enough else (None, None)
         return Measure(found, low, high, TOO_FEW if low is None else "")
@@ -105,7 +105,7 @@ def positive(counts: Floats, categories: NDArray[np.bool_], times: Floats | None
     twice, of_item, times = _judged_twice(counts, times)
     so = twice[:, categories].sum(1)
     if not (so * times).any():
-        raise Undefined("nothing is judged relevant")
+        raise UndefinedAgreement("nothing is judged relevant")
     return float((times * so * (so - 1) / (of_item - 1)).sum() / (times * so).sum())
 
 
@@ -114,7 +114,7 @@ def ac1(counts: Floats, times: Floats | None = None) -> float:
     equal = raw(counts, times)
     share = np.average(counts / counts.sum(1, keepdims=True), axis=0, weights=times)
     if len(share) < 2:
-        raise Undefined(ONE_CATEGORY)
+        raise UndefinedAgreement(ONE_CATEGORY)
     chance = (share * (1 - share)).sum() / (len(share) - 1)
     return float((equal - chance) / (1 - chance))
 
@@ -123,14 +123,14 @@ def _cohen(rows: Floats, domain: Floats) -> float:
     from statsmodels.stats.inter_rater import cohens_kappa
 
     if rows.shape[1] != 2:
-        raise Undefined("it is of two reviewers")
+        raise UndefinedAgreement("it is of two reviewers")
     both = rows[~np.isnan(rows).any(1)]
     if not len(both):
-        raise Undefined(ONE_RATING)
+        raise UndefinedAgreement(ONE_RATING)
     cells = np.searchsorted(domain, both) @ [len(domain), 1]
     table = np.bincount(cells, minlength=len(domain) ** 2).reshape(len(domain), -1)
     if np.diag(table).max() == len(both):
-        raise Undefined(ONE_CATEGORY)
+        raise UndefinedAgreement(ONE_CATEGORY)
     return float(cohens_kappa(table, return_results=False))
 
 
@@ -139,11 +139,11 @@ def _fleiss(counts: Floats) -> float:
 
     of_item = counts.sum(1)
     if not len(counts) or of_item.max() < 2:
-        raise Undefined(ONE_RATING)
+        raise UndefinedAgreement(ONE_RATING)
     if of_item.min() < of_item.max():
-        raise Undefined("not all items are judged equally often")
+        raise UndefinedAgreement("not all items are judged equally often")
     if counts.sum(0).max() == counts.sum():
-        raise Undefined(ONE_CATEGORY)
+        raise UndefinedAgreement(ONE_CATEGORY)
     return float(fleiss_kappa(counts))
 
 
@@ -152,7 +152,7 @@ def _krippendorff(counts: Floats, domain: Floats, ordinal: bool) -> float:
 
     twice, _, _ = _judged_twice(counts)
     if twice.sum(0).max() == twice.sum():
-        raise Undefined(ONE_CATEGORY)
+        raise UndefinedAgreement(ONE_CATEGORY)
     return float(
         alpha(
             value_counts=twice.astype(int),
@@ -168,7 +168,7 @@ def _judged_twice(counts: Floats, times: Floats | None = None) -> tuple[Floats, 
     kept = of_item >= 2
     times = np.ones(len(counts)) if times is None else times
     if not times[kept].any():
-        raise Undefined(ONE_RATING)
+        raise UndefinedAgreement(ONE_RATING)
     return counts[kept], of_item[kept], times[kept]
 
 
@@ -180,7 +180,7 @@ def _bootstrap(
     for sample in samples:
         try:
             found.append(value(data[sample]))
-        except Undefined:
+        except UndefinedAgreement:
             continue
     if len(found) < max(1, 0.9 * len(samples)):
         return None, None

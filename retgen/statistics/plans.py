@@ -23,7 +23,7 @@ _MOST = 10_000_000  # looks; a plan that needs more is refused
 
 
 @dataclass(frozen=True)
-class Single:
+class SinglePlan:
     """Look at `n`; accept with at most `c` errors. `lot`: size of the data set; None: unlimited."""
 
     n: int
@@ -44,7 +44,7 @@ class Single:
 
 
 @dataclass(frozen=True)
-class Double:
+class DoublePlan:
     """Look at `n`; accept with at most `c1` errors, refuse above `c2`, else look at `n` more.
 
     Accept then with at most `c2` errors in both samples.
@@ -82,7 +82,7 @@ class Double:
 
 
 @dataclass(frozen=True)
-class Sequential:
+class SequentialPlan:
     """Wald's sequential probability ratio test, decided after every look.
 
     After n looks: accept with at most slope * n - h1 errors, refuse with at least slope * n + h2.
@@ -165,15 +165,15 @@ class Sequential:
 
 def single(
     p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10, lot: int | None = None
-) -> Single:
+) -> SinglePlan:
     """The single plan of the fewest looks; `lot`: hypergeometric, for a data set of that size."""
     _check(p1, p2, alpha, beta)
     most = _MOST if lot is None else lot
     for c in range(most):
-        n = _fewest(lambda n, c=c: float(Single(n, c, lot).accept(p2)) <= beta, c + 1, most)  # type: ignore[misc]
+        n = _fewest(lambda n, c=c: float(SinglePlan(n, c, lot).accept(p2)) <= beta, c + 1, most)  # type: ignore[misc]
         if n is None:
             break
-        plan = Single(n, c, lot)
+        plan = SinglePlan(n, c, lot)
         if plan.accept(p1) >= 1 - alpha:
             return plan
     raise UsageError(
@@ -183,7 +183,7 @@ def single(
     )
 
 
-def double(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> Double:
+def double(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> DoublePlan:
     """The double plan with two samples of one size and the lowest average sample number at p1.
 
     After Luca, Vandercappellen and Claes, Quality Engineering 32 (2020): for each c1 below that of
@@ -194,22 +194,22 @@ def double(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> Dou
     for c1 in range(max(1, whole.c)):
         for c2 in range(c1 + 1, 2 * whole.c + 10):
             n = _fewest(
-                lambda n, c1=c1, c2=c2: float(Double(n, c1, c2).accept(p2)) <= beta,  # type: ignore[misc]
+                lambda n, c1=c1, c2=c2: float(DoublePlan(n, c1, c2).accept(p2)) <= beta,  # type: ignore[misc]
                 c2 + 1, 2 * whole.n,
             )  # fmt: skip
             if n is None:
                 break
-            plan = Double(n, c1, c2)
+            plan = DoublePlan(n, c1, c2)
             if plan.accept(p1) >= 1 - alpha:
                 plans.append(plan)
                 break
     return min(plans, key=lambda plan: float(plan.average(p1)))
 
 
-def sequential(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> Sequential:
+def sequential(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> SequentialPlan:
     """Wald's plan, binomial: careful where the sample is a large part of the data set."""
     _check(p1, p2, alpha, beta)
-    return Sequential(p1, p2, alpha, beta)
+    return SequentialPlan(p1, p2, alpha, beta)
 
 
 def clopper_pearson(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:

@@ -1,7 +1,14 @@
 """Error rates of what was looked at, by stratum, and corrected for what reviewers miss.
 
-A reviewer is measured with planted errors: of those, `caught` were seen (sensitivity); and with
-pairs known to be right, of which `passed` (specificity).
+A reviewer is measured with control items: of those that are wrong, `caught` were seen
+(sensitivity); of those that are right, `passed` (specificity).
+
+Prediction-powered means: a judge's labels on everything, people's on a sample. The judge's mean
+over all items is corrected by the mean difference that people found on the sample; as much of the
+judge is used as shortens the interval. After Angelopoulos, Duchi and Zrnic, "PPI++: efficient
+prediction-powered inference" (2023). Ours: the mean is that of the data set, which is finite and
+known to the judge as a whole, so the interval shrinks to nothing as people see all of it; and the
+sample may be drawn with unequal chances.
 """
 
 from __future__ import annotations
@@ -14,18 +21,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retgen.errors import UsageError
-from retgen.statistics.order import Draws, draws, independent_draws
 from retgen.statistics.plans import mid_p
-from retgen.statistics.sequences import interval, looks_needed, upper
+from retgen.statistics.sequences import (
+    WeightedDraws,
+    draws,
+    independent_draws,
+    interval,
+    looks_needed,
+    upper,
+)
 
 Floats = NDArray[np.float64]
 
 # of 1 - level in `certified_upper`: for the sample, for the sensitivity, for what chance lets pass
 _PARTS = (0.7, 0.2, 0.1)
+FEWEST = 10  # disagreements of judge and people: below that a normal interval would be made up
 
 
 @dataclass(frozen=True)
-class Rate:
+class ErrorRate:
     """A rate of errors in `population` items, of which `looked` were seen, with `errors` among
     them.
 
@@ -47,7 +61,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ReviewerRates:
     """Of `planted` errors `caught` were seen; of `clean` items `passed`. None shown: 0."""
 
     caught: int
@@ -68,7 +82,7 @@ class Measured:
         return self.passed / self.clean if self.clean else None
 
 
-def rate(values: ArrayLike, draws: Draws, level: float = 0.95) -> Rate:
+def rate(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ErrorRate:
     """Of values in the order drawn, or bounds, as in `sequences`; holds at every look."""
     given = np.asarray(values, float)
     bounds = interval(given, draws, level)
@@ -77,15 +91,17 @@ def rate(values: ArrayLike, draws: Draws, level: float = 0.95) -> Rate:
     found = two[told, 0]
     estimate, worth = None, 0.0
     if told.any():
-        errors = terms(np.where(told, two.min(1, initial=1), 0), draws)
-        share = float(errors.mean() / max(1 - terms((~told).astype(float), draws).mean(), 1e-9))
+        errors = mean_terms(np.where(told, two.min(1, initial=1), 0), draws)
+        share = float(
+            errors.mean() / max(1 - mean_terms((~told).astype(float), draws).mean(), 1e-9)
+        )
         estimate = min(max(share, bounds.low), bounds.high)
         spread = float(errors.var())
         # without an error nothing is known of the spread: as if it were where it is largest
         binomial = estimate * (1 - estimate)
         each = binomial / spread if binomial > 0 and spread > 0 else 1 / float(draws.bound[0])
         worth = float(len(found)) if draws.uniform else len(found) * each
-    return Rate(
+    return ErrorRate(
         estimate, bounds.low, bounds.high, level, len(two), float(found.sum()),
         int((~told).sum()), draws.population,
         "all looked at" if len(two) == draws.population
@@ -94,10 +110,10 @@ def rate(values: ArrayLike, draws: Draws, level: float = 0.95) -> Rate:
     )  # fmt: skip
 
 
-def fixed_rate(errors: int, looked: int, population: int, level: float = 0.95) -> Rate:
+def fixed_rate(errors: int, looked: int, population: int, level: float = 0.95) -> ErrorRate:
     """Of a simple random sample whose size was fixed beforehand: not for looking early."""
     low, high = mid_p(errors, looked, level)
-    return Rate(
+    return ErrorRate(
         errors / looked, low, high, level, looked, errors, 0, population,
         "mid-p, simple random sample of a fixed size", float(looked),
     )  # fmt: skip
@@ -106,7 +122,7 @@ def fixed_rate(errors: int, looked: int, population: int, level: float = 0.95) -
 def by_stratum(
     strata: Sequence[Hashable], order: ArrayLike, weights: ArrayLike, values: ArrayLike,
     level: float = 0.95,
-) -> dict[Hashable, Rate]:  # fmt: skip
+) -> dict[Hashable, ErrorRate]:  # fmt: skip
     """The rate of each stratum, in the order of their first items; each interval alone at `level`.
 
     `strata` (N,): of the items. `values`: of order[:n]. Within a stratum the order is one of its
@@ -126,7 +142,7 @@ def by_stratum(
     return found
 
 
-def corrected(rate: Rate, measured: Measured) -> Rate:
+def correct_rate(rate: ErrorRate, measured: ReviewerRates) -> ErrorRate:
     """What the rate would be if reviewers saw everything: Rogan and Gladen (1978).
 
     The interval carries the uncertainty of sample, sensitivity and specificity (Lang and Reiczigel,
@@ -165,7 +181,7 @@ def corrected(rate: Rate, measured: Measured) -> Rate:
 
 
 def certified_upper(
-    values: ArrayLike, draws: Draws, missed: ArrayLike, level: float = 0.95
+    values: ArrayLike, draws: WeightedDraws, missed: ArrayLike, level: float = 0.95
 ) -> float:
     """The true rate is at most this, at every look, although reviewers miss errors.
 
@@ -189,7 +205,7 @@ def certified_upper(
 
 
 def certified_looks(
-    values: ArrayLike, draws: Draws, missed: ArrayLike, goal: float, level: float = 0.95
+    values: ArrayLike, draws: WeightedDraws, missed: ArrayLike, goal: float, level: float = 0.95
 ) -> int | None:
     """How many more looks bring `certified_upper` to at most `goal` if none of them finds an error.
 
@@ -217,7 +233,7 @@ def _seen(missed: ArrayLike, level: float) -> float:
     return 1 - upper(outcomes, draws, 1 - _PARTS[1] * (1 - level)).high
 
 
-def missing(others: float, pool: int, wrong: float, positives: int) -> float:
+def missing_rate(others: float, pool: int, wrong: float, positives: int) -> float:
     """The share of relevant pairs that have no positive label.
 
     `others`: share of relevant ones among `pool` pairs without one; `wrong`: share of `positives`
@@ -228,7 +244,7 @@ def missing(others: float, pool: int, wrong: float, positives: int) -> float:
     return unlabelled / (unlabelled + labelled) if unlabelled + labelled else 0.0
 
 
-def terms(values: Floats, draws: Draws) -> Floats:
+def mean_terms(values: Floats, draws: WeightedDraws) -> Floats:
     """(n,) unbiased estimates of the mean of the population, one a look; their mean is the
     estimate.
 
@@ -241,3 +257,53 @@ def terms(values: Floats, draws: Draws) -> Floats:
     first = draws.first(len(values))
     seen = np.cumsum(values) - values
     return np.asarray((seen + values / first.probability) / draws.population)
+
+
+@dataclass(frozen=True)
+class PpiEstimate:
+    """A mean with its interval, approximate and of this look alone: no certificate.
+
+    `tuning`: how much of the judge is used (0: nothing). `low`, `high` are None where `reason` says
+    why. `alone`: half the interval's width from people's labels alone.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    tuning: float
+    alone: float
+    level: float
+    reason: str = ""
+
+
+def ppi_mean(
+    labels: ArrayLike, judged: ArrayLike, draws: WeightedDraws, level: float = 0.95
+) -> PpiEstimate:
+    """The mean of people's labels over all N items.
+
+    `labels` (n,): people's, in the order drawn. `judged` (N,): the judge's of all items, those with
+    people's labels first and in their order.
+    """
+    from scipy.stats import norm
+
+    people, judge = np.asarray(labels, float), np.asarray(judged, float)
+    n, items = len(people), draws.population
+    if len(judge) != items or not 2 <= n <= min(len(draws), items):
+        raise UsageError(
+            f"A judge's labels on all {items:,} items and two or more of people's are needed; "
+            f"there are {len(judge):,} and {n:,}."
+        )
+    truth, guess = mean_terms(people, draws), mean_terms(judge[:n], draws)
+    spread = float(np.var(judge if draws.uniform else guess))
+    tuning = float(np.cov(truth, guess, ddof=0)[0, 1]) / spread if spread > 0 else 0.0
+    tuning = min(max(tuning, 0.0), 1.0)
+    unseen = 1 - n / items if draws.uniform else 1.0  # the finite population's correction
+    z = float(norm.isf((1 - level) / 2)) * math.sqrt(unseen / n)
+    value = tuning * float(judge.mean()) + float((truth - tuning * guess).mean())
+    alone = z * float(truth.std())
+    differ = int((people != judge[:n]).sum())
+    if differ < FEWEST and n < items:
+        reason = f"judge and people differ on {differ} of {n:,}: too few for an interval"
+        return PpiEstimate(value, None, None, tuning, alone, level, reason)
+    half = z * float((truth - tuning * guess).std())
+    return PpiEstimate(value, value - half, value + half, tuning, alone, level)

@@ -1,5 +1,11 @@
 """Intervals for the mean of a finite population that hold at every look, so looking early is free.
 
+The order of looks is drawn with unequal chances, so that its beginning is a sample. Items that look
+wrong come first more often, and never surely: at each look, item i of those left is drawn with
+probability w_i over the sum of what is left. Exponential keys give the whole order at once
+(Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006): the smallest of
+independent exponentials with rates w is item i with just that probability.
+
 Each look multiplies, for every mean m that may be the true one, the wealth of a bettor who plays
 against m: by 1 + bet * (Z - mu), where Z = f / (N q) is what the item drawn says of the total, q
 its probability, and mu = m - (what was seen) / N the expectation of Z if m is true. At the true
@@ -21,12 +27,96 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retgen.errors import UsageError
-from retgen.statistics.order import Draws
+from retgen.streams import Stream
+
+# of suspicion in the draws; the rest is uniform. A tenth brings much of what good suspicion can
+# save, and costs a ninth more looks where nothing is wrong (`make bench-review`)
+SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class WeightedDraws:
+    """How likely each look was, in the order drawn; n looks of a population of N items.
+
+    `probability` (n,): of the item drawn, among those left. `bound` (n,): the largest 1 / (N q(i))
+    over the items i left, which is what one error can add at most to an estimate.
+    """
+
+    population: int
+    probability: NDArray[np.float64]
+    bound: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.probability)
+
+    def first(self, looks: int) -> WeightedDraws:
+        return WeightedDraws(self.population, self.probability[:looks], self.bound[:looks])
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether each look was a simple random draw from what was left."""
+        left = self.population - np.arange(len(self))
+        return bool(np.allclose(self.probability * left, 1, rtol=1e-9))
+
+
+def weights(
+    suspicion: ArrayLike | None, population: int | None = None, share: float = SHARE
+) -> NDArray[np.float64]:
+    """Chances of items, (N,) with mean 1: 1 - share for each, and its part of the suspicion.
+
+    `suspicion` (N,): 0 or more, in any unit: what is twice as likely to be wrong has twice as much.
+    None, with `population`: uniform. No item's chance falls below 1 - share of a uniform one, which
+    keeps what it may add to an interval within 1 / (1 - share).
+    """
+    if suspicion is None:
+        return np.ones(population or 0)
+    given = np.asarray(suspicion, float)
+    if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
+        raise UsageError("Suspicion is one finite number a record, 0 or more.")
+    if not 0 <= share < 1:
+        raise UsageError(f"The share of suspicion in the draws is in [0, 1), not {share:g}.")
+    mean = given.mean() if given.size else 0.0
+    return (1 - share) + share * given / mean if mean > 0 else np.ones(given.size)
+
+
+def weighted_order(weights: ArrayLike, seed: int, purpose: str = "review") -> NDArray[np.int64]:
+    """The items in the order to look at them, int64 (N,): a function of weights, seed, purpose."""
+    given = np.asarray(weights, float)
+    words = Stream(seed, f"order/{purpose}").words(0, given.size)
+    uniform = ((words >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53  # in (0, 1)
+    return np.argsort(-np.log(uniform) / given, kind="stable").astype(np.int64)
+
+
+def draws(order: ArrayLike, weights: ArrayLike, count: int | None = None) -> WeightedDraws:
+    """How likely the first `count` items of `order` were; all of them by default.
+
+    Of a stratum: the order and the weights of its items alone. Which of them comes next does not
+    depend on the others, so the stratum is a population of its own.
+    """
+    drawn = np.asarray(weights, float)[np.asarray(order, np.int64)]
+    left = np.cumsum(drawn[::-1])[::-1]
+    least = np.minimum.accumulate(drawn[::-1])[::-1]
+    n = slice(count)
+    return WeightedDraws(drawn.size, (drawn / left)[n], (left / least)[n] / max(drawn.size, 1))
+
+
+def uniform_draws(population: int, count: int | None = None) -> WeightedDraws:
+    """A simple random sample without replacement, in order."""
+    left = population - np.arange(population if count is None else min(count, population))
+    return WeightedDraws(population, 1 / left, left / population)
+
+
+def independent_draws(count: int) -> WeightedDraws:
+    """Draws from a population without end, as outcomes of a reviewer on planted errors are."""
+    endless = 2**53
+    return WeightedDraws(endless, np.full(count, 1 / endless), np.ones(count))
+
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +132,7 @@ _FINEST = 1e-5  # but no less
 
 
 @dataclass(frozen=True)
-class Sequence:
+class ConfidenceSequence:
     """The mean of the population is in [low, high], with confidence `level` at all looks at once.
 
     `lows`, `highs` (looked,): the interval after each look, never wider than before; its points
@@ -62,14 +152,14 @@ class Sequence:
 
 
 @dataclass(frozen=True)
-class Decision:
+class SequenceDecision:
     """Whether the mean is at most a goal: "holds", "refuted", "open"; the look that settled it."""
 
     state: str
     look: int | None = None
 
 
-def interval(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+def interval(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ConfidenceSequence:
     """Both ends, each with half of 1 - level.
 
     `values` (n,): in [0, 1], in the order drawn; or (n, 2), bounds of what is not known, as (0, 1)
@@ -83,19 +173,21 @@ def interval(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
     return _sequence(draws.population, level, lows, np.maximum(lows, highs))
 
 
-def upper(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+def upper(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ConfidenceSequence:
     """The upper end alone, with all of 1 - level: for "at most"; `low` is 0. See `interval`."""
     _, high, draws = _checked(values, draws, level)
     return _sequence(draws.population, level, np.zeros(len(high)), _highs(high, draws, 1 - level))
 
 
-def lower(values: ArrayLike, draws: Draws, level: float = 0.95) -> Sequence:
+def lower(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ConfidenceSequence:
     """The lower end alone, with all of 1 - level; `high` is 1. See `interval`."""
     low, _, draws = _checked(values, draws, level)
     return _sequence(draws.population, level, _lows(low, draws, 1 - level), np.ones(len(low)))
 
 
-def at_most(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -> Decision:
+def at_most(
+    values: ArrayLike, draws: WeightedDraws, goal: float, level: float = 0.95
+) -> SequenceDecision:
     """Whether the mean is at most `goal`: the first look at which it is shown, or shown not to be.
 
     Each of the two answers is wrong with probability at most 1 - level.
@@ -104,13 +196,15 @@ def at_most(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -
     holds = _first(_too_high(high, draws, goal, 1 - level))
     refuted = _first(_too_low(low, draws, goal, 1 - level))
     if holds is None and refuted is None:
-        return Decision("open")
+        return SequenceDecision("open")
     if refuted is None or (holds is not None and holds < refuted):
-        return Decision("holds", holds)
-    return Decision("refuted", refuted)
+        return SequenceDecision("holds", holds)
+    return SequenceDecision("refuted", refuted)
 
 
-def looks_needed(values: ArrayLike, draws: Draws, goal: float, level: float = 0.95) -> int | None:
+def looks_needed(
+    values: ArrayLike, draws: WeightedDraws, goal: float, level: float = 0.95
+) -> int | None:
     """How many more looks show a mean of at most `goal` if none of them finds an error.
 
     `draws`: of all items in their order. 0: it is shown already. None: not even all of them would.
@@ -122,7 +216,9 @@ def looks_needed(values: ArrayLike, draws: Draws, goal: float, level: float = 0.
     return None if look is None else max(0, look - len(high))
 
 
-def _checked(values: ArrayLike, draws: Draws, level: float) -> tuple[Floats, Floats, Draws]:
+def _checked(
+    values: ArrayLike, draws: WeightedDraws, level: float
+) -> tuple[Floats, Floats, WeightedDraws]:
     given = np.asarray(values, float)
     if given.ndim == 1:
         given = np.stack([given, given], axis=1)
@@ -140,44 +236,46 @@ def _checked(values: ArrayLike, draws: Draws, level: float) -> tuple[Floats, Flo
     return low, high, draws.first(len(given))
 
 
-def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> Sequence:
+def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> ConfidenceSequence:
     low, high = (float(lows[-1]), float(highs[-1])) if len(lows) else (0.0, 1.0)
-    return Sequence(population, level, low, high, lows, highs)
+    return ConfidenceSequence(population, level, low, high, lows, highs)
 
 
-def _highs(values: Floats, draws: Draws, alpha: float) -> Floats:
+def _highs(values: Floats, draws: WeightedDraws, alpha: float) -> Floats:
     """After each look (n,), the least mean that is ruled out as too high; 1 while there is none."""
     highs = _course(lambda mean: _first(_too_high(values, draws, mean, alpha)), len(values))
     return _possible(np.minimum.accumulate(highs), values, draws)
 
 
-def _lows(values: Floats, draws: Draws, alpha: float) -> Floats:
+def _lows(values: Floats, draws: WeightedDraws, alpha: float) -> Floats:
     """After each look (n,), the greatest mean that is ruled out as too low; 0: none is."""
     gaps = _course(lambda gap: _first(_too_low(values, draws, 1 - gap, alpha)), len(values))
     return _possible(np.maximum.accumulate(1 - gaps), values, draws)
 
 
-def _possible(ends: Floats, values: Floats, draws: Draws) -> Floats:
+def _possible(ends: Floats, values: Floats, draws: WeightedDraws) -> Floats:
     """`ends` within what was seen over N, and that with all that is left counted as 1."""
     seen = np.cumsum(values) / draws.population
     left = 1 - np.arange(1, len(values) + 1) / draws.population
     return np.asarray(np.clip(ends, seen, seen + left))
 
 
-def _too_high(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
+def _too_high(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is above `mean`" stands refuted."""
     left = draws.population - np.arange(1, len(values) + 1)
     certain = np.cumsum(values) + left <= (mean + _EXACT) * draws.population
-    return certain | (_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
+    return certain | (betting_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
 
 
-def _too_low(values: Floats, draws: Draws, mean: float, alpha: float) -> NDArray[np.bool_]:
+def _too_low(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is `mean` or less" stands refuted."""
     certain = np.cumsum(values) > (mean + _EXACT) * draws.population
-    return certain | (_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)
+    return certain | (betting_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)
 
 
-def _wealth(values: Floats, draws: Draws, mean: float, ratios: Floats, shares: Floats) -> Floats:
+def betting_wealth(
+    values: Floats, draws: WeightedDraws, mean: float, ratios: Floats, shares: Floats
+) -> Floats:
     """After each look (n,): the mean wealth of the bets against `mean`, from 1."""
     seen = (np.cumsum(values) - values) / draws.population  # before each look
     z = values / (draws.population * draws.probability)

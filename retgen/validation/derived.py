@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from retgen.agents.agent import Rejection
+from retgen.agents.chat import OFFLINE_COSTS
 from retgen.agents.models import FLOW
-from retgen.agents.usage import OFFLINE_COSTS
 from retgen.data import Dataset
 from retgen.errors import EndpointFailed, RetgenError
 from retgen.generate import rejected_lines, table_files

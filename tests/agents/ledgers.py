@@ -6,10 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Refusal, Send
-from retgen.agents.ledger.check import check
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send
+from retgen.agents.ledger.care import check
+from retgen.agents.prompt import Message, Request
 from tests.command import Done, in_process
 
 
@@ -38,7 +37,7 @@ def request(number: int = 0, sample: int = 0) -> Request:
 
 def reserve(
     ledger: Ledger, number: int = 0, *, run: str = "a", worst: int = 100, cap: int | None = None
-) -> Answer | Refusal | Send | Busy | OverCap:
+) -> LedgerAnswer | Refusal | Send | Busy | OverCap:
     return ledger.reserve(request(number), run=run, agent="write", worst=worst, lease=60, cap=cap)
 
 
@@ -50,7 +49,7 @@ def send(ledger: Ledger, number: int = 0, **options: object) -> Send:
 
 def fill(ledger: Ledger, count: int, first: int = 0) -> None:
     for number in range(first, first + count):
-        ledger.answered(send(ledger, number), b"answer %d" % number, 1, 1, 10)
+        ledger.record_answer(send(ledger, number), b"answer %d" % number, 1, 1, 10)
 
 
 WORKER = """
@@ -67,7 +66,7 @@ while True:
     for number in range(number, number + count):
         reserved = reserve(ledger, number)
         if isinstance(reserved, Send) and what != "hold":
-            ledger.answered(reserved, b"answer %d" % number, 1, 1, 10)
+            ledger.record_answer(reserved, b"answer %d" % number, 1, 1, 10)
         print(number, flush=True)
     number += 1
     if what != "again":

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
 from retgen.agents.chat import ChatModel, Response
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 
 S = TypeVar("S", bound=ThreadingHTTPServer)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape, Turn
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, Turn
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
@@ -51,7 +51,7 @@ class Thing(Question):
     known: tuple[str, ...] = ()
 
 
-class Painted(Shape):
+class Painted(AnswerSchema):
     """A colour, and how much of the thing has it."""
 
     colour: str

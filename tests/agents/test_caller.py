@@ -19,8 +19,7 @@ from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.prices import Price
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from retgen.agents.sending import Tally
 from retgen.errors import BudgetReached, EndpointFailed
 from tests.agents.server import Server, serving

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, Question, Rejection, RepairsFailed, Shape, Turn
+from retgen.agents.agent import Agent, AnswerSchema, Question, Rejection, RepairsFailed, Turn
 from retgen.agents.caller import Caller
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
@@ -34,7 +34,7 @@ class Number(Question):
     number: int
 
 
-class Half(Shape):
+class Half(AnswerSchema):
     half: int
 
 
@@ -90,7 +90,7 @@ async def model_options(
 async def taken(
     context: Context, stage: Stage, candidates: Any, work: Work, **options: Any
 ) -> list[int]:
-    result = context.accepted(stage, candidates, work, lambda one: f"no. {one}", **options)
+    result = context.accepted_records(stage, candidates, work, lambda one: f"no. {one}", **options)
     return [one async for one in result]
 
 
@@ -249,7 +249,7 @@ def test_the_first_error_stops_and_waits_for_what_is_in_flight(tmp_path: Path) -
     async def run() -> None:
         stop = Stop()
         context = Context(tmp_path, {}, stop=stop)
-        made = context.accepted(context.stage("numbers", 10), range(100), work, str)
+        made = context.accepted_records(context.stage("numbers", 10), range(100), work, str)
         with pytest.raises(EndpointFailed, match=r"^1 failed$"):
             _ = [one async for one in made]
         with pytest.raises(Stopped):
@@ -265,7 +265,7 @@ def test_who_reads_no_further_stops_the_rest(tmp_path: Path) -> None:
     async def run() -> None:
         stop = Stop()
         context = Context(tmp_path, {}, stop=stop)
-        made = context.accepted(context.stage("numbers", 10), range(100), work, str)
+        made = context.accepted_records(context.stage("numbers", 10), range(100), work, str)
         async with aclosing(made):
             async for one in made:
                 assert one == 0
@@ -277,7 +277,7 @@ def test_who_reads_no_further_stops_the_rest(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-# --- together -----------------------------------------------------------------------------------
+# --- gathered ----------------------------------------------------------------------------------
 
 
 def test_a_round_comes_back_in_its_order(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_round_comes_back_in_its_order(tmp_path: Path) -> None:
 
     async def run() -> list[int]:
         context = Context(tmp_path, {})
-        return await context.together(context.stage("round", 5), map(backwards, range(5)))
+        return await context.gather(context.stage("round", 5), map(backwards, range(5)))
 
     assert asyncio.run(run()) == [0, 1, 2, 3, 4]
     assert ended == [4, 3, 2, 1, 0]
@@ -303,7 +303,7 @@ def test_a_round_raises_its_first_error_when_all_have_ended(tmp_path: Path) -> N
         stop = Stop()
         context = Context(tmp_path, {}, stop=stop)
         with pytest.raises(EndpointFailed, match=r"^1 failed$"):
-            await context.together(context.stage("round", 5), map(work, range(5)))
+            await context.gather(context.stage("round", 5), map(work, range(5)))
         with pytest.raises(Stopped):
             stop.check()
 
@@ -362,11 +362,13 @@ def test_progress(tmp_path: Path) -> None:
     assert shown[-1] == (2, 2, "$0.0090 of $2, 0 in flight, 1 rejected, RATES")
 
 
-@pytest.mark.parametrize("settings", [{}, {"temperature": 0, "structured": "prompt"}])
+@pytest.mark.parametrize(
+    ("settings", "delay"), [({}, 2.3), ({"temperature": 0, "structured": "prompt"}, 0.0)]
+)
 def test_what_is_waited_for_and_what_never_passes_is_said(
-    tmp_path: Path, settings: dict[str, Any]
+    tmp_path: Path, settings: dict[str, Any], delay: float
 ) -> None:
-    """A slow model that answers with prose: who is waited for, and at the third that all fail."""
+    """A model that answers with prose: at the third answer, that all fail; a slow one is named."""
     notes: list[str] = []
     notices: list[str] = []
 
@@ -384,10 +386,11 @@ def test_what_is_waited_for_and_what_never_passes_is_said(
 
     context = Context(tmp_path, {})
     prose = "Well, the half of a number is something that people have wondered about for long."
-    with serving(lambda body: prose, delay=2.3) as server, pytest.raises(ChecksFailed):
+    with serving(lambda body: prose, delay=delay) as server, pytest.raises(ChecksFailed):
         asyncio.run(run(server))
     assert not any("halve for" in note for note in notes[:4])
-    assert any(re.search(r"\b4 in flight, halve for 2 s, 0 rejected", note) for note in notes)
+    slow = any(re.search(r"\b4 in flight, halve for 2 s, 0 rejected", note) for note in notes)
+    assert slow == bool(delay)
     tried = (
         "leaving out `structured: prompt`"
         if settings
@@ -434,10 +437,10 @@ def test_a_cancelled_round_ends_at_once(tmp_path: Path) -> None:
 
         async def candidates() -> None:
             stage = context.stage("some", 3)
-            async for _ in context.accepted(stage, range(3), slow, str):
+            async for _ in context.accepted_records(stage, range(3), slow, str):
                 raise AssertionError
 
-        for work in (context.together(context.stage("all", 3), map(slow, range(3))), candidates()):
+        for work in (context.gather(context.stage("all", 3), map(slow, range(3))), candidates()):
             task = asyncio.ensure_future(work)
             await asyncio.sleep(0.05)
             task.cancel()

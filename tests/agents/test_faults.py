@@ -23,8 +23,7 @@ from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.prices import Price
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from retgen.errors import EndpointFailed
 from tests.agents.canned import Canned, Server, serving
 from tests.agents.test_outcomes import completion, error, page

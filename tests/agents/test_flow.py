@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from retgen.agents.flow import Flight, Gate, Rate, Stop, Stopped
+from retgen.agents.flow import ConcurrencyGate, Flight, RateLimit, Stop, Stopped
 
 
 def test_the_gate_adapts() -> None:
     async def run() -> None:
-        gate = Gate(64, begin=8)
+        gate = ConcurrencyGate(64, begin=8)
         together = [await gate.enter() for _ in range(8)]
         gate.leave(together[0], well=False)
         assert gate.limit == 4.0
@@ -38,12 +38,12 @@ def test_the_gate_adapts() -> None:
 
 
 def test_a_gate_for_few_begins_with_these() -> None:
-    assert (Gate(3).limit, Gate(64).limit) == (3.0, 8.0)
+    assert (ConcurrencyGate(3).limit, ConcurrencyGate(64).limit) == (3.0, 8.0)
 
 
 def test_who_waits_at_the_gate_is_let_in_by_turns() -> None:
     async def run() -> list[str]:
-        gate, came = Gate(2), list[str]()
+        gate, came = ConcurrencyGate(2), list[str]()
 
         async def pass_through(name: str) -> None:
             entered = await gate.enter()
@@ -62,7 +62,7 @@ def test_who_waits_at_the_gate_is_let_in_by_turns() -> None:
 @pytest.mark.parametrize("let_in", [False, True])
 def test_who_goes_away_while_waiting_takes_no_place(let_in: bool) -> None:
     async def run() -> None:
-        gate = Gate(1)
+        gate = ConcurrencyGate(1)
         inside = await gate.enter()
         gone, next_one = (asyncio.create_task(gate.enter()) for _ in range(2))
         await asyncio.sleep(0)
@@ -84,7 +84,7 @@ def test_who_goes_away_while_waiting_takes_no_place(let_in: bool) -> None:
 
 
 def test_a_rate_spaces_and_saves_nothing_up() -> None:
-    rate = Rate(120)  # one in half a second
+    rate = RateLimit(120)  # one in half a second
     asked = [(1, 100.0), (1, 100.0), (1, 100.25), (4, 102.0), (1, 102.0), (1, 110.0), (1, 110.0)]
     assert [rate.wait(amount, now) for amount, now in asked] == [
         0.0, 0.5, 0.75, 0.0, 2.0, 0.0, 0.5,
@@ -92,17 +92,17 @@ def test_a_rate_spaces_and_saves_nothing_up() -> None:
 
 
 def test_without_a_rate_nothing_waits() -> None:
-    rate = Rate(None)
+    rate = RateLimit(None)
     assert [rate.wait(1000, 5.0) for _ in range(3)] == [0.0, 0.0, 0.0]
 
 
 def test_a_flight_tells_of_its_ends() -> None:
     async def run() -> None:
         flight = Flight()
-        assert not await flight.changed(0)  # nothing is out
+        assert not await flight.wait_for_change(0)  # nothing is out
         assert flight.oldest()[0] == ""
         first, second = flight.begin("write"), flight.begin("judge")
-        waiting = [asyncio.create_task(flight.changed(0)) for _ in range(2)]
+        waiting = [asyncio.create_task(flight.wait_for_change(0)) for _ in range(2)]
         await asyncio.sleep(0)
         assert not any(one.done() for one in waiting)
         assert flight.oldest()[0] == "write"
@@ -112,10 +112,10 @@ def test_a_flight_tells_of_its_ends() -> None:
         assert flight.oldest()[0] == "judge"
         assert await asyncio.gather(*waiting) == [True, True]
         assert (flight.count, flight.ended) == (1, 1)
-        assert await flight.changed(0)  # it has ended before one asked
+        assert await flight.wait_for_change(0)  # it has ended before one asked
         flight.end(second)
-        assert await flight.changed(1)
-        assert not await flight.changed(2)
+        assert await flight.wait_for_change(1)
+        assert not await flight.wait_for_change(2)
 
     asyncio.run(asyncio.wait_for(run(), 30))
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retgen.agents.calls import CallReport, ModelOptions, call_models
-from retgen.agents.ledger import Answer, Kept, Ledger, Send, tables
-from retgen.agents.ledger.check import check, recount, size_of
-from retgen.agents.ledger.drives import network_drive
-from retgen.agents.ledger.prune import Pruned, copy, prune
-from retgen.agents.ledger.texts import Texts, joined, numbers
+from retgen.agents.ledger import Ledger, LedgerAnswer, Send, StoredAnswer
+from retgen.agents.ledger.care import Pruned, check, copy, prune, recount, size_of
+from retgen.agents.ledger.schema import RequestTexts, create_tables, join_pieces, text_numbers
+from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import ModelSettings
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
 from tests.agents.ledgers import fill, gen, request, reserve, send
 
@@ -34,16 +32,14 @@ contents = st.text(st.sampled_from('"\\{}[],:é\n\x00 contenrol') | st.character
 )
 def test_a_request_is_put_together_as_it_was(texts: list[str], schema: dict[str, str]) -> None:
     body = Request("openai", "m", tuple(Message("user", t) for t in texts), {"a": 0.1}, schema).body
-    engine = sa.create_engine("sqlite://")
-    with engine.begin() as db:
-        tables.texts.create(db)
-        writer = Texts()
+    with closing(sqlite3.connect(":memory:")) as db:
+        create_tables(db)
+        writer = RequestTexts()
         stored = [writer.pieces(db, body) for _ in range(3)]  # written, found, remembered
         assert len(set(stored)) == 1
-        rows = {row.id: row.text for row in db.execute(sa.select(tables.texts))}
-        assert set(rows) == set(numbers(stored[0]))
-    engine.dispose()
-    assert joined(stored[0], rows) == body
+        texts_by_id = dict(db.execute("SELECT id, text FROM texts"))
+    assert set(texts_by_id) == set(text_numbers(stored[0]))
+    assert join_pieces(stored[0], texts_by_id) == body
 
 
 def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
@@ -57,7 +53,7 @@ def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
             one = Request("openai", "m", messages, {"temperature": 1.0}, schema)
             result = ledger.reserve(one, run="a", agent="write", worst=1, lease=60)
             assert isinstance(result, Send)
-            ledger.answered(result, b"said", 1, 1, 1)
+            ledger.record_answer(result, b"said", 1, 1, 1)
             messages += (
                 Message("assistant", f"{record} {turn} an answer that is wrong " * 4),
                 Message("user", f"{record} {turn} correct what is wrong with it " * 3),
@@ -82,7 +78,7 @@ def test_a_growing_conversation_is_stored_once(ledger: Ledger) -> None:
 
 def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
     fill(ledger, 3)
-    ledger.failed(send(ledger, 3), "429")
+    ledger.record_failure(send(ledger, 3), "429")
     reserve(ledger, 0, run="b")
     path = ledger.path
     ledger.close()
@@ -126,7 +122,7 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
     assert [(run.run, run.calls, run.cache_hits, run.nano_usd) for run in again.runs()] == [
         ("a", 3, 0, 20), ("b", 0, 1, 0),
     ]  # fmt: skip
-    with again.together() as db_:
+    with again.transaction() as db_:
         recount(db_)
     assert len(check(again).findings) == 1
     again.close()
@@ -138,7 +134,7 @@ def test_what_is_wrong_is_found_and_set_right(ledger: Ledger) -> None:
 
 
 def test_a_damaged_file_is_found(ledger: Ledger) -> None:
-    with ledger.together():
+    with ledger.transaction():
         fill(ledger, 300)
     path = ledger.path
     ledger.close()
@@ -175,12 +171,12 @@ def test_what_is_missing_is_said_and_accepted(ledger: Ledger, tmp_path: Path) ->
 
 
 def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
-    with ledger.together():
+    with ledger.transaction():
         for number in range(60):
             first = send(ledger, number)
-            ledger.spoiled(first, b"<html>" * 500, "void", "a page", 1, 1, 5)
-            ledger.answered(send(ledger, number), b"answer %d" % number, 1, 1, 10)
-        ledger.failed(send(ledger, 99), "429")
+            ledger.record_spoiled(first, b"<html>" * 500, "void", "a page", 1, 1, 5)
+            ledger.record_answer(send(ledger, number), b"answer %d" % number, 1, 1, 10)
+        ledger.record_failure(send(ledger, 99), "429")
         out = send(ledger, 100)
     runs, parts, answers = ledger.runs(), ledger.parts(), list(ledger.answers())
     about = prune(ledger, dry=True)
@@ -192,17 +188,17 @@ def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
     assert (ledger.runs(), ledger.parts(), list(ledger.answers())) == (runs, parts, answers)
     assert check(ledger).findings == []
     assert prune(ledger)[:2] == (0, 0)
-    ledger.answered(out, b"late", 1, 1, 1)  # what is out still has its request
-    assert Kept(request(100).key, "write", "small", request(100).body, b"late", 1, 1) in list(
-        ledger.answers()
-    )
+    ledger.record_answer(out, b"late", 1, 1, 1)  # what is out still has its request
+    assert StoredAnswer(
+        request(100).key, "write", "small", request(100).body, b"late", 1, 1
+    ) in list(ledger.answers())
 
 
 def test_whole_runs_go_but_for_what_others_used(ledger: Ledger) -> None:
     fill(ledger, 4)
-    ledger.failed(send(ledger, 4), "429")
+    ledger.record_failure(send(ledger, 4), "429")
     reserve(ledger, 0, run="b")
-    ledger.answered(send(ledger, 5, run="b"), b"of b", 1, 1, 7)
+    ledger.record_answer(send(ledger, 5, run="b"), b"of b", 1, 1, 7)
     reserve(ledger, 5)
     runs, parts = ledger.runs(), ledger.parts()
     assert prune(ledger, ["a"], dry=True)[:2] == (0, 4)
@@ -211,7 +207,7 @@ def test_whole_runs_go_but_for_what_others_used(ledger: Ledger) -> None:
     assert check(ledger).findings == []
     assert {one.answer for one in ledger.answers()} == {b"answer 0", b"of b"}
     assert isinstance(reserve(ledger, 1), Send)  # what is gone is paid for again
-    assert reserve(ledger, 0) == Answer(b"answer 0", 1, 1)
+    assert reserve(ledger, 0) == LedgerAnswer(b"answer 0", 1, 1)
     assert prune(ledger, ["b"])[:2] == (0, 1)  # a no longer says that it used it
     assert {one.answer for one in ledger.answers()} == {b"answer 0"}
     assert check(ledger).findings == []
@@ -222,11 +218,11 @@ def test_texts_are_written_again_after_a_prune(ledger: Ledger) -> None:
     for _ in range(3):
         result = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
         assert isinstance(result, Send)
-        ledger.failed(result, "429")
+        ledger.record_failure(result, "429")
     prune(ledger)
     result = ledger.reserve(long, run="a", agent="write", worst=1, lease=60)
     assert isinstance(result, Send)
-    ledger.answered(result, b"x", 1, 1, 1)
+    ledger.record_answer(result, b"x", 1, 1, 1)
     assert [one.request for one in ledger.answers()] == [long.body]
 
 
@@ -287,7 +283,7 @@ def test_a_run_warns_of_a_network_drive(
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n")
     # reason: a test cannot mount a drive
-    monkeypatch.setattr("retgen.agents.ledger.drives._MOUNTS", mounts)
+    monkeypatch.setattr("retgen.agents.ledger.sidecar._MOUNTS", mounts)
     settings = ModelSettings(provider="openai", name="small", base_url="http://127.0.0.1:9/v1")
 
     async def work(_: object) -> None: ...

@@ -13,7 +13,7 @@ from tests.agents.ledgers import fill, gen, reserve, send
 
 def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger, 2)
-    ledger.refused(send(ledger, 2), b"{}", "invalid_prompt", "400: no", 0, 0, 0)
+    ledger.record_refusal(send(ledger, 2), b"{}", "invalid_prompt", "400: no", 0, 0, 0)
     reserve(ledger, 0, run="b")
     ledger.close()
     at = ("--ledger", ledger.path)
@@ -80,7 +80,7 @@ def test_a_ledger_that_is_not_there_makes_no_folder(tmp_path: Path, command: str
 
 
 def test_an_export_that_cannot_be_made(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.failed(send(ledger, 0), "429")
+    ledger.record_failure(send(ledger, 0), "429")
     ledger.close()
     gone = tmp_path / "gone"
     for command in ("export", "copy"):

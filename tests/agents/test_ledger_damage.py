@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from retgen.agents.ledger import Ledger
-from retgen.agents.ledger.check import check, check_before_sending
+from retgen.agents.ledger.care import check, check_before_sending
 from retgen.errors import OutputError
 from tests.agents.ledgers import fill, gen, reserve, sound
 from tests.agents.minds import mind
@@ -32,7 +32,7 @@ def overwrite(path: Path, page: int) -> None:
 def test_what_can_be_read_is_saved(path: Path, how: str) -> None:
     assert shutil.which("sqlite3"), "install the package sqlite3: the documented command needs it"
     ledger = Ledger(path)
-    with ledger.together():
+    with ledger.transaction():
         fill(ledger, 300)
     ledger.close()
     size = path.stat().st_size

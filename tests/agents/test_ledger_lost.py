@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.ledger import Answer, Ledger, LostAnswers
-from retgen.agents.ledger.check import check
-from retgen.agents.ledger.damage import salvage
+from retgen.agents.ledger import Ledger, LedgerAnswer, LostAnswers
+from retgen.agents.ledger.care import check
+from retgen.agents.ledger.file import salvage
 from retgen.errors import UsageError
 from tests.agents.ledgers import fill, read_to, reserve, send, sound, worker
 
@@ -141,7 +141,7 @@ def test_a_database_that_is_gone_empty_or_another(path: Path, tmp_path: Path) ->
 
 def test_a_file_that_was_cut_off(path: Path) -> None:
     ledger = Ledger(path)
-    with ledger.together():
+    with ledger.transaction():
         fill(ledger, 200)
     ledger.close()
     whole = path.stat().st_size
@@ -245,7 +245,7 @@ def test_opened_and_closed_in_any_order(path: Path) -> None:
         else:
             opened.append(Ledger(path))
             one = chance.choice(opened)
-            one.answered(send(one, number), b"x", 1, 1, 1)
+            one.record_answer(send(one, number), b"x", 1, 1, 1)
             number += 1
         in_use = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         assert in_use.execute("SELECT in_use FROM meta").fetchone() == (bool(opened),)
@@ -266,7 +266,7 @@ def test_two_processes_at_once(path: Path) -> None:
         process.communicate()
     ledger = Ledger(path)
     assert check(ledger).findings == []
-    assert isinstance(reserve(ledger, 0), Answer)
+    assert isinstance(reserve(ledger, 0), LedgerAnswer)
     ledger.close()
 
 

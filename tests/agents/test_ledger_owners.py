@@ -71,7 +71,7 @@ def test_a_clock_that_is_set_changes_nothing(
     busy = reserve(ledger, run="b")
     assert isinstance(busy, Busy)
     assert 59 < busy.left <= 60
-    ledger.lost(first, "timeout")
+    ledger.record_lost(first, "timeout")
     assert isinstance(reserve(ledger, run="b"), Send)
     ledger.close()
 
@@ -99,7 +99,7 @@ def test_another_machine_is_waited_for(path: Path, ledger: Ledger, clock: Clock)
     second = send(ledger, run="b")
     owned_by(path, boot="other", pid=12)  # sent anew by that machine: waited for anew
     assert reserve(ledger, run="b") == Busy("node7, process 12", 60.0)
-    ledger.failed(second, "429")
+    ledger.record_failure(second, "429")
     # what was taken over has no lease left
     assert isinstance(reserve(ledger, run="c"), Send)
 
@@ -113,19 +113,19 @@ def test_a_container_is_another_machine(path: Path, ledger: Ledger) -> None:
 def test_a_machine_that_was_started_anew_holds_nothing() -> None:
     here = Owner("m", "host", "now", "pid:[4026531836]", os.getpid(), this_process().started)
     before = here._replace(boot="before")
-    assert before.ended(here)
-    assert not before._replace(name="another").ended(here)
-    assert not before._replace(machine="").ended(here)
+    assert before.has_ended(here)
+    assert not before._replace(name="another").has_ended(here)
+    assert not before._replace(machine="").has_ended(here)
     box = here._replace(space="pid:[1]")  # of a container nobody can tell
-    assert not before._replace(space="pid:[1]").ended(box)
-    assert not here.ended(here)
+    assert not before._replace(space="pid:[1]").has_ended(box)
+    assert not here.has_ended(here)
 
 
 def test_nothing_is_claimed_where_nothing_is_known() -> None:
     unknown = Owner("", "", "", "", os.getpid(), "")
-    assert not unknown.ended()
+    assert not unknown.has_ended()
     assert not unknown.runs_here()
     assert str(unknown) == f"another machine, process {os.getpid()}"
     assert this_process().runs_here()
-    assert not this_process()._replace(started="").ended()
-    assert not Owner(*this_process()[:4], 1, "").ended()  # another user's
+    assert not this_process()._replace(started="").has_ended()
+    assert not Owner(*this_process()[:4], 1, "").has_ended()  # another user's

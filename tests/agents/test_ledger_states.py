@@ -8,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.ledger import Answer, Busy, Ledger, OverCap, Part, Refusal, Room, Send, Spent
-from retgen.agents.ledger.check import check
-from retgen.agents.ledger.forget import Forgotten, forget
+from retgen.agents.ledger import (
+    Busy,
+    LearnedBudget,
+    Ledger,
+    LedgerAnswer,
+    OverCap,
+    PartSums,
+    Refusal,
+    Send,
+    Spent,
+)
+from retgen.agents.ledger.care import Forgotten, check, forget
 from retgen.errors import UsageError
 from tests.agents.ledgers import request, reserve, send
 from tests.agents.test_ledger_owners import owned_by
@@ -26,7 +35,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def test_a_refusal_is_final(ledger: Ledger) -> None:
-    ledger.refused(send(ledger), b'{"error":1}', "invalid_prompt", "400: no", 3, 0, 20)
+    ledger.record_refusal(send(ledger), b'{"error":1}', "invalid_prompt", "400: no", 3, 0, 20)
     refusal = Refusal("invalid_prompt", "400: no", 3, 0)
     assert reserve(ledger) == refusal
     assert reserve(ledger, run="b", cap=0) == refusal
@@ -40,35 +49,35 @@ def test_a_refusal_is_final(ledger: Ledger) -> None:
 
 def test_what_failed_can_be_refused_for_good(ledger: Ledger) -> None:
     first = send(ledger)
-    ledger.failed(first, "500")
+    ledger.record_failure(first, "500")
     assert ledger.parts()[0].failed == 1
-    ledger.refused(first, b"", "server_error", "500 six times", 0, 0, 5)
-    assert ledger.parts() == [Part("a", "write", "small", 1, 0, 0, 0, 0, 5, True, 0)]
+    ledger.record_refusal(first, b"", "server_error", "500 six times", 0, 0, 5)
+    assert ledger.parts() == [PartSums("a", "write", "small", 1, 0, 0, 0, 0, 5, True, 0)]
     assert reserve(ledger) == Refusal("server_error", "500 six times", 0, 0)
     with pytest.raises(ValueError, match="has ended before"):
-        ledger.refused(first, b"", "server_error", "again", 0, 0, 5)
+        ledger.record_refusal(first, b"", "server_error", "again", 0, 0, 5)
 
 
 @pytest.mark.parametrize("state", ["cut", "void"])
 def test_what_is_no_answer_is_charged_and_asked_again(ledger: Ledger, state: str) -> None:
-    ledger.spoiled(send(ledger), b"<html>", state, "an HTML page", 7, 3, 40)
+    ledger.record_spoiled(send(ledger), b"<html>", state, "an HTML page", 7, 3, 40)
     assert ledger.spent("a") == Spent("a", 1, 0, 7, 3, 40)
     assert ledger.find(request(), run="a") is None
     assert list(ledger.answers()) == []
-    ledger.answered(send(ledger), b"fine", 7, 1, 30)
+    ledger.record_answer(send(ledger), b"fine", 7, 1, 30)
     assert ledger.spent("a") == Spent("a", 2, 0, 14, 4, 70)
-    assert reserve(ledger) == Answer(b"fine", 7, 1)
+    assert reserve(ledger) == LedgerAnswer(b"fine", 7, 1)
     with pytest.raises(ValueError, match=r"^'spare' is none of cut, void$"):
-        ledger.spoiled(send(ledger, 1), b"", "spare", "", 0, 0, 0)
+        ledger.record_spoiled(send(ledger, 1), b"", "spare", "", 0, 0, 0)
 
 
 def test_an_answer_is_withdrawn_once(ledger: Ledger) -> None:
-    ledger.answered(send(ledger), b"bad", 7, 3, 40)
+    ledger.record_answer(send(ledger), b"bad", 7, 3, 40)
     ledger.withdraw(request(), "void", "no choices", raw=b"bad")
-    assert ledger.parts() == [Part("a", "write", "small", 1, 0, 0, 7, 3, 40, True, 0)]
-    ledger.answered(send(ledger), b"good", 7, 3, 40)
+    assert ledger.parts() == [PartSums("a", "write", "small", 1, 0, 0, 7, 3, 40, True, 0)]
+    ledger.record_answer(send(ledger), b"good", 7, 3, 40)
     ledger.withdraw(request(), "void", "no choices", raw=b"bad")  # another had seen that, too
-    assert reserve(ledger) == Answer(b"good", 7, 3)
+    assert reserve(ledger) == LedgerAnswer(b"good", 7, 3)
     ledger.withdraw(request(), "cut", "at 3")
     assert isinstance(reserve(ledger), Send)
     ledger.withdraw(request(), "cut", "at 3")  # none is there
@@ -76,20 +85,23 @@ def test_an_answer_is_withdrawn_once(ledger: Ledger) -> None:
 
 def test_a_refusal_does_not_hide_an_answer(ledger: Ledger) -> None:
     slow = send(ledger)
-    ledger.lost(slow, "timeout")
-    ledger.refused(send(ledger), b"", "invalid_prompt", "400", 0, 0, 0)
-    assert ledger.answered(slow, b"late", 1, 1, 10) == b"late"
-    assert reserve(ledger) == Answer(b"late", 1, 1)
+    ledger.record_lost(slow, "timeout")
+    ledger.record_refusal(send(ledger), b"", "invalid_prompt", "400", 0, 0, 0)
+    assert ledger.record_answer(slow, b"late", 1, 1, 10) == b"late"
+    assert reserve(ledger) == LedgerAnswer(b"late", 1, 1)
 
 
 def test_rooms_only_grow(ledger: Ledger) -> None:
-    assert ledger.rooms("openai", "small") == {}
+    assert ledger.learned_budgets("openai", "small") == {}
     ledger.learn("openai", "small", "write", 512, 400)
     ledger.learn("openai", "small", "write", 256, 450)
     ledger.learn("openai", "small", "judge", 64, 0)
     ledger.learn("openai", "large", "write", 9, 9)
     ledger.learn("other", "small", "write", 8, 8)
-    assert ledger.rooms("openai", "small") == {"write": Room(512, 450), "judge": Room(64, 0)}
+    assert ledger.learned_budgets("openai", "small") == {
+        "write": LearnedBudget(512, 450),
+        "judge": LearnedBudget(64, 0),
+    }
 
 
 # --- forgetting ---------------------------------------------------------------------------------
@@ -99,11 +111,11 @@ def test_rooms_only_grow(ledger: Ledger) -> None:
 def mixed(ledger: Ledger) -> Ledger:
     """Two refused requests, two answers of which another run used one, one that failed."""
     for number in (0, 1):
-        ledger.refused(send(ledger, number), b"", "filtered", "content filter", 1, 0, 10)
+        ledger.record_refusal(send(ledger, number), b"", "filtered", "content filter", 1, 0, 10)
     for number in (2, 3):
-        ledger.answered(send(ledger, number), b"x", 1, 1, 30)
+        ledger.record_answer(send(ledger, number), b"x", 1, 1, 30)
     reserve(ledger, 2, run="b")
-    ledger.failed(send(ledger, 4), "429")
+    ledger.record_failure(send(ledger, 4), "429")
     return ledger
 
 
@@ -115,7 +127,7 @@ def test_what_is_forgotten_is_asked_again_and_stays_charged(mixed: Ledger) -> No
     assert forget(mixed, run="a") == rows
     assert mixed.runs() == before
     assert isinstance(reserve(mixed, 0), Send)
-    assert reserve(mixed, 2) == Answer(b"x", 1, 1)
+    assert reserve(mixed, 2) == LedgerAnswer(b"x", 1, 1)
     assert forget(mixed, run="a") == []
 
 

@@ -13,11 +13,9 @@ import pytest
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response
-from retgen.agents.outcomes import TABLE, Row, classify, costs_nothing, states_all
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response, Usage
+from retgen.agents.outcomes import TABLE, OutcomeRow, classify, costs_nothing, states_all
+from retgen.agents.prompt import Message, Request
 from tests.agents.billing import GEMINI, GEMINI_OUTCOMES, Worked
 from tests.agents.canned import Canned, serving
 from tests.agents.loopback import send_all
@@ -230,7 +228,7 @@ def test_a_package_that_cannot_make_the_request() -> None:
     )
 
 
-def row(what: str) -> Row:
+def row(what: str) -> OutcomeRow:
     return next(one for one in TABLE if one.what == what)
 
 

@@ -11,9 +11,8 @@ from ruamel.yaml import YAML
 
 from retgen.agents import prices as module
 from retgen.agents.models import ModelSettings
-from retgen.agents.prices import Price, Prices, checked, price_files
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
+from retgen.agents.prices import Price, Prices, price_files, table_date
+from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
 
 BUNDLED = Path(module.__file__).parent / "prices.yaml"
@@ -40,7 +39,7 @@ def price(name: str, *given: str, provider: str = "openai", **more: Any) -> Pric
 def test_every_price_of_the_bundled_table_is_one() -> None:
     tree = YAML(typ="safe", pure=True).load(BUNDLED.read_text("utf-8"))
     assert set(tree) == {"checked", "prices", "reasoning"}
-    assert checked() == date.fromisoformat(str(tree["checked"])).isoformat()
+    assert table_date() == date.fromisoformat(str(tree["checked"])).isoformat()
     assert list(tree["prices"]) == [
         "openai", "google_genai", "anthropic", "mistralai", "deepseek", "groq", "xai", "cohere",
         "together", "fireworks",

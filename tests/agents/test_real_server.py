@@ -21,15 +21,14 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
 from retgen.agents.models import ModelSettings, find_key, open_chat
 from retgen.agents.prices import Price
-from retgen.agents.prompt import Message, Prompt
-from retgen.agents.request import Request
+from retgen.agents.prompt import Message, Prompt, Request
 from retgen.errors import EndpointFailed
 from tests.conftest import read_jsonl
 
@@ -53,7 +52,7 @@ class Ask(Question):
     thing: str
 
 
-class Fact(Shape):
+class Fact(AnswerSchema):
     fact: str
 
 

@@ -14,11 +14,10 @@ import pytest
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
-from retgen.agents.ledger import Kept, Ledger, Send, Writer
+from retgen.agents.ledger import Ledger, Send, StoredAnswer, Writer
 from retgen.agents.models import ModelSettings
-from retgen.agents.prompt import Message
+from retgen.agents.prompt import Message, Request
 from retgen.agents.replay import Replayed, export_replay, read_replay
-from retgen.agents.request import Request
 from retgen.errors import OutputError, UsageError
 
 HELLO = b'{"choices": [{"message": {"content": "hello"}}]}'
@@ -34,7 +33,7 @@ def request(number: int) -> Request:
 def answer(ledger: Ledger, number: int, raw: bytes, run: str) -> None:
     result = ledger.reserve(request(number), run=run, agent="write", worst=9, lease=9)
     assert isinstance(result, Send)
-    ledger.answered(result, raw, number, 2, 3)
+    ledger.record_answer(result, raw, number, 2, 3)
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_a_line_holds_the_request_and_the_answer_as_it_came(file: Path) -> None:
 def test_what_was_written_is_read_again(ledger: Ledger, file: Path, tmp_path: Path) -> None:
     assert list(read_replay(file)) == list(ledger.answers())
     again = Ledger(tmp_path / "again.sqlite")
-    again.put("r", read_replay(file))
+    again.add_answers("r", read_replay(file))
     assert export_replay(again, tmp_path / "again.jsonl") == 5
     assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
     again.close()
@@ -160,7 +159,7 @@ def test_a_line_that_is_no_json(file: Path) -> None:
 def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
     """What is in the file is answered; what is not is refused, and nothing is ever sent."""
     replayed = Ledger(tmp_path / "replayed.sqlite")
-    replayed.put("a", read_replay(file))
+    replayed.add_answers("a", read_replay(file))
 
     async def run() -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
@@ -182,13 +181,15 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
 def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
     result = ledger.reserve(request(6), run="a", agent="write", worst=9, lease=9)
     assert isinstance(result, Send)
-    ledger.refused(result, b"no\xff", "filtered", "the request was filtered (400: no)", 0, 0, 0)
+    ledger.record_refusal(
+        result, b"no\xff", "filtered", "the request was filtered (400: no)", 0, 0, 0
+    )
     path = tmp_path / "refused.jsonl"
     assert export_replay(ledger, path, "a") == 5
     (line,) = [line for line in lines(path) if line["key"] == request(6).key]
     assert line["refused"] == {"why": "filtered", "reason": "the request was filtered (400: no)"}
     replayed = Ledger(tmp_path / "replayed.sqlite")
-    replayed.put("a", read_replay(path))
+    replayed.add_answers("a", read_replay(path))
     assert replayed.find(request(6), run="a") == ledger.find(request(6), run="a") == (
         "filtered", "the request was filtered (400: no)", 0, 0,
     )  # fmt: skip
@@ -216,7 +217,9 @@ def test_a_refusal_is_replayed_too(tmp_path: Path, ledger: Ledger) -> None:
 def test_why_a_file_has_no_answer(tmp_path: Path, endpoints: set[str], why: str) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
     there = [Request(one, "small", (Message("user", "x"),)) for one in endpoints]
-    ledger.put("a", (Kept(one.key, "write", "small", one.body, b"x", 1, 1) for one in there))
+    ledger.add_answers(
+        "a", (StoredAnswer(one.key, "write", "small", one.body, b"x", 1, 1) for one in there)
+    )
 
     async def run() -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")

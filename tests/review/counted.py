@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retgen.review.chance import chance
+from retgen.review.assign import chance
 
 PEOPLE = ("anna", "ben")
 

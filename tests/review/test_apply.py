@@ -13,7 +13,7 @@ import pytest
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.review.apply import apply_review
-from retgen.review.records import Decision, Item, Settings, Shown, Verdict, item_id
+from retgen.review.records import Decision, Item, Settings, ShownPair, Verdict, item_id
 from retgen.review.store import Store
 from retgen.reviewed.decisions import digest
 from retgen.run import run
@@ -55,9 +55,9 @@ def reviewed_by(
     store = Store(parent / "verdicts.sqlite")
     store.keep_settings(Settings(annotators=people, split="test"))
     items, verdicts = [], []
-    texts: dict[str, Shown] = {}
+    texts: dict[str, ShownPair] = {}
     for place, ((query_id, doc_id), given) in enumerate(said.items()):
-        shown = Shown(queries[query_id], documents[doc_id].title, documents[doc_id].text)
+        shown = ShownPair(queries[query_id], documents[doc_id].title, documents[doc_id].text)
         texts[shown.digest()] = shown
         label = labels.get((query_id, doc_id))
         name = item_id(query_id, doc_id)
@@ -320,7 +320,7 @@ def test_fresh_never_removes_what_people_said(parent: Path) -> None:
 
 
 def test_the_digest_of_a_decision_is_that_of_what_was_shown() -> None:
-    assert digest("q", "t", "x") == Shown("q", "t", "x").digest()
+    assert digest("q", "t", "x") == ShownPair("q", "t", "x").digest()
 
 
 def test_the_command_writes_the_version_and_refuses_what_does_not_fit(

@@ -19,8 +19,8 @@ from retgen.review.goals import Goal
     ],
 )
 def test_a_goal_is_read(text: str, goal: Goal) -> None:
-    assert goals.parse(text) == goal
-    assert goals.parse(str(goal)) == goal
+    assert goals.parse_goal(text) == goal
+    assert goals.parse_goal(str(goal)) == goal
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_a_goal_is_read(text: str, goal: Goal) -> None:
 )
 def test_what_is_no_goal(text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
-        goals.parse(text)
+        goals.parse_goal(text)
     assert message in str(error.value)
 
 
 def test_one_goal_of_a_question() -> None:
-    assert len(goals.parse_all(["wrong <= 2%", "wrong <= 2% at 95%"])) == 1
+    assert len(goals.parse_goals(["wrong <= 2%", "wrong <= 2% at 95%"])) == 1
     with pytest.raises(UsageError, match="wrong <= 2% at 95% and wrong <= 3% at 95% both are"):
-        goals.parse_all(["wrong <= 2%", "missed <= 5%", "wrong <= 3%"])
+        goals.parse_goals(["wrong <= 2%", "missed <= 5%", "wrong <= 3%"])
 
 
 def test_the_populations_of_goals() -> None:
-    wrong, missed = goals.parse_all(goals.DEFAULT)
-    assert goals.asked([wrong]) == ("positives",)
-    assert goals.asked([missed]) == goals.asked([]) == ("positives", "others")
+    wrong, missed = goals.parse_goals(goals.DEFAULT)
+    assert goals.goal_populations([wrong]) == ("positives",)
+    assert goals.goal_populations([missed]) == goals.goal_populations([]) == ("positives", "others")

@@ -14,11 +14,11 @@ import pytest
 from scipy import stats
 
 from retgen.review import Review, open_review
+from retgen.review.assign import chance
 from retgen.review.certificates import in_words
-from retgen.review.chance import chance
 from retgen.review.report import report
 from retgen.review.report_page import write_page
-from retgen.statistics import order, rates, sequences
+from retgen.statistics import rates, sequences
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import serving
 from tests.command import in_process
@@ -161,7 +161,7 @@ def test_rates(judged: Judged, population: str) -> None:
         min(max(estimate, result["low"]), result["high"]), rel=1e-9
     )
     assert result["errors"] == errors.sum()
-    draws = order.draws(np.arange(len(weights)), weights)
+    draws = sequences.draws(np.arange(len(weights)), weights)
     expected = sequences.interval(bounds, draws.first(len(bounds)), 0.95)
     assert (result["low"], result["high"]) == (expected.low, expected.high)
 
@@ -171,7 +171,7 @@ def test_certificates(judged: Judged) -> None:
     counted = Counted(judged[0].store.path)
     one = {name: counted.values(name)[0] for name in ("positives", "others")}
     draws = {
-        name: order.draws(np.arange(len(weights)), weights)
+        name: sequences.draws(np.arange(len(weights)), weights)
         for name, weights in counted.weights.items()
     }
 

@@ -212,7 +212,7 @@ def test_accept_and_reject(foreign: Path) -> None:
     assert [said(None, d) for d in ("accept", "reject")] == [0, 1]
     assert said(1.0, "fix", relevance=0) == 0
     assert said(1.0, "fix", edits={"query": "ripe fruit"}) is None
-    text = review.shown(of[1.0]).text
+    text = review.shown_pair(of[1.0]).text
     with pytest.raises(UsageError, match="a fix is empty"):
         said(1.0, "fix", edits={"text": text})
     assert review.store.verdicts()[-1].edits == {"query": "ripe fruit"}
@@ -329,17 +329,17 @@ def test_graded_labels_and_splits(dataset: Callable[..., Path]) -> None:
 def test_a_set_that_changes_under_the_review(foreign: Path) -> None:
     review = begin(foreign)
     seen = judge(review, "me", 30)
-    assert review.changed() is None
+    assert review.change_message() is None
     corpus, qrels = foreign / "corpus.jsonl", foreign / "qrels.jsonl"
     text, rows = corpus.read_text(), qrels.read_text()
     corpus.write_text(text)  # another time, and the same contents
-    assert review.changed() is None
+    assert review.change_message() is None
     assert review.stale() == []
     corpus.write_text(text.replace("red apple", "dead apple").replace("d10", "x10"))
     qrels.write_text(
         rows.replace('"q2", "corpus-id": "d20", "score": 1', '"q2", "corpus-id": "d20", "score": 0')
     )
-    changed = review.changed()
+    changed = review.change_message()
     assert changed is not None
     assert changed.startswith(f"{foreign} was changed since this review began")
     name = {item.item_id: item.doc_id for item in seen}
@@ -350,13 +350,13 @@ def test_a_set_that_changes_under_the_review(foreign: Path) -> None:
     }
     corpus.write_text(text)
     qrels.write_text(rows)
-    assert review.changed() is None
+    assert review.change_message() is None
     time = corpus.stat()
     corpus.write_text(text.replace("red apple", "dad apple"))  # as long, and of the same time
     os.utime(corpus, ns=(time.st_atime_ns, time.st_mtime_ns))
-    assert review.changed() is not None
+    assert review.change_message() is not None
     qrels.unlink()
-    assert f"{foreign}: {qrels} is gone since this review began" == review.changed()
+    assert f"{foreign}: {qrels} is gone since this review began" == review.change_message()
 
 
 def test_the_file_of_another_set(foreign: Path, dataset: Callable[..., Path]) -> None:

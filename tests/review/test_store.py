@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from retgen.errors import DatasetError, OutputError, RetgenError, RunDirectoryError
-from retgen.review.records import Item, Settings, Shown, Verdict, item_id
+from retgen.review.records import Item, Settings, ShownPair, Verdict, item_id
 from retgen.review.store import Store
 from tests.conftest import Gen
 
-SHOWN = Shown("Who likes Quokkas?", "", "Jon likes Quokkas.", {"row": 1}, {"column": 2})
+SHOWN = ShownPair("Who likes Quokkas?", "", "Jon likes Quokkas.", {"row": 1}, {"column": 2})
 ITEM = Item(item_id("q", "d"), "positives", 0, "test", "q", "d", 1.0, SHOWN.digest())
 
 
@@ -40,8 +40,8 @@ def test_what_was_kept_is_read_back(tmp_path: Path) -> None:
     again = Store(tmp_path / "verdicts.sqlite")
     assert again.settings() == Settings(annotators=("a", "b"), goals=("wrong <= 2% at 95%",))
     assert again.items() == [item]
-    assert again.shown(item.shown) == SHOWN
-    assert again.shown("nothing") is None
+    assert again.shown_pair(item.shown) == SHOWN
+    assert again.shown_pair("nothing") is None
     first, second = again.verdicts()
     assert (first.number, first.annotator, first.relevance, first.decision) == (1, "a", 1, "1")
     assert (second.number, second.annotator, second.relevance) == (2, "b", None)
@@ -150,7 +150,7 @@ def test_cells_that_are_none_of_ours(tmp_path: Path, change: str, message: str) 
         connection.execute(change)
     connection.close()
     with pytest.raises(DatasetError, match=f"is no review that can be read: .*({message})"):
-        _ = store.settings(), store.items(), store.verdicts(), store.shown(ITEM.shown)
+        _ = store.settings(), store.items(), store.verdicts(), store.shown_pair(ITEM.shown)
 
 
 def test_a_review_that_somebody_else_began_is_not_planned_anew(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from scipy.stats import beta, binom
 
 from retgen.errors import UsageError
 from retgen.statistics.plans import (
-    Double,
-    Sequential,
-    Single,
+    DoublePlan,
+    SequentialPlan,
+    SinglePlan,
     clopper_pearson,
     double,
     mid_p,
@@ -46,7 +46,7 @@ def test_no_smaller_single_plan_keeps_both_promises():
 
 
 def test_nearly_all_of_a_lot_is_looked_at_where_nothing_less_tells():
-    assert single(0.48, 0.52, lot=50) == Single(49, 24, 50)
+    assert single(0.48, 0.52, lot=50) == SinglePlan(49, 24, 50)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_nearly_all_of_a_lot_is_looked_at_where_nothing_less_tells():
 )
 def test_double_plans(p1, p2, alpha, beta, n, c1, c2, average, curtailed):
     plan = double(p1, p2, alpha, beta)
-    assert plan == Double(n, c1, c2)
+    assert plan == DoublePlan(n, c1, c2)
     assert plan.average([p1, p2]) == pytest.approx(average, abs=6e-4)
     assert plan.average([p1, p2], curtailed=True) == pytest.approx(curtailed, abs=6e-4)
     accepted = plan.accept([p1, p2])
@@ -70,7 +70,7 @@ def test_double_plans(p1, p2, alpha, beta, n, c1, c2, average, curtailed):
 
 
 def test_a_double_plan_as_it_is_played():
-    rng, plan, p = np.random.default_rng(3), Double(50, 0, 3), 0.05
+    rng, plan, p = np.random.default_rng(3), DoublePlan(50, 0, 3), 0.05
     errors = rng.random((40_000, 100)) < p
     first, total = errors[:, :50].sum(1), errors.cumsum(1)
     decided = (first <= 0) | (first > 3)
@@ -103,7 +103,7 @@ def test_sequential_plans(p1, p2, h1, h2, slope, at_p1, at_p2):
 
 
 def test_the_lines_of_a_sequential_plan():  # Duncan, figure 49
-    plan = Sequential(0.01, 0.08, 0.05, 0.10)
+    plan = SequentialPlan(0.01, 0.08, 0.05, 0.10)
     numbers = [plan.limits(n) for n in (2, 19, 20, 30, 31, 48, 49, 60, 61, 70)]
     assert numbers == [
         (-1, 2), (-1, 2), (-1, 3), (-1, 3), (0, 3), (0, 3), (0, 4), (0, 4), (1, 4), (1, 4),

@@ -9,20 +9,27 @@ import pytest
 from scipy.stats import binom
 
 from retgen.errors import UsageError
-from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
 from retgen.statistics.plans import mid_p
 from retgen.statistics.rates import (
-    Measured,
+    ReviewerRates,
     by_stratum,
     certified_looks,
     certified_upper,
-    corrected,
+    correct_rate,
     fixed_rate,
-    missing,
+    mean_terms,
+    missing_rate,
+    ppi_mean,
     rate,
-    terms,
 )
-from retgen.statistics.sequences import interval, upper
+from retgen.statistics.sequences import (
+    draws,
+    interval,
+    uniform_draws,
+    upper,
+    weighted_order,
+    weights,
+)
 
 
 def test_each_term_is_unbiased_and_two_are_uncorrelated():
@@ -31,7 +38,7 @@ def test_each_term_is_unbiased_and_two_are_uncorrelated():
     mean, product = np.zeros(4), 0.0
     for order in permutations(range(4)):
         found = draws(order, given)
-        each = terms(f[list(order)], found)
+        each = mean_terms(f[list(order)], found)
         mean += found.probability.prod() * each
         product += found.probability.prod() * each[0] * each[2]
     assert mean == pytest.approx(np.full(4, f.mean()))
@@ -110,7 +117,7 @@ def test_correction_by_the_published_formula():
     """Lang and Reiczigel's equations 2, 7, 16 and 17, written out for 20 of 200 reported,
     45 of 50 planted errors caught, 97 of 100 clean items passed.
     """
-    found = corrected(fixed_rate(20, 200, 5000), Measured(45, 50, 97, 100))
+    found = correct_rate(fixed_rate(20, 200, 5000), ReviewerRates(45, 50, 97, 100))
     assert found.estimate == pytest.approx((0.1 + 0.97 - 1) / (0.9 + 0.97 - 1))
     z = 1.959964
     n, ap = 200 + z**2, (20 + z**2 / 2) / (200 + z**2)
@@ -125,15 +132,15 @@ def test_correction_by_the_published_formula():
 
 def test_a_correction_needs_reviewers_who_tell():
     apparent = fixed_rate(5, 100, 1000)
-    chance = corrected(apparent, Measured(5, 50, 10, 50))
+    chance = correct_rate(apparent, ReviewerRates(5, 50, 10, 50))
     assert (chance.estimate, chance.low, chance.high) == (None, 0, 1)
     assert chance.method == "reviewers at chance"
     with pytest.raises(UsageError, match="corrected by control errors; none were judged yet"):
-        corrected(apparent, Measured(0, 0))
+        correct_rate(apparent, ReviewerRates(0, 0))
     with pytest.raises(UsageError, match="No reviewer catches or passes more than was shown"):
-        Measured(3, 2)
-    assert (Measured(9, 10).sensitivity, Measured(9, 10).specificity) == (0.9, None)
-    assert (Measured(0, 0).sensitivity, Measured(1, 1, 0, 4).specificity) == (None, 0)
+        ReviewerRates(3, 2)
+    assert (ReviewerRates(9, 10).sensitivity, ReviewerRates(9, 10).specificity) == (0.9, None)
+    assert (ReviewerRates(0, 0).sensitivity, ReviewerRates(1, 1, 0, 4).specificity) == (None, 0)
 
 
 def test_the_certified_rate_is_above_the_seen_one():
@@ -158,17 +165,17 @@ def test_all_looked_at_and_none_found_still_leaves_what_was_missed():
 
 
 def upper_of_misses(missed):
-    from retgen.statistics.order import independent_draws
+    from retgen.statistics.sequences import independent_draws
 
     return upper(missed, independent_draws(len(missed)), 0.99).high
 
 
 def test_the_share_of_relevant_pairs_without_a_label():
-    assert missing(0.01, 10_000, 0.1, 1000) == pytest.approx(100 / (100 + 900))
-    assert missing(0.01, 10_000, 1.0, 1000) == 1  # all positives are wrong
-    assert missing(0.01, 10_000, 0.0, 0) == 1  # there are none
-    assert missing(0.0, 10_000, 0.5, 1000) == 0
-    assert missing(0.0, 0, 1.0, 10) == 0
+    assert missing_rate(0.01, 10_000, 0.1, 1000) == pytest.approx(100 / (100 + 900))
+    assert missing_rate(0.01, 10_000, 1.0, 1000) == 1  # all positives are wrong
+    assert missing_rate(0.01, 10_000, 0.0, 0) == 1  # there are none
+    assert missing_rate(0.0, 10_000, 0.5, 1000) == 0
+    assert missing_rate(0.0, 0, 1.0, 10) == 0
 
 
 def test_looks_until_the_certified_rate_is_low_enough() -> None:
@@ -183,3 +190,71 @@ def test_looks_until_the_certified_rate_is_low_enough() -> None:
     # who overlooks all planted errors, or was shown none, shows nothing with any number of looks
     assert certified_looks(found, drawn, np.ones(30), 0.03) is None
     assert certified_looks(found, drawn, [], 0.03) is None
+
+
+# --- prediction-powered means, against ppi-python 0.2.3 -------------------------------------------
+
+
+def judged(items=4000, seed=11):
+    """Labels of which 20% are 1, and a judge who is wrong about 15%."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(items) < 0.2).astype(float)
+    return truth, np.where(rng.random(items) < 0.15, 1 - truth, truth)
+
+
+def test_as_ppi_python_says():
+    truth, judge = judged()
+    found = ppi_mean(truth[:200], judge, uniform_draws(4000))
+    assert found.value == pytest.approx(0.25228247, abs=1e-5)
+    # theirs is of a population beyond the data set: it adds the spread of the judge's other labels,
+    # and does not shrink as the sample nears the whole
+    theirs = (0.29248197 - 0.21208297) / 2
+    beyond = 1.959964 * found.tuning * 0.95 * judge[200:].std() / np.sqrt(3800)
+    ours = (found.high - found.low) / 2 / np.sqrt(1 - 200 / 4000)
+    assert np.hypot(ours, beyond) == pytest.approx(theirs, rel=0.003)
+    assert ours < found.alone
+
+
+def test_few_disagreements_give_no_interval():
+    truth, judge = judged()
+    found = ppi_mean(truth[:100], judge, uniform_draws(4000))
+    assert found.value == pytest.approx(0.27019618, abs=1e-4)
+    assert (found.low, found.high) == (None, None)
+    assert found.reason == "judge and people differ on 8 of 100: too few for an interval"
+
+
+def test_a_judge_of_no_use_is_not_used():
+    truth, _ = judged()
+    for judge in (np.zeros(4000), 1 - truth):
+        found = ppi_mean(truth[:400], judge, uniform_draws(4000))
+        assert (found.tuning, found.value) == (0, truth[:400].mean())
+
+
+def test_people_who_saw_everything_know_the_mean():
+    truth, judge = judged(300)
+    found = ppi_mean(truth, judge, uniform_draws(300))
+    assert (found.low, found.high) == pytest.approx((truth.mean(), truth.mean()))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_hold_the_truth_and_are_shorter(weighted):
+    truth, judge = judged(2000)
+    given = weights(0.2 + judge) if weighted else weights(None, 2000)
+    held, shorter = 0, 0
+    for seed in range(400):
+        order = weighted_order(given, seed)
+        found = ppi_mean(truth[order][:200], judge[order], draws(order, given))
+        held += found.low <= truth.mean() <= found.high
+        shorter += (found.high - found.low) / 2 < found.alone
+    assert 0.92 <= held / 400 <= 0.98
+    assert shorter / 400 > 0.95
+
+
+def test_what_cannot_be_averaged():
+    message = "A judge's labels on all 10 items and two or more of people's are needed; there are "
+    with pytest.raises(UsageError) as error:
+        ppi_mean([1, 0], np.zeros(9), uniform_draws(10))
+    assert str(error.value) == message + "9 and 2."
+    with pytest.raises(UsageError) as error:
+        ppi_mean([1], np.zeros(10), uniform_draws(10))
+    assert str(error.value) == message + "10 and 1."

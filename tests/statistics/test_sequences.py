@@ -1,5 +1,6 @@
 """Confidence sequences: exact against enumeration and the hypergeometric distribution; held at every
-look in simulated reviews (many more of these in test_simulations).
+look in simulated reviews (many more of these in test_simulations). The weighted order of looks
+against the chances it promises.
 """
 
 from __future__ import annotations
@@ -11,9 +12,19 @@ import pytest
 from scipy.stats import hypergeom
 
 from retgen.errors import UsageError
-from retgen.statistics import sequences
-from retgen.statistics.order import draws, uniform_draws, weighted_order, weights
-from retgen.statistics.sequences import at_most, interval, looks_needed, lower, upper
+from retgen.statistics.sequences import (
+    SequenceDecision,
+    at_most,
+    betting_wealth,
+    draws,
+    interval,
+    looks_needed,
+    lower,
+    uniform_draws,
+    upper,
+    weighted_order,
+    weights,
+)
 
 
 @pytest.mark.parametrize("values", [[0, 1, 0, 0, 1], [0.2, 1, 0, 0.7, 0.4]])
@@ -25,9 +36,7 @@ def test_the_wealth_at_the_true_mean_is_a_martingale_from_one(values, chances):
         expected = np.zeros(5)
         for order in permutations(range(5)):
             found = draws(order, given)
-            wealth = sequences._wealth(
-                f[list(order)], found, f.mean(), np.array(ratios), np.ones(1)
-            )
+            wealth = betting_wealth(f[list(order)], found, f.mean(), np.array(ratios), np.ones(1))
             expected += found.probability.prod() * wealth
         # where what is left is all 0 or all 1, a bet may lose, never gain
         assert expected[:3] == pytest.approx(np.ones(3))
@@ -50,7 +59,7 @@ def test_the_interval_fails_no_more_than_promised_in_all_orders():
 
 def test_without_errors_the_bet_on_none_is_the_hypergeometric_test():
     found = uniform_draws(1000, 200)
-    wealth = sequences._wealth(np.zeros(200), found, 0.02, np.zeros(1), np.ones(1))
+    wealth = betting_wealth(np.zeros(200), found, 0.02, np.zeros(1), np.ones(1))
     looks = np.arange(1, 201)
     assert 1 / wealth == pytest.approx(hypergeom.pmf(0, 1000, 20, looks))
 
@@ -61,7 +70,7 @@ def test_a_bet_is_a_likelihood_ratio():
     for t, value in enumerate(values):
         left = (mean * 20 - sum(values[:t])) / (20 - t)
         wealth *= ratio if value else (1 - ratio * left) / (1 - left)
-    found = sequences._wealth(
+    found = betting_wealth(
         np.array(values, float), uniform_draws(20, 6), mean, np.array([ratio]), np.ones(1)
     )
     assert found[-1] == pytest.approx(wealth)
@@ -110,7 +119,7 @@ def test_looks_needed_are_the_looks_that_show_it():
     assert looks_needed(np.zeros(169), whole, 0.02) == 0
     assert looks_needed(np.r_[np.zeros(99), 1], whole, 0.02) == 280  # and these 100
     assert at_most(np.zeros(168), whole, 0.02).state == "open"
-    assert at_most(np.zeros(169), whole, 0.02) == sequences.Decision("holds", 169)
+    assert at_most(np.zeros(169), whole, 0.02) == SequenceDecision("holds", 169)
     assert looks_needed([1], uniform_draws(20), 0.02) is None
 
 
@@ -144,7 +153,7 @@ def test_what_nobody_can_tell_counts_against_both_ends():
 def test_nothing_looked_at_says_nothing():
     none = interval([], uniform_draws(100))
     assert (none.low, none.high, none.looked) == (0, 1, 0)
-    assert at_most([], uniform_draws(100), 0.02) == sequences.Decision("open")
+    assert at_most([], uniform_draws(100), 0.02) == SequenceDecision("open")
 
 
 @pytest.mark.parametrize(
@@ -169,3 +178,63 @@ def test_an_order_that_was_not_drawn_makes_no_interval_that_is_empty_or_impossib
     both = interval(values, uniform_draws(200))
     assert (both.lows <= both.highs).all()
     assert (both.low, both.high) == pytest.approx((0.1, 0.1))
+
+
+# --- the order of looks ---------------------------------------------------------------------------
+
+
+def test_weights_mix_suspicion_with_chance():
+    assert weights([0, 1, 3], share=0.5).tolist() == [0.5, 0.875, 1.625]
+    assert weights([0, 1, 3], share=0).tolist() == [1, 1, 1]
+    assert weights([0, 0]).tolist() == [1, 1]
+    assert weights(None, 3).tolist() == [1, 1, 1]
+    for wrong in ([-1.0, 2.0], [np.nan], [[1.0]]):
+        with pytest.raises(UsageError, match="Suspicion is one finite number a record, 0 or more"):
+            weights(wrong)
+    with pytest.raises(UsageError, match=r"in \[0, 1\), not 1\.$"):
+        weights([1.0], share=1)
+
+
+def test_each_order_comes_as_often_as_its_draws_say():
+    given = weights([0.0, 1.0, 2.0, 5.0], share=0.8)
+    counts: dict[tuple[int, ...], int] = {}
+    for seed in range(6000):
+        order = tuple(weighted_order(given, seed).tolist())
+        counts[order] = counts.get(order, 0) + 1
+    distance = 0.0
+    for order in permutations(range(4)):
+        expected = 6000 * draws(order, given).probability.prod()
+        distance += (counts.get(order, 0) - expected) ** 2 / expected
+    assert distance < 49.7  # chi-squared, 23 degrees of freedom: above it once in 1,000
+
+
+def test_the_order_is_a_function_of_seed_and_purpose():
+    given = weights(np.arange(1000))
+    order = weighted_order(given, 7)
+    assert sorted(order.tolist()) == list(range(1000))
+    assert order[:5].tolist() == weighted_order(given, 7)[:5].tolist()
+    assert order.tolist() != weighted_order(given, 8).tolist()
+    assert order.tolist() != weighted_order(given, 7, "omissions").tolist()
+
+
+def test_draws_one_by_one():
+    given, order = np.array([0.5, 1.0, 1.5, 3.0]), [3, 0, 2, 1]
+    found = draws(order, given)
+    assert found.probability.tolist() == pytest.approx([3 / 6, 0.5 / 3, 1.5 / 2.5, 1])
+    assert found.bound.tolist() == pytest.approx([6 / 0.5 / 4, 3 / 0.5 / 4, 2.5 / 4, 1 / 4])
+    assert (found.population, len(found.first(2)), found.uniform) == (4, 2, False)
+    same = draws([2, 0, 1], np.ones(3), 2)
+    assert same.uniform
+    assert same.probability.tolist() == uniform_draws(3, 2).probability.tolist()
+    assert same.bound.tolist() == uniform_draws(3, 2).bound.tolist()
+
+
+def test_a_stratum_is_drawn_as_a_population_of_its_own():
+    """Of all orders of 4 items, those of items 1 and 3 come as their weights alone say."""
+    given = np.array([4.0, 1.0, 2.0, 3.0])
+    first = sum(
+        draws(order, given).probability.prod()
+        for order in permutations(range(4))
+        if order.index(1) < order.index(3)
+    )
+    assert first == pytest.approx(draws([0, 1], given[[1, 3]]).probability[0]) == 0.25

@@ -10,10 +10,23 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from retgen.statistics.order import Draws, draws, independent_draws, weighted_order, weights
-from retgen.statistics.ppi import mean
-from retgen.statistics.rates import Measured, certified_upper, corrected, fixed_rate
-from retgen.statistics.sequences import _too_high, _too_low, at_most
+from retgen.statistics.rates import (
+    ReviewerRates,
+    certified_upper,
+    correct_rate,
+    fixed_rate,
+    ppi_mean,
+)
+from retgen.statistics.sequences import (
+    WeightedDraws,
+    _too_high,
+    _too_low,
+    at_most,
+    draws,
+    independent_draws,
+    weighted_order,
+    weights,
+)
 
 ALPHA = 0.05
 SUSPICIONS = {  # of the items, by whether they are wrong
@@ -25,7 +38,7 @@ SUSPICIONS = {  # of the items, by whether they are wrong
 
 def reviews(
     count: int, items: int, rate: float, kind: str, looks: int = 1000
-) -> Iterator[tuple[np.ndarray, Draws, float]]:
+) -> Iterator[tuple[np.ndarray, WeightedDraws, float]]:
     """Errors in the order drawn, their draws, and the true rate."""
     rng = np.random.default_rng([items, round(1000 * rate), len(kind)])
     for seed in range(count):
@@ -117,10 +130,10 @@ def test_corrected_intervals_hold_the_truth(
     rng, held = np.random.default_rng(9), 0
     for _ in range(count):
         reported = rng.binomial(looks, rate * sensitivity + (1 - rate) * (1 - specificity))
-        measured = Measured(
+        measured = ReviewerRates(
             rng.binomial(planted, sensitivity), planted, rng.binomial(clean, specificity), clean
         )
-        found = corrected(fixed_rate(reported, looks, 10**6), measured)
+        found = correct_rate(fixed_rate(reported, looks, 10**6), measured)
         held += found.low <= rate <= found.high
     print(f"{rate:.0%} wrong, {looks} looks, {planted} planted: held {held / count:.1%}")
     assert held / count >= (0.93 if count > 1000 else 0.88)
@@ -134,7 +147,7 @@ def test_prediction_powered_intervals_hold_the_truth(kind, rate):
     rng, held, width = np.random.default_rng(10), 0, 0.0
     for values, found, true in reviews(2_000, 4_000, rate, kind, 4_000):
         judge = np.where(rng.random(4_000) < 0.1, 1 - values, values)
-        estimate = mean(values[:400], judge, found)
+        estimate = ppi_mean(values[:400], judge, found)
         held += estimate.low <= true <= estimate.high
         width += (estimate.high - estimate.low) / 2 / estimate.alone / 2_000
     print(f"{kind}, {rate:.0%}: held {held / 2000:.1%}, {width:.2f} of the width without a judge")

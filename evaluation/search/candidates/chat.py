@@ -12,10 +12,10 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.calls import CallReport, ModelOptions, call_models, with_call_report
 from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings, described
+from retgen.agents.models import ModelSettings, model_description
 from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.progress import Progress
@@ -38,7 +38,7 @@ class Rank(Question):
         }
 
 
-class Order(Shape):
+class Order(AnswerSchema):
     """The numbers of all documents, best first."""
 
     ranking: list[int]
@@ -139,7 +139,12 @@ class ChatRanker:
                     return scores_of(group, None)
 
             result.extend(
-                [s async for s in context.accepted(stage, groups, order, CandidateSet._asdict)]
+                [
+                    s
+                    async for s in context.accepted_records(
+                        stage, groups, order, CandidateSet._asdict
+                    )
+                ]
             )
 
         agents = {RANK.name: self._settings}
@@ -162,7 +167,7 @@ class ChatRanker:
         """
         tally = self._calls.tally
         return {
-            **described(self._settings),
+            **model_description(self._settings),
             "prompts": {RANK.prompt.name: RANK.prompt.sha256},
             "lists": self._lists,
             "failed_after_repairs": len(self._calls.rejected),

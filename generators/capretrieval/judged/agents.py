@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, Question, RepairsFailed, Shape, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, models_work
 from retgen.generators.capretrieval.sourcing import bundled_labels
 from retgen.prompts import bundled
 
@@ -46,14 +46,14 @@ class AskRelevance(Question):
         }  # fmt: skip
 
 
-class Graded(Shape):
+class Graded(AnswerSchema):
     """The grade of the passage of a number, from 1."""
 
     passage: int
     relevance: int = Field(ge=0, le=2)
 
 
-class Grades(Shape):
+class Grades(AnswerSchema):
     """The answer of `annotate_relevance`."""
 
     grades: list[Graded]
@@ -78,7 +78,7 @@ class AskConflict(Question):
         }  # fmt: skip
 
 
-class Settled(Shape):
+class Settled(AnswerSchema):
     """The answer of `adjudicate_relevance`."""
 
     reason: str = Field(max_length=2000)

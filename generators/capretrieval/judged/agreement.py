@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retgen.statistics.agreement import Undefined, ac1, positive
+from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
 
 _PATTERNS = np.array([[2.0, 0], [1, 1], [0, 2]])  # verdicts (not relevant, relevant) on a pair
 _RELEVANT = np.array([False, True])
@@ -46,7 +46,7 @@ def agreement(pairs: Iterable[tuple[int, int]], grades: int = 3) -> dict[str, An
 def _measure(measure: Callable[[], float]) -> float | None:
     try:
         return round(measure(), 4)
-    except Undefined:
+    except UndefinedAgreement:
         return None
 
 

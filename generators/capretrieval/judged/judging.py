@@ -166,7 +166,7 @@ async def _graded(
         return {"id": queries[page.query].id, "turn": page.turn, "passages": ids}
 
     result: dict[_Pair, list[int]] = {}
-    async for page, grades in context.accepted(stage, pages, work, record, exact=False):
+    async for page, grades in context.accepted_records(stage, pages, work, record, exact=False):
         for number, grade in zip(page.passages, grades, strict=True):
             result.setdefault(_Pair(page.query, number), []).append(grade)
     return result
@@ -199,7 +199,7 @@ async def _settled(
         return grade
 
     asked = conflicts[: context.pilot_size(len(conflicts))]
-    grades = await context.together(stage, map(work, asked))
+    grades = await context.gather(stage, map(work, asked))
     context.show(stage, now=True)
     return {**dict.fromkeys(conflicts), **dict(zip(asked, grades, strict=True))}
 
@@ -229,7 +229,7 @@ async def _calibrated(languages: Sequence[str], context: Context) -> dict[str, A
         except RepairsFailed:
             return None
 
-    answers = await context.together(stage, [work(asked) for asked, _ in pages])
+    answers = await context.gather(stage, [work(asked) for asked, _ in pages])
     stage.done = len(pages)
     context.show(stage, now=True)
     pairs = [

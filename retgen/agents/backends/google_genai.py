@@ -13,10 +13,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
-from retgen.agents.request import Request
-from retgen.agents.usage import usage_of
-from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts, seconds, status_of
+from retgen.agents.chat import (
+    NO_CONNECTION,
+    SILENCE,
+    Backend,
+    KeyMask,
+    Response,
+    error_of,
+    one_line,
+    parse_object,
+    part,
+    parts,
+    seconds,
+    status_of,
+    usage_of,
+)
+from retgen.agents.prompt import Request
 
 if TYPE_CHECKING:
     import aiohttp
@@ -56,7 +68,7 @@ class GoogleChat:
         )
         self._client = genai.Client(vertexai=False, api_key=api_key, http_options=options)
         self._api = self._client._api_client
-        self._secrets = Secrets([self._api.api_key])
+        self._secrets = KeyMask([self._api.api_key])
 
     async def send(self, request: Request, room: int) -> Response:
         """See `ChatModel`."""
@@ -88,7 +100,7 @@ class GoogleChat:
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
-        tree = parsed(raw)
+        tree = parse_object(raw)
         usage = usage_of(tree.get("usageMetadata"))
         candidates = parts(tree, "candidates")
         if part(tree, "promptFeedback").get("blockReason"):
@@ -112,7 +124,7 @@ class GoogleChat:
 
     def _failure(self, answer: _NotOK) -> Response:
         raw = self._secrets.raw(answer.raw)
-        tree = parsed(raw)
+        tree = parse_object(raw)
         details = parts(part(tree, "error"), "details")
         delays = [one["retryDelay"] for one in details if "retryDelay" in one]
         reasons = [str(one["reason"]) for one in details if "reason" in one]

@@ -18,10 +18,21 @@ import orjson
 from pydantic import SecretStr, ValidationError
 
 from retgen.agents.backends.openai import read_completion
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Backend, Response
-from retgen.agents.request import Request
-from retgen.agents.usage import usage_of
-from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, seconds
+from retgen.agents.chat import (
+    NO_CONNECTION,
+    NOT_SENT,
+    SILENCE,
+    Backend,
+    KeyMask,
+    Response,
+    error_of,
+    one_line,
+    parse_object,
+    part,
+    seconds,
+    usage_of,
+)
+from retgen.agents.prompt import Request
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 
@@ -69,7 +80,7 @@ class LangChainChat:
         access = {"base_url": base_url, "api_key": api_key}
         self._access: dict[str, Any] = {name: value for name, value in access.items() if value}
         self._provider, self._timeout, self._connections = provider, timeout, connections
-        self._secrets = Secrets([api_key])
+        self._secrets = KeyMask([api_key])
         self._kind: type[BaseChatModel] | None = None
         self._models: dict[bytes, BaseChatModel] = {}
         self._http: Any = None
@@ -97,7 +108,7 @@ class LangChainChat:
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
-        tree = parsed(raw)
+        tree = parse_object(raw)
         if "body" in tree:  # what the package could not read
             return read_completion(str(tree["body"]).encode())._replace(raw=raw)
         content, call = tree.get("content"), tree.get("call")
@@ -185,7 +196,7 @@ class LangChainChat:
         names = " ".join(_named(kind) for link in links for kind in type(link).__mro__)
         if status is not None:
             raw = self._secrets.raw(body)
-            stated = error_of(parsed(raw)) or words.removeprefix(f"Error code: {status} - ")
+            stated = error_of(parse_object(raw)) or words.removeprefix(f"Error code: {status} - ")
             if "ContextOverflow" in names and "context" not in stated.casefold():
                 stated = f"context_length_exceeded: {stated}"
             wait = seconds(headers.get("retry-after"))

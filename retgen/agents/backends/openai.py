@@ -12,10 +12,22 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.chat import NO_CONNECTION, SILENCE, Backend, Response
-from retgen.agents.request import Request
-from retgen.agents.usage import usage_of
-from retgen.agents.wire import Secrets, error_of, one_line, parsed, part, parts, seconds, status_of
+from retgen.agents.chat import (
+    NO_CONNECTION,
+    SILENCE,
+    Backend,
+    KeyMask,
+    Response,
+    error_of,
+    one_line,
+    parse_object,
+    part,
+    parts,
+    seconds,
+    status_of,
+    usage_of,
+)
+from retgen.agents.prompt import Request
 
 _NEW_NAME = "max_completion_tokens"
 
@@ -49,7 +61,7 @@ class OpenAIChat:
         self._host = client.base_url.host
         # its reasoning models know the new name only, most other servers the old one
         self._room = _NEW_NAME if base_url is None else "max_tokens"
-        self._secrets = Secrets([client.api_key])
+        self._secrets = KeyMask([client.api_key])
 
     async def send(self, request: Request, room: int) -> Response:
         """See `ChatModel`."""
@@ -70,7 +82,7 @@ class OpenAIChat:
         if result.is_success:
             return read_completion(raw)
         wait = seconds(result.headers.get("retry-after"))
-        text = error_of(parsed(raw), raw) or "no reason given"
+        text = error_of(parse_object(raw), raw) or "no reason given"
         if result.status_code == 400 and _NEW_NAME in text:
             self._room = _NEW_NAME  # from now on: OpenAI's own models, behind another address
         return Response(raw, result.status_code, text, wait=wait)
@@ -86,7 +98,7 @@ class OpenAIChat:
 
 def read_completion(raw: bytes) -> Response:
     """A chat completion, or what stands in its place."""
-    tree = parsed(raw)
+    tree = parse_object(raw)
     usage = usage_of(tree.get("usage"))
     choices = parts(tree, "choices")
     if not choices:

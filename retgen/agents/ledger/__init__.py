@@ -11,37 +11,32 @@ and none is reported done before its transaction is.
 
 | module | idea |
 |---|---|
-| `ledger` | the operations: reserve, answered, refused, ... |
-| `records` | what they take and return |
-| `tables` | the tables and their version |
-| `file` | opening and closing the file, one transaction |
-| `sidecar` | the state file, which tells when the database went back in time |
-| `damage` | what to do about a file that SQLite cannot read |
+| `ledger` | the operations: reserve, record_answer, ... |
+| `schema` | the tables and their version, the records of operations, requests in pieces |
+| `file` | opening and closing the file, one transaction; what to do about a damaged file |
+| `sidecar` | the state file, which tells when the database went back in time; network drives |
 | `owners` | which process sent a request, whether it still runs, how long to wait for it |
-| `texts` | messages stored once |
 | `sums` | calls, tokens and money by run, agent and model, kept as they change |
-| `statements` | the statements of a call |
 | `writer` | many callers, one transaction |
-| `check` `forget` `prune` | `gen ledger check`, `forget`, `prune` and `copy` |
-| `drives` | network drives, which a ledger should not lie on |
+| `care` | `gen ledger check`, `forget`, `prune` and `copy` |
 """
 
 from retgen.agents.ledger.file import LostAnswers
 from retgen.agents.ledger.ledger import Ledger
-from retgen.agents.ledger.records import (
-    Answer,
+from retgen.agents.ledger.schema import (
     Busy,
-    Kept,
+    LearnedBudget,
+    LedgerAnswer,
     OverCap,
-    Part,
+    PartSums,
     Refusal,
-    Room,
     Send,
     Spent,
+    StoredAnswer,
 )
 from retgen.agents.ledger.writer import Writer
 
 __all__ = [
-    "Answer", "Busy", "Kept", "Ledger", "LostAnswers", "OverCap", "Part", "Refusal", "Room", "Send",
-    "Spent", "Writer",
+    "Busy", "LearnedBudget", "Ledger", "LedgerAnswer", "LostAnswers", "OverCap", "PartSums",
+    "Refusal", "Send", "Spent", "StoredAnswer", "Writer",
 ]  # fmt: skip

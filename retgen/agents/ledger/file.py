@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import sqlalchemy as sa
-
-from retgen.agents.ledger import tables
-from retgen.agents.ledger.damage import NO_LEDGER, failure, salvage
-from retgen.agents.ledger.sidecar import Sidecar, State, state_path
+from retgen.agents.ledger.schema import VERSION, RequestTexts, create_tables
+from retgen.agents.ledger.sidecar import LedgerState, Sidecar, state_path
 from retgen.agents.ledger.sums import Sums
-from retgen.agents.ledger.texts import Texts
-from retgen.errors import UsageError
+from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.write import make_folder
+
+# our own reasons why a path is no ledger
+_NO_LEDGER = ("it is a folder", "it is a database of something else")
+_NO_DATABASE = "file is not a database"
 
 
 class LostAnswers(UsageError):
@@ -45,11 +45,11 @@ class LedgerFile:
         self.path = path
         self._open = threading.local()  # of this thread's transaction: .db, .sums
         self._parts: dict[tuple[str, str, str], int] = {}  # their numbers
-        self._texts = Texts()
+        self._texts = RequestTexts()
         self._owner: int | None = None  # this process, in `owners`
         with self._failures():
             if path.is_dir():
-                raise sqlite3.OperationalError(NO_LEDGER[0])
+                raise sqlite3.OperationalError(_NO_LEDGER[0])
             if create:
                 make_folder(path.parent)
             real = path.resolve()
@@ -60,7 +60,7 @@ class LedgerFile:
                 self._sidecar.undo()
                 self._sidecar.close()
                 raise
-        self._closing = weakref.finalize(self, _close, self._engine, self._sidecar)
+        self._closing = weakref.finalize(self, _close, self._connections, self._sidecar)
 
     def close(self) -> None:
         """Close the file."""
@@ -72,15 +72,15 @@ class LedgerFile:
         return self._writable
 
     @contextmanager
-    def together(self) -> Iterator[sa.Connection]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction for all calls within; nothing of it stands until it ends."""
-        known: sa.Connection | None = getattr(self._open, "db", None)
+        known: sqlite3.Connection | None = getattr(self._open, "db", None)
         if known is not None:
             yield known
             return
         with self._failures():
             try:
-                with self._engine.begin() as db:
+                with self._connections.transaction() as db:
                     self._open.db, self._open.sums = db, Sums(db, self._parts)
                     yield db
                     changed = self._open.sums.write()
@@ -92,23 +92,23 @@ class LedgerFile:
             finally:
                 self._open.db = None
         if changed is not None:
-            self._sidecar.write(State(self._which, *changed))
+            self._sidecar.write(LedgerState(self._which, *changed))
 
     @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """One moment of the ledger, while others may write; or the transaction under way."""
-        known: sa.Connection | None = getattr(self._open, "db", None)
+        known: sqlite3.Connection | None = getattr(self._open, "db", None)
         if known is not None:
             self._open.sums.write()
             yield known
             return
-        with self._failures(), self._engine.connect() as db:
-            yield db.execution_options(reading=True)
+        with self._failures(), self._connections.transaction("BEGIN") as db:
+            yield db
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive_access(self) -> Iterator[None]:
         """Keep other processes out. Raises `UsageError` where one has the ledger open."""
-        alone = self._sidecar.alone()
+        alone = self._sidecar.lock_exclusively()
         try:
             if alone is False:
                 raise UsageError(f"{self.path} is in use: end the runs that have it open first")
@@ -116,15 +116,15 @@ class LedgerFile:
         finally:
             self._sidecar.share()
 
-    def outside(self, words: str) -> list[Any]:
+    def execute_outside(self, words: str) -> list[Any]:
         """The rows of a statement that no transaction may hold (PRAGMA, VACUUM)."""
-        with self._driver() as connection:
-            return list(connection.cursor().execute(words).fetchall())
+        with self._failures(), self._connections.one() as db:
+            return db.execute(words).fetchall()
 
     def backup(self, other: sqlite3.Connection) -> None:
         """Copy all of it, as it is now."""
-        with self._driver() as connection:
-            connection.driver_connection.backup(other)
+        with self._failures(), self._connections.one() as db:
+            db.backup(other)
 
     def forget_texts(self) -> None:
         """Texts were removed."""
@@ -137,86 +137,76 @@ class LedgerFile:
         return result
 
     @contextmanager
-    def _driver(self) -> Iterator[Any]:
-        with self._failures():
-            connection = self._engine.raw_connection()
-            try:
-                yield connection
-            finally:
-                connection.close()
-
-    @contextmanager
     def _failures(self) -> Iterator[None]:
         try:
             yield
-        except (sa.exc.DBAPIError, sqlite3.Error) as error:
-            reason = getattr(error, "orig", error)
-            raise failure(self.path, str(reason)) from error
+        except sqlite3.Error as error:
+            raise failure(self.path, str(error)) from error
         except (TypeError, UnicodeDecodeError) as error:  # of a cell, or of SQLite's own words
             raise failure(self.path, f"malformed: {error}") from error
 
     def _enter(self, real: Path, accept: bool, create: bool) -> None:
         alone = self._sidecar.enter()
         known = self._sidecar.read()  # before the database, which only grows
-        there = _peek(real)
-        if there.version not in (0, tables.VERSION):
+        found = _peek(real)
+        if found.version not in (0, VERSION):
             raise UsageError(
-                f"{self.path} is a ledger of version {there.version}, and this retgen reads "
-                f"{tables.VERSION}: use the retgen that wrote it, or name another --ledger"
+                f"{self.path} is a ledger of version {found.version}, and this retgen reads "
+                f"{VERSION}: use the retgen that wrote it, or name another --ledger"
             )
-        if there.pages:
+        if found.pages:
             raise LostAnswers(
-                f"{self.path} is cut off: {there.size:,} of its {there.pages:,} bytes are there. "
+                f"{self.path} is cut off: {found.size:,} of its {found.pages:,} bytes are there. "
                 f"Nothing was sent. Put the whole file back, or {salvage(self.path)}"
             )
-        missing = _missing(known, there, alone is True)
+        missing = _missing(known, found, alone is True)
         if missing and not accept:
             raise LostAnswers(_message(self.path, missing))
-        if not there.version and not missing and not create:
+        if not found.version and not missing and not create:
             raise UsageError(
                 f"{self.path} is empty: it holds no ledger. Name another with --ledger"
             )
         if accept and alone is False:
             raise UsageError(f"{self.path} is in use: end the runs that have it open first")
         self._writable = _can_write(real) and self._sidecar.writable
-        self._engine = _engine(real, self._writable, there.wal)
+        self._connections = _Connections(real, self._writable, found.wal)
         try:
-            self._prepare(there, alone is True, accept)
+            self._prepare(found, alone is True, accept)
         except BaseException:
-            self._engine.dispose()
+            self._connections.close()
             raise
         self._sidecar.share()
 
-    def _prepare(self, there: _There, alone: bool, accept: bool) -> None:
+    def _prepare(self, found: _FoundFile, alone: bool, accept: bool) -> None:
         if not self._writable:
-            if not there.version:
+            if not found.version:
                 raise sqlite3.OperationalError("it holds no ledger, and is read-only")
-            self._which = there.state.ledger if there.state else ""
+            self._which = found.state.ledger if found.state else ""
             return
-        with self._engine.begin() as db:
-            if not there.version:
-                tables.create(db)
+        with self._connections.transaction() as db:
+            if not found.version:
+                create_tables(db)
             if alone:
-                db.execute(sa.update(tables.meta).values(in_use=True))
-            row = db.execute(sa.select(tables.meta)).one()
-        self._which = str(row.ledger)
+                db.execute("UPDATE meta SET in_use = 1")
+            state = LedgerState(*db.execute("SELECT ledger, changes, answers FROM meta").fetchone())
+        self._which = state.ledger
         if alone:
-            self.outside("PRAGMA wal_checkpoint(PASSIVE)")
-        self._sidecar.write(State(row.ledger, row.changes, row.answers), back=alone or accept)
+            self.execute_outside("PRAGMA wal_checkpoint(PASSIVE)")
+        self._sidecar.write(state, back=alone or accept)
 
 
-class _There(NamedTuple):
+class _FoundFile(NamedTuple):
     """What lies at a path. `version`: 0 for nothing; `pages`: bytes that it should have."""
 
     version: int = 0
-    state: State | None = None
+    state: LedgerState | None = None
     in_use: bool = False
     wal: bool = False
     size: int = 0
     pages: int = 0
 
 
-def _peek(real: Path) -> _There:
+def _peek(real: Path) -> _FoundFile:
     """Read without changing anything, so that a file that was lost can still be put back."""
     wal = real.with_name(real.name + "-wal").exists()
     try:
@@ -224,52 +214,52 @@ def _peek(real: Path) -> _There:
             head = file.read(100)
             size = file.seek(0, 2)
     except FileNotFoundError:
-        return _There()
+        return _FoundFile()
     except OSError as error:
         raise sqlite3.OperationalError(error.strerror) from error
     if not size:
-        return _There(wal=wal)
+        return _FoundFile(wal=wal)
     pages = 0
     whole = len(head) == 100 and head.startswith(b"SQLite format 3\0")
     if whole and head[24:28] == head[92:96]:  # the number of pages is up to date
         length = int.from_bytes(head[16:18], "big")
         pages = int.from_bytes(head[28:32], "big") * (65536 if length == 1 else length)
     if pages > size and not wal:  # reading would fail, in words that help nobody
-        return _There(tables.VERSION, size=size, pages=pages)
+        return _FoundFile(VERSION, size=size, pages=pages)
     with contextlib.closing(_read_only(real, wal)) as db:
         names = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
         if not names:
-            return _There(wal=wal)
+            return _FoundFile(wal=wal)
         if "sends" not in names:
-            raise sqlite3.DatabaseError(NO_LEDGER[1])
+            raise sqlite3.DatabaseError(_NO_LEDGER[1])
         if "meta" not in names:
-            return _There(1, wal=wal)
+            return _FoundFile(1, wal=wal)
         version, which, changes, answers, in_use = db.execute(
             "SELECT version, ledger, changes, answers, in_use FROM meta"
         ).fetchone()
-    return _There(version, State(which, changes, answers), bool(in_use), wal)
+    return _FoundFile(version, LedgerState(which, changes, answers), bool(in_use), wal)
 
 
-def _missing(known: State | None, there: _There, alone: bool) -> str | None:
+def _missing(known: LedgerState | None, found: _FoundFile, alone: bool) -> str | None:
     """What the ledger has lost, in words."""
     held = f"{known.answers:,} answers" if known else ""
     if known is None:
         # others that have it open had a look themselves
-        if alone and there.in_use and not there.wal:
+        if alone and found.in_use and not found.wal:
             return (
                 "was in use, and its -wal file is not there: it was copied alone, or has lost "
                 "that, and nobody can tell how many answers are missing"
             )
         return None
-    if there.version == 0:
+    if found.version == 0:
         return f"is empty or gone; it held {held}" if known.answers else None
-    if there.state is None or there.state.ledger != known.ledger:
+    if found.state is None or found.state.ledger != known.ledger:
         return f"is another ledger than the one that was here, which held {held}"
-    if known.changes > there.state.changes:
-        lost = known.answers - there.state.answers
+    if known.changes > found.state.changes:
+        lost = known.answers - found.state.answers
         return (
             f"lacks {lost:,} of {held} that were paid for: it went back by "
-            f"{known.changes - there.state.changes:,} changes (its -wal file was lost, or an older "
+            f"{known.changes - found.state.changes:,} changes (its -wal file was lost, or an older "
             "copy was put in its place)"
         )
     return None
@@ -297,39 +287,97 @@ def _read_only(real: Path, wal: bool) -> sqlite3.Connection:
     return sqlite3.connect(where, uri=True, timeout=60, check_same_thread=False)
 
 
-def _engine(real: Path, writable: bool, wal: bool) -> sa.Engine:
-    if writable:
-        url = sa.URL.create("sqlite", database=str(real))
-        engine = sa.create_engine(url, connect_args={"timeout": 60})
-        begin = "BEGIN IMMEDIATE"  # two readers that both want to write would deadlock
-    else:
-        engine = sa.create_engine(
-            "sqlite://", creator=lambda: _read_only(real, wal), poolclass=sa.QueuePool
-        )
-        begin = "BEGIN"
+class _Connections:
+    """Connections to one file; each thread that needs one has its own meanwhile."""
 
-    def connected(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # SQLAlchemy begins transactions itself
-        if writable:
-            cursor = connection.cursor()
-            cursor.execute("PRAGMA journal_mode = WAL")
-            cursor.execute("PRAGMA synchronous = FULL")
-            cursor.close()
+    def __init__(self, real: Path, writable: bool, wal: bool) -> None:
+        self._real, self._writable, self._wal = real, writable, wal
+        self._idle: list[sqlite3.Connection] = []
+        # two readers that both want to write would deadlock
+        self._begin = "BEGIN IMMEDIATE" if writable else "BEGIN"
 
-    def begun(connection: sa.Connection) -> None:
-        reading = connection.get_execution_options().get("reading", False)
-        connection.exec_driver_sql("BEGIN" if reading else begin)
+    @contextmanager
+    def one(self) -> Iterator[sqlite3.Connection]:
+        """A connection without a transaction."""
+        try:
+            db = self._idle.pop()
+        except IndexError:
+            db = self._open()
+        try:
+            yield db
+        except BaseException:
+            db.close()  # which rolls back
+            raise
+        self._idle.append(db)
 
-    sa.event.listen(engine, "connect", connected)
-    sa.event.listen(engine, "begin", begun)
-    return engine
+    @contextmanager
+    def transaction(self, begin: str | None = None) -> Iterator[sqlite3.Connection]:
+        """A connection with a transaction, which ends with the block."""
+        with self.one() as db:
+            db.execute(begin or self._begin)
+            yield db
+            db.commit()
+
+    def close(self) -> None:
+        """Close all that nobody uses."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _open(self) -> sqlite3.Connection:
+        if not self._writable:
+            db = _read_only(self._real, self._wal)
+        else:
+            db = sqlite3.connect(self._real, timeout=60, check_same_thread=False)
+        db.isolation_level = None  # `transaction` begins them
+        db.row_factory = sqlite3.Row
+        if self._writable:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+        return db
 
 
-def _close(engine: sa.Engine, sidecar: Sidecar) -> None:
+def _close(connections: _Connections, sidecar: Sidecar) -> None:
     # where this fails, the next one finds the mark and, in the state file, that nothing is missing
-    with contextlib.suppress(sa.exc.SQLAlchemyError):
-        if sidecar.writable and sidecar.alone():
-            with engine.begin() as db:
-                db.execute(sa.update(tables.meta).values(in_use=False))
-    engine.dispose()
+    with contextlib.suppress(sqlite3.Error):
+        if sidecar.writable and sidecar.lock_exclusively():
+            with connections.transaction() as db:
+                db.execute("UPDATE meta SET in_use = 0")
+    connections.close()
     sidecar.close()
+
+
+# --- what to do about a file that cannot be read ------------------------------------------------
+
+
+def failure(path: Path, reason: str) -> RetgenError:
+    """The error to raise where SQLite, or a look at the file, says `reason`."""
+    # the state file tells that a ledger was here: then its first page is damaged
+    if reason in _NO_LEDGER or (reason == _NO_DATABASE and not state_path(path).is_file()):
+        return UsageError(f"{path} is no ledger ({reason}): name another with --ledger")
+    if reason == _NO_DATABASE:
+        return OutputError(
+            f"{path}: the ledger is damaged ({reason}): its first page is gone, and nothing can be "
+            "read without it. Put a whole copy back, or name another with --ledger"
+        )
+    if "malformed" in reason:
+        return OutputError(
+            f"{path}: the ledger is damaged ({reason}). `gen ledger check --ledger "
+            f"{shlex.quote(str(path))}` says more. Put a whole copy back, or {salvage(path)}"
+        )
+    return OutputError(
+        f"{path}: the ledger cannot be used ({reason}). What it holds is kept: set that right, and "
+        "run the command again."
+    )
+
+
+def salvage(path: Path) -> str:
+    """How to save what can be read of a damaged ledger, into a new one beside it.
+
+    `.dump` needs no extension of the shell of SQLite, as `.recover` does, and ends with ROLLBACK
+    where it met damage.
+    """
+    old, new = (shlex.quote(str(one)) for one in (path, path.with_name("saved.sqlite")))
+    return (
+        f"save what can be read: sqlite3 {old} .dump | sed 's/^ROLLBACK;.*/COMMIT;/' | sqlite3 "
+        f"{new}, then gen ledger check --accept --ledger {new}"
+    )

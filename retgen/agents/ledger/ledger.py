@@ -1,37 +1,106 @@
-"""What is done with a ledger: each method is one transaction, or joins that of `together`."""
+"""What is done with a ledger: each method is one transaction, or joins that of `transaction`."""
 
 from __future__ import annotations
 
+import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
-
-from retgen.agents.ledger import statements, sums, tables
-from retgen.agents.ledger.damage import failure
-from retgen.agents.ledger.file import LedgerFile
+from retgen.agents.ledger import sums
+from retgen.agents.ledger.file import LedgerFile, failure
 from retgen.agents.ledger.owners import Leases, Owner, this_process
-from retgen.agents.ledger.records import (
-    Answer,
+from retgen.agents.ledger.schema import (
     Busy,
-    Kept,
+    LearnedBudget,
+    LedgerAnswer,
     OverCap,
-    Part,
+    PartSums,
     Refusal,
-    Room,
     Send,
     Spent,
+    StoredAnswer,
+    join_pieces,
+    rows_with_texts,
 )
-from retgen.agents.ledger.statements import Known, Out
-from retgen.agents.ledger.texts import joined, with_texts
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 from retgen.errors import OutputError
 
 _SPOILED = ("cut", "void")
-_s, _u = tables.sends.c, tables.uses.c
+
+
+class _Known(NamedTuple):
+    """What `_KNOWN` finds of a request: what ended it, or who has it out."""
+
+    id: int
+    state: str
+    lease: float
+    owner: int | None
+    tokens_in: int
+    tokens_out: int
+    why: str
+    reason: str
+    answer: bytes
+
+
+class _Sent(NamedTuple):
+    """What `_SENT` finds of a send. `first`: the answer that stands, from another send."""
+
+    part: int
+    state: str
+    nano_usd: int
+    first: bytes | None
+
+
+_KNOWN = f"""
+SELECT {", ".join(_Known._fields)} FROM sends
+WHERE key = ? AND (state = 'answered' OR state = 'refused' OR state = 'sent' AND lease > 0)
+ORDER BY state, id DESC
+"""
+_SENT = """
+SELECT part, state, nano_usd,
+    (SELECT answer FROM sends AS other WHERE other.key = sends.key AND other.state = 'answered')
+FROM sends WHERE id = ?
+"""
+_SEND = """
+INSERT INTO sends (
+    key, part, state, sent_at, owner, lease, room, nano_usd, priced, tokens_in, tokens_out, request
+) VALUES (?, ?, 'sent', ?, ?, ?, ?, ?, ?, 0, 0, ?)
+"""
+_END = """
+UPDATE sends SET state = :state, nano_usd = :cost, answer = :answer, tokens_in = :tokens_in,
+    tokens_out = :tokens_out, why = :why, reason = :reason WHERE id = :id
+"""
+_RELEASE = "UPDATE sends SET lease = 0.0, reason = :reason WHERE "
+_LOSE = _RELEASE + "id = :id AND state = 'sent'"
+_TAKE_OVER = _RELEASE + "key = :key AND state = 'sent' AND lease > 0"
+_ABANDON = (
+    _RELEASE + "part IN (SELECT id FROM parts WHERE run = :run) AND state = 'sent' AND lease > 0"
+)
+# not for a run that sent the request itself: it uses what is its own
+_USE = """
+INSERT INTO uses (key, run) SELECT :key, :run WHERE NOT EXISTS (
+    SELECT * FROM sends WHERE key = :key AND part IN (SELECT id FROM parts WHERE run = :run)
+) ON CONFLICT DO NOTHING
+"""
+_LEARN = """
+INSERT INTO rooms (endpoint, model, agent, room, most) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (endpoint, model, agent) DO UPDATE
+SET room = max(room, excluded.room), most = max(most, excluded.most)
+"""
+_ANSWERS = """
+SELECT key, agent, model, request, coalesce(answer, x''), sends.tokens_in, sends.tokens_out,
+    coalesce(why, ''), CASE WHEN state = 'refused' THEN reason ELSE '' END
+FROM sends JOIN parts ON parts.id = sends.part WHERE state IN ('answered', 'refused')
+"""
+_NEEDED = """
+AND key IN (
+    SELECT key FROM sends WHERE part IN (SELECT id FROM parts WHERE run = :run)
+    UNION SELECT key FROM uses WHERE run = :run
+)
+"""
 
 
 class Ledger(LedgerFile):
@@ -59,7 +128,7 @@ class Ledger(LedgerFile):
         room: int = 0,
         cap: int | None = None,
         priced: bool = True,
-    ) -> Answer | Refusal | Send | Busy | OverCap:
+    ) -> LedgerAnswer | Refusal | Send | Busy | OverCap:
         """The answer or the final refusal if it is there, else leave to send the request.
 
         `worst`: the most that it can cost, charged to the run from now on; `lease`: seconds after
@@ -68,54 +137,51 @@ class Ledger(LedgerFile):
         the model costs.
         """
         key = bytes.fromhex(request.key)
-        with self.together() as db:
+        with self.transaction() as db:
             result = _known(db, key)
             if result is not None:
                 if result.state != "sent":
                     return self._use(db, key, run, result)
-                holder = self._holder(db, result.owner)
+                holder = _owner(db, result.owner)
                 busy = self._leases.busy(key, result.id, result.lease, holder)
                 if busy is not None:
                     return busy
-            charged = self.sums.charged(run)
+            charged = self.sums.nano_usd_of(run)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
             if result is not None:
-                db.execute(
-                    statements.TAKE_OVER, {"of": key, "because": "its process or its lease ended"}
-                )
+                reason = "its process or its lease ended"
+                db.execute(_TAKE_OVER, {"key": key, "reason": reason})
             part = self.sums.part(run, agent, request.model)
-            made = statements.SEND(
-                db, key=key, part=part, state="sent", sent_at=time.time(),
-                owner=self._this_owner(db), lease=lease, room=room, nano_usd=worst, priced=priced,
-                tokens_in=0, tokens_out=0, request=self._texts.pieces(db, request.body),
-                answer=None,
+            return self._add_send(
+                db, key, run, part, request.body, time.time(), self._this_owner(db), lease, room,
+                worst, priced,
             )  # fmt: skip
-            self.sums.made(part, run, "sent", worst, priced)
-            return Send(int(made.lastrowid or 0), run, worst)
 
-    def find(self, request: Request, *, run: str) -> Answer | Refusal | None:
+    def find(self, request: Request, *, run: str) -> LedgerAnswer | Refusal | None:
         """The answer or the final refusal if it is there; nothing is reserved."""
         key = bytes.fromhex(request.key)
-        with self.together() as db:
+        with self.transaction() as db:
             result = _known(db, key)
             if result is None or result.state == "sent":
                 return None
             return self._use(db, key, run, result)
 
-    def answered(self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int) -> bytes:
+    def record_answer(
+        self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int
+    ) -> bytes:
         """Keep an answer and charge what it cost in place of the worst case.
 
         Returns the answer that stands from now on: where a lease ran out and somebody else was
         faster, theirs, and this one is kept as spare.
         """
-        with self.together() as db:
-            row = self._out(db, send, ("sent",))
+        with self.transaction() as db:
+            row = _sent(db, send, ("sent",))
             state = "answered" if row.first is None else "spare"
             self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, stamp(raw))
             return raw if row.first is None else row.first
 
-    def refused(
+    def record_refusal(
         self, send: Send, raw: bytes, why: str, reason: str, tokens_in: int, tokens_out: int,
         cost: int,
     ) -> None:  # fmt: skip
@@ -124,16 +190,16 @@ class Ledger(LedgerFile):
         Also for a send that was said to have failed, or whose answer was spoiled: what came then,
         and what it cost, stands.
         """
-        with self.together() as db:
-            row = self._out(db, send, ("sent", "failed", *_SPOILED))
+        with self.transaction() as db:
+            row = _sent(db, send, ("sent", "failed", *_SPOILED))
             if row.state not in _SPOILED:
                 self._end(db, send, row, "refused", cost, raw, tokens_in, tokens_out, reason, why)
                 return
-            changed = sa.update(tables.sends).where(_s.id == send.id)
-            db.execute(changed.values(state="refused", why=why, reason=reason))
-            self.sums.became(row.part, send.run, row.state, "refused")
+            change = "UPDATE sends SET state = 'refused', why = ?, reason = ? WHERE id = ?"
+            db.execute(change, (why, reason, send.id))
+            self.sums.change_row(row.part, send.run, row.state, "refused")
 
-    def spoiled(
+    def record_spoiled(
         self, send: Send, raw: bytes, state: str, reason: str, tokens_in: int, tokens_out: int,
         cost: int,
     ) -> None:  # fmt: skip
@@ -142,19 +208,19 @@ class Ledger(LedgerFile):
         `state`: "cut", it was cut off at its room; "void", it carries no answer.
         """
         _check(state)
-        with self.together() as db:
-            row = self._out(db, send, ("sent",))
+        with self.transaction() as db:
+            row = _sent(db, send, ("sent",))
             self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, reason)
 
-    def failed(self, send: Send, reason: str) -> None:
+    def record_failure(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
-        with self.together() as db:
-            self._end(db, send, self._out(db, send, ("sent",)), "failed", 0, None, reason=reason)
+        with self.transaction() as db:
+            self._end(db, send, _sent(db, send, ("sent",)), "failed", 0, None, reason=reason)
 
-    def lost(self, send: Send, reason: str) -> None:
+    def record_lost(self, send: Send, reason: str) -> None:
         """Nobody knows whether it was answered: it stays charged, and may be sent again."""
-        with self.together() as db:
-            db.execute(statements.LOSE, {"send": send.id, "because": reason})
+        with self.transaction() as db:
+            db.execute(_LOSE, {"id": send.id, "reason": reason})
 
     def withdraw(self, request: Request, state: str, reason: str, raw: bytes | None = None) -> None:
         """The answer is none after all ("cut" or "void"): it is kept, and charged as it was.
@@ -163,15 +229,16 @@ class Ledger(LedgerFile):
         two who find out the second does not withdraw what the first has asked for since.
         """
         _check(state)
-        with self.together() as db:
-            query = sa.select(_s.id, _s.part, tables.parts.c.run).join(
-                tables.parts, tables.parts.c.id == _s.part
-            ).where(_s.key == bytes.fromhex(request.key), _s.state == "answered")  # fmt: skip
-            row = db.execute(query if raw is None else query.where(_s.answer == raw)).first()
+        with self.transaction() as db:
+            row = db.execute(
+                "SELECT sends.id, part, run FROM sends JOIN parts ON parts.id = sends.part "
+                "WHERE key = :key AND state = 'answered' AND (:raw IS NULL OR answer = :raw)",
+                {"key": bytes.fromhex(request.key), "raw": raw},
+            ).fetchone()
             if row is not None:
-                changed = sa.update(tables.sends).where(_s.id == row.id)
-                db.execute(changed.values(state=state, reason=reason))
-                self.sums.became(row.part, row.run, "answered", state)
+                change = "UPDATE sends SET state = ?, reason = ? WHERE id = ?"
+                db.execute(change, (state, reason, row["id"]))
+                self.sums.change_row(row["part"], row["run"], "answered", state)
 
     def abandon(self, run: str) -> int:
         """Let everything be sent again that this run has out; returns how much that was.
@@ -179,137 +246,104 @@ class Ledger(LedgerFile):
         For whoever knows that nobody else works on the run, and that its process was killed. What
         was sent stays charged.
         """
-        with self.together() as db:
-            released = db.execute(statements.ABANDON, {"of": run, "because": "the process ended"})
-            return int(released.rowcount)
+        with self.transaction() as db:
+            return db.execute(_ABANDON, {"run": run, "reason": "the process ended"}).rowcount
 
-    def rooms(self, endpoint: str, model: str) -> dict[str, Room]:
+    def learned_budgets(self, endpoint: str, model: str) -> dict[str, LearnedBudget]:
         """What was learned of a model's answers, by agent."""
-        c = tables.rooms.c
-        query = sa.select(c.agent, c.room, c.most).where(c.endpoint == endpoint, c.model == model)
-        with self.reading() as db:
-            return {row.agent: Room(row.room, row.most) for row in db.execute(query)}
+        query = "SELECT agent, room, most FROM rooms WHERE endpoint = ? AND model = ?"
+        with self.read_transaction() as db:
+            rows = db.execute(query, (endpoint, model))
+            return {agent: LearnedBudget(room, most) for agent, room, most in rows}
 
     def learn(self, endpoint: str, model: str, agent: str, room: int, most: int) -> None:
         """Keep what was learned of an agent's answers; nothing ever shrinks."""
-        made, c = insert(tables.rooms), tables.rooms.c
-        larger = {
-            "room": sa.func.max(c.room, made.excluded.room),
-            "most": sa.func.max(c.most, made.excluded.most),
-        }
-        with self.together() as db:
-            db.execute(
-                made.on_conflict_do_update([c.endpoint, c.model, c.agent], set_=larger),
-                {"endpoint": endpoint, "model": model, "agent": agent, "room": room, "most": most},
-            )
+        with self.transaction() as db:
+            db.execute(_LEARN, (endpoint, model, agent, room, most))
 
     def runs(self) -> list[Spent]:
         """All runs, by name."""
-        with self.reading() as db:
+        with self.read_transaction() as db:
             return sums.run_rows(db, None)
 
     def spent(self, run: str) -> Spent:
         """One run; zeros if it is not there."""
-        with self.reading() as db:
+        with self.read_transaction() as db:
             return next(iter(sums.run_rows(db, run)), Spent(run, 0, 0, 0, 0, 0))
 
-    def parts(self, run: str | None = None) -> list[Part]:
+    def parts(self, run: str | None = None) -> list[PartSums]:
         """What was sent, by run, agent and model; of one run or of all."""
-        with self.reading() as db:
+        with self.read_transaction() as db:
             return sums.part_rows(db, run)
 
-    def answers(self, run: str | None = None) -> Iterator[Kept]:
+    def answers(self, run: str | None = None) -> Iterator[StoredAnswer]:
         """All requests answered or refused for good, or those that a run needed, by key."""
-        p = tables.parts.c
-        query = (
-            sa.select(
-                _s.key,
-                p.agent,
-                p.model,
-                _s.request,
-                sa.func.coalesce(_s.answer, b""),
-                _s.tokens_in,
-                _s.tokens_out,
-                sa.func.coalesce(_s.why, ""),
-                sa.case((_s.state == "refused", _s.reason), else_=""),
-            )
-            .join(tables.parts, p.id == _s.part)
-            .where(_s.state.in_(("answered", "refused")))
-            .order_by(_s.key)
-        )
-        if run is not None:
-            own = sa.select(_s.key).where(_s.part.in_(sa.select(p.id).where(p.run == run)))
-            query = query.where(_s.key.in_(own.union(sa.select(_u.key).where(_u.run == run))))
-        with self.reading() as db:
-            for rows, texts in with_texts(db, query):
+        query = f"{_ANSWERS} {_NEEDED if run is not None else ''} ORDER BY key"
+        with self.read_transaction() as db:
+            for rows, texts in rows_with_texts(db, query, {"run": run}):
                 for key, agent, model, request, *rest in rows:
                     try:
-                        body = joined(request, texts)
+                        body = join_pieces(request, texts)
                     except (KeyError, TypeError, ValueError) as error:
                         raise OutputError(
                             f"{self.path}: a request of {agent} cannot be read: gen ledger check "
                             "says what to do"
                         ) from error
-                    yield Kept(key.hex(), agent, model, body, *rest)
+                    yield StoredAnswer(key.hex(), agent, model, body, *rest)
 
-    def put(self, run: str, answers: Iterable[Kept]) -> None:
+    def add_answers(self, run: str, answers: Iterable[StoredAnswer]) -> None:
         """Take over answers from elsewhere, at no cost; of several to a request the first."""
         seen: set[str] = set()
-        with self.together() as db:
+        with self.transaction() as db:
             for kept in answers:
                 if kept.key in seen:
                     continue
                 seen.add(kept.key)
                 part = self.sums.part(run, kept.agent, kept.model)
-                made = statements.SEND(
-                    db, key=bytes.fromhex(kept.key), part=part, state="sent", sent_at=0.0,
-                    owner=None, lease=0.0, room=0, nano_usd=0, priced=True, tokens_in=0,
-                    tokens_out=0, request=self._texts.pieces(db, kept.request), answer=None,
-                )  # fmt: skip
-                self.sums.made(part, run, "sent", 0, True)
-                send = Send(int(made.lastrowid or 0), run, 0)
+                key = bytes.fromhex(kept.key)
+                send = self._add_send(db, key, run, part, kept.request)
                 spent = kept.tokens_in, kept.tokens_out
                 if kept.why:
-                    self.refused(send, kept.answer, kept.why, kept.reason, *spent, 0)
+                    self.record_refusal(send, kept.answer, kept.why, kept.reason, *spent, 0)
                 else:
-                    self.answered(send, kept.answer, *spent, 0)
+                    self.record_answer(send, kept.answer, *spent, 0)
 
-    def _use(self, db: sa.Connection, key: bytes, run: str, result: Known) -> Answer | Refusal:
+    def _add_send(
+        self, db: sqlite3.Connection, key: bytes, run: str, part: int, body: bytes,
+        sent_at: float = 0.0, owner: int | None = None, lease: float = 0.0, room: int = 0,
+        worst: int = 0, priced: bool = True,
+    ) -> Send:  # fmt: skip
+        pieces = self._texts.pieces(db, body)
+        row = (key, part, sent_at, owner, lease, room, worst, priced, pieces)
+        number = db.execute(_SEND, row).lastrowid
+        self.sums.add_row(part, run, "sent", worst, priced)
+        return Send(int(number or 0), run, worst)
+
+    def _use(
+        self, db: sqlite3.Connection, key: bytes, run: str, result: _Known
+    ) -> LedgerAnswer | Refusal:
         self._leases.over(key)
-        if statements.USE(db, of=key, r=run).rowcount == 1:
-            self.sums.hit(run)
+        if db.execute(_USE, {"key": key, "run": run}).rowcount == 1:
+            self.sums.count_hit(run)
         if result.state == "refused":
             return Refusal(result.why, result.reason, result.tokens_in, result.tokens_out)
-        if not unchanged(result.answer, result.reason):
+        if not is_unchanged(result.answer, result.reason):
             raise failure(self.path, f"malformed: the answer of request {result.id} has changed")
-        return Answer(result.answer, result.tokens_in, result.tokens_out)
+        return LedgerAnswer(result.answer, result.tokens_in, result.tokens_out)
 
-    def _holder(self, db: sa.Connection, number: int | None) -> Owner | None:
-        if number is None:
-            return None
-        c = tables.owners.c
-        row = db.execute(sa.select(*(c[name] for name in Owner._fields)).where(c.id == number))
-        return Owner(*row.one())
-
-    def _this_owner(self, db: sa.Connection) -> int:
+    def _this_owner(self, db: sqlite3.Connection) -> int:
         """The number of this process, which is written down where it is not there."""
         if self._owner is None:
-            made = db.execute(sa.insert(tables.owners), this_process()._asdict())
-            self._owner = int(made.lastrowid)
+            owner = this_process()
+            insert = f"INSERT INTO owners ({', '.join(owner._fields)}) VALUES (?, ?, ?, ?, ?, ?)"
+            self._owner = int(db.execute(insert, owner).lastrowid or 0)
         return self._owner
-
-    def _out(self, db: sa.Connection, send: Send, states: tuple[str, ...]) -> Out:
-        result = statements.OUT(db, send=send.id).fetchone()
-        row = None if result is None else Out(*result)
-        if row is None or row.state not in states:
-            raise ValueError(f"send {send.id} of run {send.run} has ended before")
-        return row
 
     def _end(
         self,
-        db: sa.Connection,
+        db: sqlite3.Connection,
         send: Send,
-        row: Out,
+        row: _Sent,
         state: str,
         cost: int,
         answer: bytes | None,
@@ -318,19 +352,33 @@ class Ledger(LedgerFile):
         reason: str | None = None,
         why: str | None = None,
     ) -> None:
-        statements.END(
-            db, send=send.id, state=state, nano_usd=cost, answer=answer, tokens_in=tokens_in,
-            tokens_out=tokens_out, reason=reason, why=why,
-        )  # fmt: skip
+        db.execute(_END, {
+            "id": send.id, "state": state, "cost": cost, "answer": answer, "tokens_in": tokens_in,
+            "tokens_out": tokens_out, "reason": reason, "why": why,
+        })  # fmt: skip
         more = cost - row.nano_usd
-        self.sums.became(row.part, send.run, row.state, state, more, tokens_in, tokens_out)
+        self.sums.change_row(row.part, send.run, row.state, state, more, tokens_in, tokens_out)
         if answer is not None:
-            self.sums.answer()
+            self.sums.count_answer()
 
 
-def _known(db: sa.Connection, key: bytes) -> Known | None:
-    result = statements.KNOWN(db, of=key).fetchone()
-    return None if result is None else Known(*result)
+def _known(db: sqlite3.Connection, key: bytes) -> _Known | None:
+    row = db.execute(_KNOWN, (key,)).fetchone()
+    return None if row is None else _Known(*row)
+
+
+def _sent(db: sqlite3.Connection, send: Send, states: tuple[str, ...]) -> _Sent:
+    row = db.execute(_SENT, (send.id,)).fetchone()
+    if row is None or row["state"] not in states:
+        raise ValueError(f"send {send.id} of run {send.run} has ended before")
+    return _Sent(*row)
+
+
+def _owner(db: sqlite3.Connection, number: int | None) -> Owner | None:
+    if number is None:
+        return None
+    query = f"SELECT {', '.join(Owner._fields)} FROM owners WHERE id = ?"
+    return Owner(*db.execute(query, (number,)).fetchone())
 
 
 def stamp(answer: bytes) -> str:
@@ -338,7 +386,7 @@ def stamp(answer: bytes) -> str:
     return f"crc32 {zlib.crc32(answer):08x}"
 
 
-def unchanged(answer: bytes, reason: str | None) -> bool:
+def is_unchanged(answer: bytes, reason: str | None) -> bool:
     """Whether an answer is as it was kept; one that came before there were stamps has none."""
     return not (reason or "").startswith("crc32 ") or reason == stamp(answer)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.agents.ledger.records import Busy
+from retgen.agents.ledger.schema import Busy
 
 _FIRST_SPACE = "pid:[4026531836]"  # Linux: the numbers of the machine itself, in no container
 
@@ -32,7 +32,7 @@ class Owner(NamedTuple):
     pid: int
     started: str
 
-    def ended(self, here: Owner | None = None) -> bool:
+    def has_ended(self, here: Owner | None = None) -> bool:
         """Whether it is known to have ended, as seen by `here`: by default, this process."""
         here = here or this_process()
         if self._seen_from(here):
@@ -47,7 +47,7 @@ class Owner(NamedTuple):
 
     def runs_here(self) -> bool:
         """Whether it is seen to run."""
-        return self._seen_from(this_process()) and not self.ended()
+        return self._seen_from(this_process()) and not self.has_ended()
 
     def _seen_from(self, here: Owner) -> bool:
         return bool(self.boot) and (self.boot, self.space) == (here.boot, here.space)
@@ -142,7 +142,7 @@ class Leases:
         if which != send:
             since = now
         left = since + lease - now
-        if left <= 0 or (owner is not None and owner.ended()):
+        if left <= 0 or (owner is not None and owner.has_ended()):
             self.over(key)
             return None
         self._seen[key] = send, since

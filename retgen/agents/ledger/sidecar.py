@@ -4,13 +4,15 @@ A database that lost its `-wal`, was copied alone while it was in use, or was pu
 copy is sound, and lacks answers that were paid for. So after each transaction the number of changes
 is written beside it as well. That is not synchronised: after a power failure the state file may be
 behind, never ahead. A lock on it tells who opens the ledger first and who closes it last. Where no
-state file can be written or locked, nothing is claimed.
+state file can be written or locked, nothing is claimed. On network drives, SQLite's files are not
+safe when several machines use them: `network_drive` says whether a path lies on one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 import zlib
@@ -25,7 +27,7 @@ _MARK = "retgen-ledger"
 _LENGTH = 128  # bytes; one page, so a write is whole or not there
 
 
-class State(NamedTuple):
+class LedgerState(NamedTuple):
     """`ledger`: which; `changes` and `answers`: how many it had, see `tables.meta`."""
 
     ledger: str
@@ -69,22 +71,22 @@ class Sidecar:
         if self._file is not None:
             self._lock(alone=False)
 
-    def alone(self) -> bool | None:
+    def lock_exclusively(self) -> bool | None:
         """Whether nobody else has it open, who then wait until `share` or `close`; as `enter`."""
         return None if self._file is None else self._lock(alone=True)
 
-    def read(self) -> State | None:
+    def read(self) -> LedgerState | None:
         """What is there; None for nothing, and for what a power failure left."""
         if self._file is None:
             return None
         try:
             mark, which, changes, answers, check = os.pread(self._file, _LENGTH, 0).decode().split()
-            state = State(which, int(changes), int(answers))
+            state = LedgerState(which, int(changes), int(answers))
             return state if mark == _MARK and int(check) == _check(state) else None
         except (ValueError, OSError):
             return None
 
-    def write(self, state: State, *, back: bool = False) -> None:
+    def write(self, state: LedgerState, *, back: bool = False) -> None:
         """Say how far it is. `back`: even where another process had come farther."""
         if self._file is None or not self.writable:
             return
@@ -138,5 +140,41 @@ class Sidecar:
         return True
 
 
-def _check(state: State) -> int:
+def _check(state: LedgerState) -> int:
     return zlib.crc32(" ".join(map(str, state)).encode())
+
+
+# --- network drives -----------------------------------------------------------------------------
+
+_MOUNTS = Path("/proc/self/mounts")
+_KINDS = frozenset(
+    "9p afs beegfs ceph cifs coda davfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs "
+    "smb3 smbfs vboxsf".split()
+)  # fmt: skip
+# programs that show a local disk; any other may be a network
+_LOCAL = frozenset(
+    "fuse.ntfs fuse.ntfs-3g fuse.exfat fuse.bindfs fuse.fuse-overlayfs fuse.mergerfs fuse.zfs "
+    "fuse.lxcfs fuse.encfs fuse.gocryptfs fuse.portal fuse.gvfsd-fuse fuse.grpcfuse".split()
+)  # fmt: skip
+
+
+def network_drive(path: Path, mounts: str | None = None) -> str | None:
+    """The kind of network drive that a path lies on ("nfs4", "fuse.sshfs"); None: on none.
+
+    `mounts`: as /proc/self/mounts has them; where there is no such file nothing is known.
+    """
+    if mounts is None:
+        try:
+            mounts = _MOUNTS.read_text(errors="replace")
+        except OSError:
+            return None
+    real = path.resolve()
+    result, length = "", -1
+    for line in mounts.splitlines():
+        _, where, kind, *_ = [*line.split(" "), "", "", ""]
+        there = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), where))
+        # of several mounts at one place the last one is seen
+        if real.is_relative_to(there) and len(there.parts) >= length:
+            result, length = kind, len(there.parts)
+    remote = result in _KINDS or (result.startswith("fuse.") and result not in _LOCAL)
+    return result if remote else None

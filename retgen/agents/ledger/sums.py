@@ -1,54 +1,38 @@
 """Calls, tokens and money by run, agent and model, kept in the transactions that change them.
 
-So neither the start nor the end of a run reads all that was ever sent. `counted` works the same
+So neither the start nor the end of a run reads all that was ever sent. `count_rows` works the same
 numbers out from the rows, for `gen ledger check`.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
+from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
-
-from retgen.agents.ledger import tables
-from retgen.agents.ledger.records import Part, Spent
+from retgen.agents.ledger.schema import PartSums, Spent
 
 COLUMNS = (
     "calls", "failed", "open", "answered", "tokens_in", "tokens_out", "nano_usd", "unpriced",
 )  # fmt: skip
 _STATES = {"failed": "failed", "sent": "open", "answered": "answered"}
 
-_p, _r = tables.parts.c, tables.runs.c
-_FIND = sa.select(_p.id).where(
-    _p.run == sa.bindparam("r"), _p.agent == sa.bindparam("a"), _p.model == sa.bindparam("m"),
-    sa.not_(_p.pruned),
-)  # fmt: skip
-_ADD = (
-    sa.update(tables.parts)
-    .where(_p.id == sa.bindparam("part"))
-    .values({name: _p[name] + sa.bindparam(name) for name in COLUMNS})
-)
-_CHARGED = sa.select(_r.nano_usd).where(_r.run == sa.bindparam("r"))
-_made = insert(tables.runs)
-_CHARGE = _made.on_conflict_do_update(
-    [_r.run],
-    set_={"nano_usd": _r.nano_usd + _made.excluded.nano_usd, "hits": _r.hits + _made.excluded.hits},
-)
-_CHANGED = (
-    sa.update(tables.meta)
-    .values(
-        changes=tables.meta.c.changes + 1,
-        answers=tables.meta.c.answers + sa.bindparam("more"),
-    )
-    .returning(tables.meta.c.changes, tables.meta.c.answers)
-)
+# adds to columns of a part, whose values are passed by their names
+_MORE = ", ".join(f"{name} = {name} + :{name}" for name in COLUMNS)
+ADD = f"UPDATE parts SET {_MORE} WHERE id = :part"
+_CHARGE = """
+INSERT INTO runs (run, nano_usd, hits, pruned_hits) VALUES (:run, :nano_usd, :hits, 0)
+ON CONFLICT (run) DO UPDATE SET nano_usd = nano_usd + excluded.nano_usd, hits = hits + excluded.hits
+"""
+_COUNT_CHANGE = """
+UPDATE meta SET changes = changes + 1, answers = answers + ? RETURNING changes, answers
+"""
 
 
 class Sums:
     """What a transaction changes; written once, at its end."""
 
-    def __init__(self, db: sa.Connection, known: dict[tuple[str, str, str], int]) -> None:
+    def __init__(self, db: sqlite3.Connection, known: dict[tuple[str, str, str], int]) -> None:
         self._db, self._known = db, known
         self._parts: dict[int, dict[str, int]] = {}
         self._charged: dict[str, int] = {}  # as the table has it
@@ -60,20 +44,20 @@ class Sums:
         """The number of the part, which is made where it is not there."""
         which = run, agent, model
         if which not in self._known:
-            result = self._db.execute(_FIND, {"r": run, "a": agent, "m": model}).scalar()
-            if result is None:
-                values = {"run": run, "agent": agent, "model": model}
-                result = self._db.execute(sa.insert(tables.parts), values).lastrowid
-            self._known[which] = int(result)
+            query = "SELECT id FROM parts WHERE run = ? AND agent = ? AND model = ? AND NOT pruned"
+            row = self._db.execute(query, which).fetchone()
+            self._known[which] = int(row[0]) if row else add_part(self._db, *which, pruned=False)
         return self._known[which]
 
-    def charged(self, run: str) -> int:
+    def nano_usd_of(self, run: str) -> int:
         """What a run is charged, with what this transaction has charged so far."""
         if run not in self._charged:
-            self._charged[run] = int(self._db.execute(_CHARGED, {"r": run}).scalar() or 0)
+            query = "SELECT nano_usd FROM runs WHERE run = ?"
+            row = self._db.execute(query, (run,)).fetchone()
+            self._charged[run] = int(row[0]) if row else 0
         return self._charged[run] + self._nano[run]
 
-    def made(self, part: int, run: str, state: str, nano: int, priced: bool) -> None:
+    def add_row(self, part: int, run: str, state: str, nano: int, priced: bool) -> None:
         """A row of `sends` was made, with no tokens yet."""
         sums = self._of(part)
         sums["calls"] += 1
@@ -81,7 +65,7 @@ class Sums:
         self._count(sums, state, 1)
         self._charge(sums, run, nano)
 
-    def became(
+    def change_row(
         self,
         part: int,
         run: str,
@@ -99,11 +83,11 @@ class Sums:
         self._count(sums, after, 1)
         self._charge(sums, run, nano)
 
-    def answer(self) -> None:
+    def count_answer(self) -> None:
         """An answer came."""
         self._answers += 1
 
-    def hit(self, run: str) -> None:
+    def count_hit(self, run: str) -> None:
         """A run used the answer of another."""
         self._hits[run] += 1
 
@@ -111,12 +95,15 @@ class Sums:
         """Write it all; returns the changes and answers of the ledger where a request changed."""
         changed = None
         if self._parts:
-            self._db.execute(_ADD, [{"part": part, **sums} for part, sums in self._parts.items()])
-            row = self._db.execute(_CHANGED, {"more": self._answers}).one()
-            changed = int(row.changes), int(row.answers)
+            self._db.executemany(
+                ADD, [{"part": part, **sums} for part, sums in self._parts.items()]
+            )
+            # a statement that returns rows ends with its last one
+            ((changes, answers),) = self._db.execute(_COUNT_CHANGE, (self._answers,)).fetchall()
+            changed = int(changes), int(answers)
         runs = {*self._nano, *self._hits}
         if runs:
-            self._db.execute(
+            self._db.executemany(
                 _CHARGE,
                 [{"run": r, "nano_usd": self._nano[r], "hits": self._hits[r]} for r in runs],
             )
@@ -140,61 +127,60 @@ class Sums:
         self._nano[run] += nano
 
 
-def part_rows(db: sa.Connection, run: str | None) -> list[Part]:
+def add_part(db: sqlite3.Connection, run: str, agent: str, model: str, *, pruned: bool) -> int:
+    """Make a part with sums of zero; its number."""
+    columns, zeros = ", ".join(COLUMNS), ", ".join("0" for _ in COLUMNS)
+    insert = (
+        f"INSERT INTO parts (run, agent, model, pruned, {columns}) VALUES (?, ?, ?, ?, {zeros})"
+    )
+    return int(db.execute(insert, (run, agent, model, pruned)).lastrowid or 0)
+
+
+def part_rows(db: sqlite3.Connection, run: str | None) -> list[PartSums]:
     """By run, agent and model; of one run or of all."""
-    by = (_p.run, _p.agent, _p.model)
-    query = sa.select(*by, *(sa.func.sum(_p[name]).label(name) for name in COLUMNS))
-    if run is not None:
-        query = query.where(_p.run == run)
-    result = db.execute(query.group_by(*by).order_by(*by)).mappings()
+    sums = ", ".join(f"sum({name}) AS {name}" for name in COLUMNS)
+    rows = db.execute(
+        f"SELECT run, agent, model, {sums} FROM parts WHERE :run IS NULL OR run = :run "
+        "GROUP BY run, agent, model ORDER BY run, agent, model",
+        {"run": run},
+    )
     return [
-        Part(**{name: row[name] for name in Part._fields if name != "priced"},
-             priced=not row["unpriced"])
-        for row in result
+        PartSums(**{name: row[name] for name in PartSums._fields if name != "priced"},
+                 priced=not row["unpriced"])
+        for row in rows
         if row["calls"]
     ]  # fmt: skip
 
 
-def run_rows(db: sa.Connection, run: str | None) -> list[Spent]:
+def run_rows(db: sqlite3.Connection, run: str | None) -> list[Spent]:
     """By run, those that called or used an answer; of one run or of all."""
-    calls: dict[str, list[Part]] = {}
+    calls: dict[str, list[PartSums]] = {}
     for part in part_rows(db, run):
         calls.setdefault(part.run, []).append(part)
-    query = sa.select(tables.runs)
-    rows = {
-        row.run: row for row in db.execute(query if run is None else query.where(_r.run == run))
-    }
-    result = []
-    for name in sorted({*calls, *(name for name, row in rows.items() if row.hits)}):
-        its, row = calls.get(name, []), rows.get(name)
-        result.append(
-            Spent(
-                name,
-                sum(part.calls for part in its),
-                row.hits if row else 0,
-                sum(part.tokens_in for part in its),
-                sum(part.tokens_out for part in its),
-                row.nano_usd if row else 0,
-            )
+    query = "SELECT run, nano_usd, hits FROM runs WHERE :run IS NULL OR run = :run"
+    rows = {row["run"]: row for row in db.execute(query, {"run": run})}
+    return [
+        Spent(
+            name,
+            sum(part.calls for part in calls.get(name, ())),
+            rows[name]["hits"] if name in rows else 0,
+            sum(part.tokens_in for part in calls.get(name, ())),
+            sum(part.tokens_out for part in calls.get(name, ())),
+            rows[name]["nano_usd"] if name in rows else 0,
         )
-    return result
+        for name in sorted({*calls, *(name for name, row in rows.items() if row["hits"])})
+    ]
 
 
-def counted(
-    db: sa.Connection, rows: sa.ColumnElement[bool] | None = None
+def count_rows(
+    db: sqlite3.Connection, where: str = "TRUE", values: dict[str, Any] | None = None
 ) -> dict[int, dict[str, int]]:
     """The sums of each part as the rows have them, all of them or some: reads them all."""
-    c = tables.sends.c
-    how_many = {
-        column: sa.func.sum(sa.case((c.state == state, 1), else_=0))
-        for state, column in _STATES.items()
-    }
-    of = {
-        "calls": sa.func.count(),
-        "unpriced": sa.func.sum(sa.case((c.priced, 0), else_=1)),
-        **how_many,
-        **{name: sa.func.sum(c[name]) for name in ("tokens_in", "tokens_out", "nano_usd")},
-    }
-    query = sa.select(c.part, *(of[name].label(name) for name in COLUMNS))
-    query = (query if rows is None else query.where(rows)).group_by(c.part)
-    return {row["part"]: {n: int(row[n]) for n in COLUMNS} for row in db.execute(query).mappings()}
+    rows = db.execute(
+        "SELECT part, count(*) AS calls, sum(NOT priced) AS unpriced, "
+        + ", ".join(f"sum(state = '{state}') AS {column}" for state, column in _STATES.items())
+        + ", sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out, sum(nano_usd) AS nano_usd "
+        f"FROM sends WHERE {where} GROUP BY part",
+        values or {},
+    )
+    return {row["part"]: {name: int(row[name]) for name in COLUMNS} for row in rows}

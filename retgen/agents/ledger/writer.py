@@ -48,7 +48,7 @@ class Writer:
             calls = [item for item in batch if item and item[1].set_running_or_notify_cancel()]
             results: list[tuple[Future[Any], Any, BaseException | None]] = []
             try:
-                with self._ledger.together():
+                with self._ledger.transaction():
                     for call, future in calls:
                         try:
                             results.append((future, call(), None))

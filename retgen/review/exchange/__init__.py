@@ -18,7 +18,7 @@ from pathlib import Path
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.messages import did_you_mean
 from retgen.review.exchange import argilla, label_studio, qrels, quepid, table
-from retgen.review.exchange.rows import Given, Imported, keep
+from retgen.review.exchange.rows import Imported, ImportedRow, keep
 from retgen.review.review import Review
 
 _EXPORTS: dict[str, tuple[str, Callable[[Review, Path], None]]] = {
@@ -78,7 +78,7 @@ def import_(review: Review, file: Path | str, annotator: str | None = None) -> I
     return keep(review, given, annotator or _whose(review, path), path, data)
 
 
-def _read(review: Review, path: Path, data: bytes) -> list[Given]:
+def _read(review: Review, path: Path, data: bytes) -> list[ImportedRow]:
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{"):
         rows = label_studio.rows_of(path, data)
         if rows and argilla.is_record(rows[0]):

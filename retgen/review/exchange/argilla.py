@@ -16,7 +16,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from retgen.review.exchange.label_studio import check_review
-from retgen.review.exchange.rows import Given, claim, going_out, word_of, words
+from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of, words
 from retgen.review.records import Verdict
 from retgen.review.review import Review
 from retgen.write import dump_json, make_folder, write_file
@@ -36,9 +36,9 @@ def write(review: Review, folder: Path) -> None:
     users answer once.
     """
     records = []
-    for _, group in groupby(going_out(review), key=lambda one: one.item.item_id):
+    for _, group in groupby(export_rows(review), key=lambda one: one.item.item_id):
         outs = list(group)
-        item, shown = outs[0].item, review.shown(outs[0].item)
+        item, shown = outs[0].item, review.shown_pair(outs[0].item)
         responses: dict[str, list[dict[str, str]]] = {}
         for one in outs:
             if one.verdict is not None and one.verdict.part == "first":
@@ -116,17 +116,19 @@ def is_record(row: Any) -> bool:
     return isinstance(row, dict) and "fields" in row and "responses" in row
 
 
-def read(review: Review, path: Path, rows: Sequence[Any]) -> list[Given]:
+def read(review: Review, path: Path, rows: Sequence[Any]) -> list[ImportedRow]:
     """What every user answered of every record."""
     people = {user_id(name): name for name in review.settings.annotators}
     result = []
     for number, row in enumerate(rows, start=1):
         if not is_record(row):
-            result.append(Given(number, problem="is no record: it has no fields and responses"))
+            result.append(
+                ImportedRow(number, problem="is no record: it has no fields and responses")
+            )
             continue
         metadata, responses = row.get("metadata") or {}, row["responses"] or {}
         if not isinstance(metadata, dict) or not isinstance(responses, dict):
-            result.append(Given(number, problem="its metadata and responses are no objects"))
+            result.append(ImportedRow(number, problem="its metadata and responses are no objects"))
             continue
         check_review(review, path, metadata.get("review"))
         by: dict[str, dict[str, str]] = {}
@@ -135,7 +137,7 @@ def read(review: Review, path: Path, rows: Sequence[Any]) -> list[Given]:
                 by.setdefault(_user(one), {})[question] = _value(one)
         for user, said in by.items():
             result.append(
-                Given(
+                ImportedRow(
                     number,
                     str(row.get("id", "")),
                     str(metadata.get("shown", "")),

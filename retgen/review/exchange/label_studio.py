@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 import orjson
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import Given, claim, going_out, word_of, words
+from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of, words
 from retgen.review.records import Settings, Verdict
 from retgen.review.review import Review
 from retgen.write import dump_json, make_folder, write_file
@@ -27,9 +27,9 @@ _TEXTS = ("reason", "comment", "new_query", "new_title", "new_text")
 def write(review: Review, folder: Path) -> None:
     """tasks.json, and config.xml for the project's labelling interface."""
     tasks = []
-    for _, group in groupby(going_out(review), key=lambda one: one.item.item_id):
+    for _, group in groupby(export_rows(review), key=lambda one: one.item.item_id):
         outs = list(group)
-        item, shown = outs[0].item, review.shown(outs[0].item)
+        item, shown = outs[0].item, review.shown_pair(outs[0].item)
         tasks.append(
             {
                 "data": {
@@ -108,14 +108,14 @@ def rows_of(path: Path, data: bytes) -> list[Any]:
     return tree if isinstance(tree, list) else [tree]
 
 
-def read(review: Review, path: Path, rows: Sequence[Any]) -> list[Given]:
+def read(review: Review, path: Path, rows: Sequence[Any]) -> list[ImportedRow]:
     """Every annotation of every task; what Label Studio writes beside that is passed over."""
     result = []
     for number, task in enumerate(rows, start=1):
         data = task.get("data") if isinstance(task, dict) else None
         if not isinstance(data, dict) or not isinstance(data.get("item_id"), str):
             why = "is no task of this review: it has no data.item_id"
-            result.append(Given(number, problem=why))
+            result.append(ImportedRow(number, problem=why))
             continue
         check_review(review, path, data.get("review"))
         annotations = task.get("annotations")
@@ -139,7 +139,9 @@ def check_review(review: Review, path: Path, stated: Any) -> None:
         )
 
 
-def _given(review: Review, number: int, data: Mapping[str, Any], one: Mapping[str, Any]) -> Given:
+def _given(
+    review: Review, number: int, data: Mapping[str, Any], one: Mapping[str, Any]
+) -> ImportedRow:
     said: dict[str, str] = {}
     results = one.get("result")
     for entry in results if isinstance(results, list) else ():
@@ -153,7 +155,7 @@ def _given(review: Review, number: int, data: Mapping[str, Any], one: Mapping[st
     people = review.settings.annotators
     short = name.partition("@")[0]
     meta = one.get("meta")
-    return Given(
+    return ImportedRow(
         number, data["item_id"], str(data.get("shown", "")),
         name if name in people else short if short in people else "",
         str(meta.get("part", "first")) if isinstance(meta, dict) else "first",

@@ -22,7 +22,7 @@ from retgen.write import make_folder, write_file
 _HEAD = "action\tquery-id\tcorpus-id\tscore\tbefore\tby\n"
 
 
-class Change(NamedTuple):
+class QrelChange(NamedTuple):
     """What is to be done about a pair: "add", "change" or "remove"."""
 
     action: str
@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 def write(review: Review, folder: Path) -> None:
     """The patch, the qrels with it, and README.md. Raises where the data set is another by now."""
-    if (why := review.changed()) is not None:
+    if (why := review.change_message()) is not None:
         raise DatasetError(why)
     split = review.settings.split
     if split not in review.dataset.qrels:
@@ -70,7 +70,7 @@ def _settled(review: Review) -> int:
     )
 
 
-def _changes(review: Review, zeros: bool, graded: bool) -> Iterator[Change]:
+def _changes(review: Review, zeros: bool, graded: bool) -> Iterator[QrelChange]:
     """What was settled otherwise than the qrels say, in the order of the pairs' names.
 
     `zeros`: the qrels hold pairs that are judged not relevant, so that is what a rejected positive
@@ -91,10 +91,10 @@ def _changes(review: Review, zeros: bool, graded: bool) -> Iterator[Change]:
         if before is None and not after and not zeros:
             continue  # which is what a pair without a qrel counts as there
         action = "add" if before is None else "change" if after or zeros else "remove"
-        yield Change(action, item.query_id, item.doc_id, after, before, state.by)
+        yield QrelChange(action, item.query_id, item.doc_id, after, before, state.by)
 
 
-def _patched(qrels: list[Qrel], changes: list[Change]) -> Iterator[Qrel]:
+def _patched(qrels: list[Qrel], changes: list[QrelChange]) -> Iterator[Qrel]:
     """The qrels in their order, what is added behind the other pairs of its query."""
     of = {(one.query_id, one.doc_id): one for one in changes}
     new: dict[str, list[Qrel]] = {}
@@ -117,7 +117,7 @@ def _patched(qrels: list[Qrel], changes: list[Change]) -> Iterator[Qrel]:
 # --- how sure it is -----------------------------------------------------------------------------
 
 
-def _readme(review: Review, changes: list[Change], zeros: bool, said: Mapping[str, Any]) -> str:
+def _readme(review: Review, changes: list[QrelChange], zeros: bool, said: Mapping[str, Any]) -> str:
     counts = {
         action: sum(one.action == action for one in changes)
         for action in ("add", "change", "remove")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import Given
+from retgen.review.exchange.rows import ImportedRow
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
@@ -29,7 +29,7 @@ def write(review: Review, path: Path) -> None:
         state = review.consensus(item, by.get(item.item_id, ()))
         settled = state.state == "settled" and state.relevance is not None
         # as it is: Quepid finds the query by this text, apostrophe and all
-        query = review.shown(item).query
+        query = review.shown_pair(item).query
         out.writerow([query, item.doc_id, state.relevance if settled else ""])
     make_folder(path.parent)
     write_file(path, text.getvalue())
@@ -42,7 +42,7 @@ def is_head(head: Sequence[str]) -> bool:
 
 def read(
     review: Review, path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]]
-) -> list[Given]:
+) -> list[ImportedRow]:
     """The ratings: of one rater, or of each annotator that has a column."""
     people = {name.lower(): name for name in review.settings.annotators}
     columns = {name: people.get(name, "") for name in head if name == "rating" or name in people}
@@ -53,7 +53,7 @@ def read(
         )
     items: dict[tuple[str, str], list[str]] = {}
     for item in review.items:
-        pair = review.shown(item).query, item.doc_id
+        pair = review.shown_pair(item).query, item.doc_id
         items.setdefault(pair, []).append(item.item_id)
     result = []
     for number, row in rows:
@@ -65,10 +65,10 @@ def read(
                 continue
             if len(found) > 1:
                 why = f"{len(found)} queries of this review have this text"
-                result.append(Given(number, problem=why))
+                result.append(ImportedRow(number, problem=why))
                 continue
             name = f"{cells.get('query', '')[:60]} / {cells.get('docid', '')}"
             result.append(
-                Given(number, found[0] if found else name, annotator=annotator, word=word)
+                ImportedRow(number, found[0] if found else name, annotator=annotator, word=word)
             )
     return result

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from retgen.errors import DatasetError, UsageError
-from retgen.review.answers import allowed
+from retgen.review.consensus import allowed_decisions
 from retgen.review.records import Item, Part, Settings, Verdict
 from retgen.review.review import Review
 
@@ -18,7 +18,7 @@ _WORDS = {"a": "accept", "r": "reject", "f": "fix"}
 
 
 @dataclass(frozen=True)
-class Given:
+class ImportedRow:
     """A verdict as a file states it. `row`: what a message calls it. "": the file does not say.
 
     `word`: a decision, or a grade; "" where the row is not judged. `problem`: why it is no verdict.
@@ -44,23 +44,23 @@ class Imported(NamedTuple):
     already: int = 0
 
 
-class Out(NamedTuple):
+class ExportRow(NamedTuple):
     """An item as it goes out, and a verdict that stands on it, None where there is none."""
 
     item: Item
     verdict: Verdict | None
 
 
-def going_out(review: Review) -> Iterator[Out]:
-    """Every item in its order with each verdict that stands; planted items are among them.
+def export_rows(review: Review) -> Iterator[ExportRow]:
+    """Every item in its order with each verdict that stands; control items are among them.
 
-    Nothing in a row tells a planted item from the others.
+    Nothing in a row tells a control item from the others.
     """
     by = review.by_item()
     for item in sorted(review.items, key=lambda one: one.item_id):
         verdicts: Sequence[Verdict | None] = by.get(item.item_id) or [None]
         for verdict in verdicts:
-            yield Out(item, verdict)
+            yield ExportRow(item, verdict)
 
 
 def claim(review: Review, item: Item) -> str:
@@ -81,12 +81,12 @@ def word_of(verdict: Verdict) -> str:
 
 def words(settings: Settings) -> list[str]:
     """All that a reviewer may say in a review, fixes of the grade included."""
-    plain = [one for one in allowed(settings) if one != "fix"]
+    plain = [one for one in allowed_decisions(settings) if one != "fix"]
     return [*plain, "fix", *(f"fix {grade}" for grade in range(settings.grades))]
 
 
 def keep(
-    review: Review, given: Sequence[Given], annotator: str | None, path: Path, data: bytes
+    review: Review, given: Sequence[ImportedRow], annotator: str | None, path: Path, data: bytes
 ) -> Imported:
     """Check all rows, and keep the good ones in one transaction."""
     source = f"{path.name} {hashlib.sha256(data).hexdigest()[:12]}"
@@ -160,7 +160,9 @@ def _without_conflicts(
     return result
 
 
-def _verdict(review: Review, item: Item, one: Given, annotator: str | None, source: str) -> Verdict:
+def _verdict(
+    review: Review, item: Item, one: ImportedRow, annotator: str | None, source: str
+) -> Verdict:
     if annotator is None:
         raise UsageError(
             "whose verdict it is does not stand in the file; name it (one of "

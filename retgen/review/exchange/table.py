@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import Given, claim, going_out, word_of
+from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of
+from retgen.review.records import Item, Verdict
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
@@ -27,12 +28,12 @@ _NEEDED = ("item_id", "shown", "verdict")
 _DELIMITERS = ",;\t|"
 
 
-def defused(text: str) -> str:
+def escape_formula(text: str) -> str:
     """A cell that no spreadsheet takes for a formula; `restored` gives the text back."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def restored(cell: str) -> str:
+def unescape_formula(cell: str) -> str:
     """The text of a cell."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
@@ -42,17 +43,26 @@ def write(review: Review, path: Path) -> None:
     text = io.StringIO(newline="")
     out = csv.writer(text)
     out.writerow(COLUMNS)
-    for item, verdict in going_out(review):
-        shown = review.shown(item)
-        row = [item.item_id, item.shown]
-        row += [verdict.annotator, verdict.part] if verdict else ["", ""]
-        row += [shown.query, shown.title, shown.text, claim(review, item)]
-        row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
-        edits = verdict.edits if verdict else {}
-        row += [edits.get(name, "") for name in ("query", "title", "text")]
-        out.writerow(map(defused, row))
+    for item, verdict in export_rows(review):
+        out.writerow(map(escape_formula, table_row(review, item, verdict)))
     make_folder(path.parent)
     write_file(path, text.getvalue().encode("utf-8-sig"))  # without the mark Excel guesses wrong
+
+
+def table_row(
+    review: Review, item: Item, verdict: Verdict | None = None, annotator: str = ""
+) -> list[str]:
+    """The cells of an item: with a verdict, or to be filled in by an annotator, if one is named."""
+    shown = review.shown_pair(item)
+    row = [item.item_id, item.shown]
+    if verdict is not None:
+        row += [verdict.annotator, verdict.part]
+    else:
+        row += [annotator, "first" if annotator else ""]
+    row += [shown.query, shown.title, shown.text, claim(review, item)]
+    row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
+    edits = verdict.edits if verdict else {}
+    return [*row, *(edits.get(name, "") for name in ("query", "title", "text"))]
 
 
 def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
@@ -72,7 +82,7 @@ def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, lis
     except csv.Error as error:
         raise DatasetError(f"{path} is no CSV that can be read: {error}") from error
 
-    def numbered() -> Iterator[tuple[int, list[str]]]:
+    def numbered_rows() -> Iterator[tuple[int, list[str]]]:
         try:
             for number, row in enumerate(rows, start=2):
                 if any(cell.strip() for cell in row):
@@ -80,7 +90,7 @@ def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, lis
         except csv.Error as error:
             raise DatasetError(f"{path} is no CSV that can be read: {error}") from error
 
-    return head, numbered()
+    return head, numbered_rows()
 
 
 def _text(path: Path, data: bytes) -> str:
@@ -96,7 +106,9 @@ def _text(path: Path, data: bytes) -> str:
     raise DatasetError(f"{path} is neither UTF-8 nor UTF-16: save it as CSV UTF-8")
 
 
-def read(path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]]) -> list[Given]:
+def read(
+    path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]]
+) -> list[ImportedRow]:
     """The rows of a table of verdicts."""
     missing = [name for name in _NEEDED if name not in head]
     if missing:
@@ -106,17 +118,17 @@ def read(path: Path, head: Sequence[str], rows: Iterator[tuple[int, list[str]]])
         )
     result = []
     for number, row in rows:
-        cells = dict(zip(head, map(restored, row), strict=False))
+        cells = dict(zip(head, map(unescape_formula, row), strict=False))
         if len(row) != len(head) and any(cell.strip() for cell in row[len(head) :]):
             why = f"has {len(row)} cells, the head {len(head)}: a quotation mark or comma is amiss"
-            result.append(Given(number, problem=why))
+            result.append(ImportedRow(number, problem=why))
             continue
         edits = {
             name: cells.get(f"new_{name}", "").replace("\r\n", "\n")
             for name in ("query", "title", "text")
         }
         result.append(
-            Given(
+            ImportedRow(
                 number,
                 cells.get("item_id", "").strip(),
                 cells.get("shown", "").strip(),

@@ -5,10 +5,8 @@
 | `serve` | the server, from its address to Ctrl-C |
 | `app` | pages and forms: which request does what |
 | `security` | who may ask, and what every answer says |
-| `answers` | a form that was sent, as what `Review.record` takes |
-| `views` | what the templates are given |
-| `words` | grades, decisions and labels in words |
-| `drawing` `visible` | a record drawn for its family; hidden characters shown |
+| `views` | what the templates are given; grades, decisions and labels in words |
+| `drawing` | a record drawn for its family; hidden characters shown |
 | `static_page` | the same to judge without a server: a page and a table to fill in |
 """
 

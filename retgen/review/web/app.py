@@ -6,10 +6,12 @@ from an older page (the back button, a second tab) replaces the verdict, and say
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Request
@@ -18,16 +20,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException as NotServed
 
 from retgen.errors import OutputError, RetgenError, UsageError
-from retgen.review.answers import FIELDS
-from retgen.review.records import Item, Part
-from retgen.review.web import views, words
-from retgen.review.web.answers import Answer, answer_of, part_of
-from retgen.review.web.security import FILE_POLICY, Guard, Refused, form_token, read_form
+from retgen.review.consensus import FIELDS
+from retgen.review.records import Decision, Item, Part, ShownPair, Verdict
+from retgen.review.web import views
+from retgen.review.web.security import FILE_POLICY, Guard, RequestRefused, form_token, read_form
 from retgen.review.web.views import Filled
 
 if TYPE_CHECKING:
     from retgen.review.review import Review
 
+_LONGEST = 4 * 3600  # seconds; a page that stood open for longer measures nothing
+_DIGITS = 9  # of a grade; Python reads no number of thousands of them, SQLite none of twenty
 _HERE = Path(__file__).parent
 # all files that are served, by the name under which
 _FILES = {
@@ -53,7 +56,7 @@ def create_app(
     app.add_api_route("/report", pages.report)
     app.add_api_route("/help", pages.help)
     app.add_api_route("/files/{name}", _file)
-    app.add_exception_handler(Refused, pages.refused)
+    app.add_exception_handler(RequestRefused, pages.refused)
     app.add_exception_handler(RetgenError, pages.failed)
     app.add_exception_handler(NotServed, pages.not_served)
     return Guard(app, host, port, token)
@@ -85,7 +88,7 @@ class _Pages:
     def judge(self, request: Request, annotator: str, notice: str = "") -> Response:
         """The next item of an annotator."""
         self._known(annotator)
-        if changed := self.review.changed():
+        if changed := self.review.change_message():
             return self._changed(request, annotator, changed)
         with self._one_at_a_time:  # items are added where they run out
             following = self.review.next_item(annotator)
@@ -104,7 +107,7 @@ class _Pages:
         item = self._item_of(item_id)
         said = [v for v in views.said_of(self.review, item) if v["annotator"] == annotator]
         if not said:
-            raise Refused(
+            raise RequestRefused(
                 403,
                 "What the data set says of an item is shown after your verdict on it.",
                 "Judge it first.",
@@ -117,7 +120,7 @@ class _Pages:
     ) -> Response:
         """The items on which people disagree: the first of them, or the one that is asked for."""
         self._known(annotator)
-        if changed := self.review.changed():
+        if changed := self.review.change_message():
             return self._changed(request, annotator, changed)
         waiting = self.review.open_items(annotator)
         chosen = next((item for item in waiting if item.item_id == item_id), None)
@@ -139,7 +142,7 @@ class _Pages:
     def help(self, request: Request) -> Response:
         """Keys, and what becomes of a verdict."""
         settings = self.review.settings
-        values = {"choices": words.choices(settings.mode, settings.grades), "settings": settings}
+        values = {"choices": views.choices(settings.mode, settings.grades), "settings": settings}
         return self._page(request, "help.html", values)
 
     # --- forms ------------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ class _Pages:
         self._known(annotator)
         item, where = self._item_of(item_id), part_of(part)
         try:
-            answer = answer_of(form, self.review.shown(item))
+            answer = answer_of(form, self.review.shown_pair(item))
             if answer.decision == "fix" and form.get("step") != "keep":
                 return self._fix(request, annotator, item, where, Filled("", form))
             notice = self._keep(annotator, item, where, answer)
@@ -169,7 +172,7 @@ class _Pages:
         to = "adjudicate" if where == "adjudication" else "judge"
         return _go(f"/{to}/{_quoted(annotator)}", notice)
 
-    def _keep(self, annotator: str, item: Item, part: Part, answer: Answer) -> str:
+    def _keep(self, annotator: str, item: Item, part: Part, answer: FormAnswer) -> str:
         """Record an answer; the notice that goes with it."""
         with self._one_at_a_time:
             before = views.current(self.review, annotator, item.item_id, part)
@@ -212,7 +215,7 @@ class _Pages:
         if part == "adjudication":
             values["verdicts"] = views.said_of(self.review, item)
             values["queue"] = [
-                (other.item_id, self.review.shown(other).query)
+                (other.item_id, self.review.shown_pair(other).query)
                 for other in self.review.open_items(annotator)
             ]
         return self._page(request, "judge.html", values, annotator, status)
@@ -250,19 +253,21 @@ class _Pages:
         try:
             self.review.check_annotator(annotator)
         except UsageError as error:
-            raise Refused(404, str(error), "Choose who you are on the first page.") from error
+            raise RequestRefused(
+                404, str(error), "Choose who you are on the first page."
+            ) from error
 
     def _item_of(self, item_id: str) -> Item:
         try:
             return self.review.item(item_id)
         except UsageError as error:
-            raise Refused(404, str(error), "Judge the next one.") from error
+            raise RequestRefused(404, str(error), "Judge the next one.") from error
 
     # --- what goes wrong --------------------------------------------------------------------------
 
     def refused(self, request: Request, error: Exception) -> Response:
         """A request that is not answered as asked."""
-        assert isinstance(error, Refused)
+        assert isinstance(error, RequestRefused)
         return self._wrong(error.status, error.what, error.do)
 
     def failed(self, request: Request, error: Exception) -> Response:
@@ -292,3 +297,86 @@ def _quoted(annotator: str) -> str:
 def _go(path: str, notice: str) -> Response:
     # 303: what was a form becomes a page, which can be loaded again without sending anything
     return RedirectResponse(f"{path}?notice={notice}" if notice else path, status_code=303)
+
+
+# --- a form that was sent, as what `Review.record` takes ------------------------------------------
+
+
+class FormAnswer(NamedTuple):
+    """What a person said of an item; of a fix also its grade and changed texts."""
+
+    decision: Decision
+    relevance: int | None
+    reason: str
+    comment: str
+    edits: Mapping[str, str]
+    seconds: float | None
+    shown: str
+
+    def same(self, verdict: Verdict) -> bool:
+        """Whether a verdict says this already."""
+        said = (verdict.decision, verdict.reason, verdict.comment, verdict.shown)
+        if said != (self.decision, self.reason, self.comment, self.shown):
+            return False
+        return self.decision != "fix" or (verdict.relevance, dict(verdict.edits)) == (
+            self.relevance, dict(self.edits),
+        )  # fmt: skip
+
+
+def answer_of(form: Mapping[str, str], shown: ShownPair) -> FormAnswer:
+    """The answer of a form. Raises `Refused` where it is none of our page's."""
+    decision = form.get("decision", "")
+    if decision not in get_args(Decision) or decision == "undo":
+        raise RequestRefused(
+            400, "The form says nothing of the item.", "Go back and choose a button."
+        )
+    edits: dict[str, str] = {}
+    if decision == "fix":
+        edits = {
+            field: new
+            for field in FIELDS
+            if (new := _line_ends(form.get(f"new_{field}", getattr(shown, field))))
+            != as_submitted(getattr(shown, field))
+        }
+    return FormAnswer(
+        cast("Decision", decision),
+        _grade(form.get("grade", "")) if decision == "fix" else None,
+        _line_ends(form.get("reason", "")).strip(),
+        _line_ends(form.get("comment", "")).strip(),
+        edits,
+        _seconds(form.get("since", "")),
+        form.get("shown", ""),
+    )
+
+
+def part_of(name: str) -> Part:
+    """The part of a review that an address names. Raises `Refused`."""
+    if name not in get_args(Part):
+        raise RequestRefused(404, f"A review has no part {name!r}.", "Start from the first page.")
+    return cast("Part", name)
+
+
+def as_submitted(text: str) -> str:
+    """A text as a browser sends it back unchanged: line ends are one, NUL is no character."""
+    return _line_ends(text).replace("\x00", "\ufffd")
+
+
+def _line_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _grade(text: str) -> int | None:
+    """The grade of a fix; None: with this text it cannot be told."""
+    if text and not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise RequestRefused(400, f"{text[:20]!r} is no grade.", "Go back and choose one.")
+    return int(text) if text else None
+
+
+def _seconds(since: str) -> float | None:
+    """From the page being shown to now."""
+    try:
+        passed = time.time() - float(since)
+    except ValueError:
+        return None
+    # the page rounds its time, so an answer at once may come a little before it
+    return round(max(passed, 0), 1) if math.isfinite(passed) and -1 < passed <= _LONGEST else None

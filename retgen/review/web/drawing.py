@@ -1,14 +1,16 @@
-"""A record drawn for its family, from what a reviewer may see.
+"""A record drawn for its family, from what a reviewer may see; hidden characters made visible.
 
 A family draws its records with `review.html` in its folder, a Jinja template which gets what
 `view(query, document, context)` of its `drawing.py` returns; without these there is a generic
-drawing. A blind page must not tell the label, so nothing that could is handed on: no metadata, and
-no label.
+drawing. A blind page must not reveal the label, so nothing that could is handed on: no
+metadata, and no label.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,12 +18,14 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from retgen import marks
-from retgen.review.records import Shown
+from retgen.review.records import ShownPair
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RecordDrawing:
     """What a template draws of a record: the `template`, and its `values`."""
 
     template: str
@@ -30,12 +34,12 @@ class Drawn:
 
 def draw(
     family: str,
-    shown: Shown,
+    shown: ShownPair,
     *,
     revealed: bool,
     label: float | None = None,
     positives: tuple[str, ...] = (),
-) -> Drawn:
+) -> RecordDrawing:
     """Draw a record.
 
     `revealed`: the reviewer may know the label (check mode, or their verdict is given), and so the
@@ -56,27 +60,27 @@ def draw(
     values = generic(query, document)
     package = package_of(family)
     if not package:
-        return Drawn("drawing.html", values)
+        return RecordDrawing("drawing.html", values)
     if find_spec(f"{package}.drawing"):
         view = importlib.import_module(f"{package}.drawing").view
         values |= view(query, document, context)
     own = resources.files(package).joinpath("review.html").is_file()
-    return Drawn(f"families/{family}/review.html" if own else "drawing.html", values)
+    return RecordDrawing(f"families/{family}/review.html" if own else "drawing.html", values)
 
 
 def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Words of the query marked in the document, and the span that the query rests on."""
+    """Words of the query marked in the document, and the query's evidence span."""
     text = document["text"]
     return {
         "query": [marks.Piece(query["text"])],
         "title": marks.cut(document["title"], marks.query_words(query["text"], document["title"])),
         "document": marks.cut(
-            text, [*_rests_on(query, document), *marks.query_words(query["text"], text)]
+            text, [*_evidence_spans(query, document), *marks.query_words(query["text"], text)]
         ),
     }
 
 
-def _rests_on(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[marks.Span]:
+def _evidence_spans(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[marks.Span]:
     """`metadata.span` of a query, in characters of its source, as characters of the document."""
     of_query, of_document = query["metadata"], document["metadata"]
     source = of_query.get("source")
@@ -104,3 +108,31 @@ def package_of(family: str) -> str:
         return ""
     module = importlib.import_module(type(load(family)).__module__)
     return module.__package__ or ""
+
+
+# controls except line ends and tabs; what turns the direction of writing; what has no width.
+# Joiners stand in scripts that need them and in emoji, variation selectors in emoji: they stay.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> Markup:
+    """A text escaped for HTML, each hidden character as its code point with its name."""
+    parts, at = [], 0
+    for match in _HIDDEN.finditer(text):
+        parts += [escape(text[at : match.start()]), _named(match[0])]
+        at = match.end()
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+def _named(character: str) -> Markup:
+    code = f"U+{ord(character):04X}"
+    name = unicodedata.name(character, "").capitalize() or "Control character"
+    return Markup('<span class="hidden" title="{}">{}</span>').format(name, code)
+
+
+def plain(text: str) -> str:
+    """A text for attributes and titles: hidden characters as their code points."""
+    return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)

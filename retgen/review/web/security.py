@@ -44,7 +44,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not answered as asked; `status`, and what the person should know and do."""
 
     def __init__(self, status: int, what: str, do: str) -> None:
@@ -107,7 +107,7 @@ class Guard:
             if given and hmac.compare_digest(given.encode(), self.token.encode()):
                 # out of the address, so that no history and no link hands it on
                 location = ("location", "/" + quote(scope["path"].lstrip("/\\")))
-                await _plain(self._headed(send, self.token), 303, "", location)
+                await _plain(self._with_headers(send, self.token), 303, "", location)
                 return
             if not hmac.compare_digest(session.encode(), self.token.encode()):
                 refusal = (
@@ -117,10 +117,10 @@ class Guard:
         elif refusal is None and not session:
             session = fresh = secrets.token_urlsafe(24)
         if refusal is not None:
-            await _plain(self._headed(send, None), *refusal)
+            await _plain(self._with_headers(send, None), *refusal)
             return
         scope.setdefault("state", {})["session"] = session
-        await self.app(scope, receive, self._headed(send, fresh))
+        await self.app(scope, receive, self._with_headers(send, fresh))
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "")
@@ -139,7 +139,7 @@ class Guard:
             )
         return None
 
-    def _headed(self, send: Send, session: str | None) -> Send:
+    def _with_headers(self, send: Send, session: str | None) -> Send:
         own = {
             "content-security-policy": _POLICY,
             "cache-control": "no-store",
@@ -150,7 +150,7 @@ class Guard:
             "cross-origin-opener-policy": "same-origin",
         }
 
-        async def headed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = list(message.get("headers", []))
                 there = {key.lower() for key, _ in given}
@@ -165,7 +165,7 @@ class Guard:
                 message["headers"] = given
             await send(message)
 
-        return headed
+        return send_with_headers
 
 
 def _until_refused(send: Send) -> Send:
@@ -204,19 +204,19 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
         async for chunk in request.stream():
             yield chunk
     except ClientDisconnect as error:  # nobody is there to read this
-        raise Refused(400, "The form ended in the middle.", "Send it again.") from error
+        raise RequestRefused(400, "The form ended in the middle.", "Send it again.") from error
 
 
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form that was sent from a page of ours. Raises `Refused`."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
-        raise Refused(415, "This is no form.", "Send the form of the page.")
+        raise RequestRefused(415, "This is no form.", "Send the form of the page.")
     body = bytearray()
     async for chunk in _chunks(request):
         body += chunk
         if len(body) > LARGEST:
-            raise Refused(
+            raise RequestRefused(
                 413,
                 f"Nothing was kept: the form holds more than {LARGEST // 1024 // 1024} MB.",
                 "Go back, what you typed is still there, and shorten it.",
@@ -229,9 +229,11 @@ async def read_form(request: Request) -> dict[str, str]:
             )
         )  # fmt: skip
     except ValueError as error:  # not ASCII, or too many fields
-        raise Refused(400, "This is no form of this page.", "Go back and send it again.") from error
+        raise RequestRefused(
+            400, "This is no form of this page.", "Go back and send it again."
+        ) from error
     if not hmac.compare_digest(fields.pop("form", "").encode(), form_token(request).encode()):
-        raise Refused(
+        raise RequestRefused(
             403,
             "Nothing was kept: the form is not of this browser's session.",
             "Go back, what you typed is still there; copy it, load the page again, and send it.",

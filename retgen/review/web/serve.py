@@ -31,8 +31,8 @@ def serve(
     `RunDirectoryError` naming another server on the review.
     """
     # held before it listens: whoever starts a second server is told of the first one, not of a port
-    with review.serving() as told:
-        _serve(review, host, _listen(host, port), open_browser, told)
+    with review.serving() as note_address:
+        _serve(review, host, _listen(host, port), open_browser, note_address)
 
 
 def _serve(
@@ -40,12 +40,12 @@ def _serve(
     host: str,
     listening: socket.socket,
     open_browser: bool,
-    told: Callable[[str], None],
+    note_address: Callable[[str], None],
 ) -> None:
     port = listening.getsockname()[1]
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
     address = _address(host, port, token)
-    told(_address(host, port, None))
+    note_address(_address(host, port, None))
     config = uvicorn.Config(
         create_app(review, host=host, port=port, token=token),
         log_level="error", access_log=False, server_header=False, date_header=False,

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from retgen.errors import UsageError
-from retgen.review.exchange.rows import claim
-from retgen.review.exchange.table import COLUMNS, defused
+from retgen.review.exchange.table import COLUMNS, escape_formula, table_row
 from retgen.review.records import Item
-from retgen.review.web import views, words
+from retgen.review.web import views
 from retgen.write import write_file
 
 if TYPE_CHECKING:
@@ -29,21 +28,21 @@ if TYPE_CHECKING:
 _CELL = 32_000  # characters; spreadsheets hold 32,767 in a cell and break what is longer
 
 
-class Written(NamedTuple):
+class StaticReview(NamedTuple):
     """The files of a review to take away."""
 
     page: Path
     table: Path
 
 
-def write(review: Review, folder: Path, annotator: str, items: Iterable[Item]) -> Written:
+def write(review: Review, folder: Path, annotator: str, items: Iterable[Item]) -> StaticReview:
     """Write the page and the table of some items for one annotator.
 
     Raises `UsageError` where the table is there: somebody may have filled it in.
     """
     items = list(items)
     name = re.sub(r"[^\w-]+", "_", annotator)
-    written = Written(folder / f"review_{name}.html", folder / f"review_{name}.csv")
+    written = StaticReview(folder / f"review_{name}.html", folder / f"review_{name}.csv")
     if written.table.exists():
         raise UsageError(
             f"{written.table} is there already, and may be filled in: import it "
@@ -63,13 +62,8 @@ def table(review: Review, annotator: str, items: Iterable[Item]) -> str:
     rows = csv.writer(text)
     rows.writerow(COLUMNS)
     for item in items:
-        shown = review.shown(item)
-        row = dict.fromkeys(COLUMNS, "") | {
-            "item_id": item.item_id, "shown": item.shown, "annotator": annotator, "part": "first",
-            "query": shown.query, "title": shown.title, "text": shown.text,
-            "label": claim(review, item),
-        }  # fmt: skip
-        rows.writerow(defused(_cell(cell)) for cell in row.values())
+        row = table_row(review, item, annotator=annotator)
+        rows.writerow(escape_formula(_cell(cell)) for cell in row)
     return text.getvalue()
 
 
@@ -88,8 +82,8 @@ def page(review: Review, annotator: str, items: Iterable[Item], table_name: str)
         "style": Markup(style),  # ours
         "guideline": views.guideline(review),
         "question": views.question(settings.mode, settings.grades),
-        "choices": words.choices(settings.mode, settings.grades),
-        "reasons": words.REASONS,
+        "choices": views.choices(settings.mode, settings.grades),
+        "reasons": views.REASONS,
         "items": (
             views.item_view(review, item, revealed=revealed, one_of_many=True) for item in items
         ),

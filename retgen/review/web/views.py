@@ -1,4 +1,4 @@
-"""What the templates are given: items, the strip of the verdict before, progress.
+"""What the templates are given: items, buttons and labels in words, the verdict before, progress.
 
 A blind page is made of the texts alone. Neither the label nor anything that follows from it (the
 population, the suspicion, the ids, the metadata) reaches its template.
@@ -11,17 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
-from retgen.review import source
+from retgen.review import review_files
 from retgen.review.consensus import by_item, standing
-from retgen.review.records import Item, Part, Verdict
-from retgen.review.web import words
-from retgen.review.web.drawing import draw, package_of
-from retgen.review.web.visible import plain, visible
+from retgen.review.records import Item, Mode, Part, Verdict
+from retgen.review.web.drawing import draw, package_of, plain, visible
 
 if TYPE_CHECKING:
     from retgen.review.review import Review
@@ -34,6 +32,15 @@ NOTICES = {
     "nothing": "There is no verdict of yours to take back.",
     "settled": "The item is settled.",
 }
+REASONS = (
+    "holds the words, not the answer",
+    "answers in part",
+    "is about something else",
+    "the query is unclear",
+    "the document is damaged",
+    "needs knowledge from elsewhere",
+    "other (see comment)",
+)
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ def item_view(
 
     `one_of_many`: on a page of several, whose ids and headings must be told apart.
     """
-    shown = review.shown(item)
+    shown = review.shown_pair(item)
     settings = review.settings
     drawn = draw(
         settings.family, shown, revealed=revealed, label=item.label,
@@ -125,11 +132,11 @@ def item_view(
         "digest": item.shown,
         "picture": Markup(picture),  # rendered above, escaped there
         "question": question(settings.mode if revealed else "grade", settings.grades),
-        "label": words.label(item.label, settings.grades) if revealed else "",
+        "label": label(item.label, settings.grades) if revealed else "",
         "label_source": label_source(review) if revealed and item.label is not None else "",
-        "choices": words.choices(settings.mode, settings.grades),
-        "grades": list(enumerate(words.grades(settings.grades))),
-        "reasons": words.REASONS,
+        "choices": choices(settings.mode, settings.grades),
+        "grades": list(enumerate(grades(settings.grades))),
+        "reasons": REASONS,
         "filled": {"reason": "", "comment": "", **values},
         "wrong": filled.wrong if filled else "",
         "since": f"{time.time():.3f}",
@@ -153,7 +160,7 @@ def guideline(review: Review) -> Markup:
     from markdown_it import MarkdownIt
 
     settings = review.settings
-    text = f"{review.guideline}\n\n{words.scale(settings.mode, settings.grades)}"
+    text = f"{review.guideline}\n\n{scale(settings.mode, settings.grades)}"
     # "js-default" takes no HTML, and no link but to ordinary addresses
     return Markup(MarkdownIt("js-default").render(text))
 
@@ -161,7 +168,7 @@ def guideline(review: Review) -> Markup:
 def _positives(review: Review, item: Item) -> tuple[str, ...]:
     """Texts of documents that the data set calls relevant to the item's query, among the items."""
     found = (
-        review.shown(other)
+        review.shown_pair(other)
         for other in review.items
         if other.query_id == item.query_id
         and other.population == "positives"
@@ -183,8 +190,8 @@ def strip(review: Review, annotator: str) -> dict[str, Any] | None:
         agrees = (last.relevance > 0) == (last.label > 0)
     return {
         "item_id": last.item_id,
-        "said": words.said(last, number),
-        "label": words.label(last.label, number),
+        "said": verdict_words(last, number),
+        "label": label(last.label, number),
         "label_source": label_source(review) if last.label is not None else "",
         "agrees": agrees,
         "settled": last.part == "adjudication",
@@ -198,7 +205,7 @@ def said_of(review: Review, item: Item) -> list[dict[str, Any]]:
         {
             "annotator": verdict.annotator,
             "part": verdict.part,
-            "said": words.said(verdict, review.settings.grades),
+            "said": verdict_words(verdict, review.settings.grades),
             "reason": verdict.reason,
             "comment": verdict.comment,
             "edits": verdict.edits,
@@ -222,9 +229,93 @@ def label_source(review: Review) -> str:
     """Who gave the labels of a data set, in a few words; "" where nobody says it."""
     from retgen.reporting.evidence import OFFLINE, who
 
-    manifest = source.manifest_of(review.dataset)
-    if source.proven(manifest):
+    manifest = review_files.manifest_of(review.dataset)
+    if review_files.labels_proven(manifest):
         return "proven from the texts"
     models, judges = manifest.get("models", {}), manifest.get("judges", {})
     names = {who(models[agent]["model"]) for agent in judges if agent in models}
     return f"judged by {' and '.join(sorted(names)) or OFFLINE}" if judges else ""
+
+
+# --- grades, decisions and labels in words --------------------------------------------------------
+
+
+class DecisionButton(NamedTuple):
+    """A button: the decision it sends, its key, and what stands on it."""
+
+    value: str
+    key: str
+    text: str
+
+
+def grades(number: int) -> list[str]:
+    """The scale in words, from 0."""
+    return ["not relevant", "partly relevant", "relevant"] if number > 2 else [
+        "not relevant", "relevant",
+    ]  # fmt: skip
+
+
+def choices(mode: Mode, number: int) -> list[DecisionButton]:
+    """The buttons of an item."""
+    if mode == "check":
+        first = [DecisionButton("accept", "a", "Accept"), DecisionButton("reject", "r", "Reject")]
+    else:
+        first = [
+            DecisionButton(str(grade), str(grade), text.capitalize())
+            for grade, text in enumerate(grades(number))
+        ]
+    return [*first, DecisionButton("fix", "f", "Fix"), DecisionButton("unsure", "x", "Can't tell")]
+
+
+def relevance(value: float | None, number: int) -> str:
+    """A relevance in words."""
+    names = grades(number)
+    if value is None:
+        return "can't tell"
+    if value == int(value) and 0 <= value < len(names):
+        return f"{names[int(value)]} ({int(value)})"
+    return f"{'relevant' if value > 0 else 'not relevant'} ({value:g})"
+
+
+def label(value: float | None, number: int) -> str:
+    """What a data set says of a pair; None: nothing."""
+    return "not judged, so taken as not relevant" if value is None else relevance(value, number)
+
+
+def verdict_words(verdict: Verdict, number: int) -> str:
+    """What a verdict says."""
+    if verdict.decision == "unsure":
+        return "can't tell"
+    text = relevance(verdict.relevance, number)
+    if verdict.decision == "fix":
+        fields = list(verdict.edits)
+        return (
+            f"{text}, with a fix of the {' and the '.join(fields)}" if fields else f"{text}, fixed"
+        )
+    return {"accept": f"accepted: {text}", "reject": f"rejected: {text}"}.get(
+        verdict.decision, text
+    )
+
+
+def scale(mode: Mode, number: int) -> str:
+    """What the buttons stand for, below every guideline. Markdown."""
+    not_relevant = "- **0, not relevant**: it does not answer the query, whatever words it shares."
+    above = [
+        "- **1, relevant**: it answers the query; all of its conditions, if there are several."
+    ]
+    if number > 2:
+        above = [
+            "- **1, partly relevant**: it answers a part of the query, or all but a detail.",
+            "- **2, relevant**: it answers the whole query.",
+        ]
+    lines = "\n".join([not_relevant, *above])
+    claim = (
+        "**Accept** a label that is right, **reject** one that is not.\n\n"
+        if mode == "check"
+        else ""
+    )
+    return f"""{claim}{lines}
+
+**Can't tell** is an answer: use it where the query can be read in several ways, or where the
+document does not say enough. **Fix** where a text or the label should be another one.
+"""

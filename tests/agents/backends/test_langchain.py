@@ -11,10 +11,8 @@ import orjson
 import pytest
 
 from retgen.agents.backends.langchain import LangChainChat, providers
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.chat import NOT_SENT, Response, Usage
+from retgen.agents.prompt import Message, Request
 from tests.agents.loopback import send_all
 from tests.agents.server import Server
 
@@ -111,34 +109,6 @@ def test_a_model_without_json_schema_is_asked_for_a_call(server: Server) -> None
     assert body["tools"][0]["function"]["parameters"] == STRICT
 
 
-def test_many_at_a_time(server: Server) -> None:
-    assert len(ask(server.url, *[request("ok")] * 60)) == 60
-    assert len(server.requests) == 60
-
-
-@pytest.mark.parametrize("schema", [None, SCHEMA])
-@pytest.mark.parametrize(("status", "wait"), [(429, 3.0), (500, None), (401, None), (400, None)])
-def test_an_error_is_told_without_the_key(
-    server: Server, status: int, wait: float | None, schema: dict[str, object] | None
-) -> None:
-    (result,) = ask(server.url, request(f"status-{status}", schema))
-    assert (result.status, result.error, result.wait) == (status, "not with [key]", wait)
-    assert KEY.encode() not in result.raw
-    assert len(server.requests) == 1  # it does not retry by itself
-
-
-@pytest.mark.parametrize("how", ["hang", "drop"])
-def test_what_is_never_answered(server: Server, how: str) -> None:
-    (result,) = ask(server.url, request(how), timeout=0.5)
-    assert result == Response(b"", SILENCE, "Request timed out.")
-    assert len(server.requests) == 1
-
-
-def test_nobody_there() -> None:
-    (result,) = ask("http://127.0.0.1:9/v1", request("ok"))
-    assert result == Response(b"", NO_CONNECTION, "no connection to http://127.0.0.1:9/v1")
-
-
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 @pytest.mark.parametrize(("how", "finish"), [("cut", "length"), ("filtered", "content_filter")])
 def test_why_an_answer_ended(
@@ -195,7 +165,7 @@ def test_providers() -> None:
 PROGRAM = """
 import asyncio, sys
 from retgen.agents.backends.langchain import LangChainChat
-from retgen.agents.request import Request
+from retgen.agents.prompt import Request
 
 assert not {"langchain", "langchain_core", "openai"} & set(sys.modules), "imported too early"
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from retgen.agents.backends.openai import OpenAIChat, read_completion
-from retgen.agents.chat import SILENCE, Response
+from retgen.agents.chat import Response, Usage
 from retgen.agents.outcomes import classify
-from retgen.agents.prompt import Message
-from retgen.agents.request import Request
-from retgen.agents.usage import Usage
+from retgen.agents.prompt import Message, Request
 from tests.agents.canned import Canned
 from tests.agents.canned import serving as serving_canned
 from tests.agents.loopback import send_all
@@ -56,30 +52,6 @@ def test_what_is_sent_and_what_comes_back(server: Server) -> None:
         }
     ]
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
-
-
-def test_many_at_a_time(server: Server) -> None:
-    assert len(ask(server.url, *[request("ok")] * 60)) == 60
-    assert len(server.requests) == 60
-
-
-@pytest.mark.parametrize(("status", "wait"), [(429, 3.0), (500, None), (401, None), (400, None)])
-def test_an_error_is_told_without_the_key(server: Server, status: int, wait: float | None) -> None:
-    (result,) = ask(server.url, request(f"status-{status}"))
-    assert (result.status, result.error, result.wait) == (status, "not with [key]", wait)
-    assert KEY.encode() not in result.raw
-    assert len(server.requests) == 1  # it does not retry by itself
-
-
-@pytest.mark.parametrize("how", ["hang", "drop"])
-def test_what_is_never_answered(server: Server, how: str) -> None:
-    (result,) = ask(server.url, request(how), timeout=0.5)
-    message = {
-        "hang": "no answer in time",
-        "drop": "the connection was lost before the answer came",
-    }
-    assert result == Response(b"", SILENCE, message[how])
-    assert len(server.requests) == 1
 
 
 def test_what_came_is_kept_to_the_byte(server: Server) -> None:

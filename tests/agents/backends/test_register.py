@@ -18,7 +18,7 @@ import json
 import re
 
 from retgen.agents.chat import Backend, Response
-from retgen.agents.usage import Usage
+from retgen.agents.chat import Usage
 
 
 class EchoChat:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from retgen.generators.album.drawing import view
-from retgen.review.records import Shown
+from retgen.review.records import ShownPair
 from retgen.review.web.drawing import draw
 from retgen.review.web.views import environment
 
@@ -72,7 +72,7 @@ def test_an_expression_that_is_none_is_left_out(expression: Any) -> None:
 
 
 def test_what_grades_mean_stands_below_and_blind_pages_have_the_texts_alone() -> None:
-    shown = Shown("dog", "", TEXT, {"expression": '{"thing":"dog"}'}, {"facts": FACTS})
+    shown = ShownPair("dog", "", TEXT, {"expression": '{"thing":"dog"}'}, {"facts": FACTS})
     for revealed in (False, True):
         one = draw("album", shown, revealed=revealed, label=2, positives=())
         values = {**one.values, "prefix": "", "level": 2}

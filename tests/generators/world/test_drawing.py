@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from retgen.generators.world.drawing import view
-from retgen.review.records import Shown
+from retgen.review.records import ShownPair
 from retgen.review.web.drawing import draw
 from retgen.review.web.views import environment
 
@@ -84,7 +84,7 @@ def test_an_expression_that_is_none_is_left_out(expression: Any) -> None:
 
 
 def test_a_blind_page_has_the_texts_alone() -> None:
-    shown = Shown(
+    shown = ShownPair(
         "Find every boat that is moored in Oslo.", "Drab Auk 7", TEXT,
         {"expression": '["is","home","Oslo"]'}, {"facts": FACTS},
     )  # fmt: skip

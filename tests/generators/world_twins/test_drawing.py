@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from retgen.generators.world_twins.drawing import view
-from retgen.review.records import Shown
+from retgen.review.records import ShownPair
 from retgen.review.web.drawing import draw
 from retgen.review.web.views import environment
 
@@ -19,7 +19,7 @@ FACTS = {"role": "twin", "changed": "launch", "facts": ["home=Oslo", "launch=199
 
 
 def html(label: float | None, positives: tuple[str, ...], *, revealed: bool = True) -> str:
-    shown = Shown("Find a boat.", "Drab Auk 7", TWIN, QUERY, FACTS)
+    shown = ShownPair("Find a boat.", "Drab Auk 7", TWIN, QUERY, FACTS)
     one = draw("world_twins", shown, revealed=revealed, label=label, positives=positives)
     values = {**one.values, "prefix": "", "level": 2}
     return environment().get_template(one.template).render(values)

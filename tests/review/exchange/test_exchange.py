@@ -16,7 +16,7 @@ from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.review import open_review
 from retgen.review.exchange import FORMATS, export, import_
 from retgen.review.exchange.argilla import user_id
-from retgen.review.exchange.table import defused, restored
+from retgen.review.exchange.table import escape_formula, unescape_formula
 from retgen.review.review import Review
 
 CORPUS = [("d1", "Buses", "A red bus."), ("d2", "", "=SUM(A1) is a formula"), ("d3", "", "Blue"),
@@ -240,9 +240,9 @@ def test_files_of_something_else_are_refused_whole(
 
 def test_formulas_are_defused_and_given_back(review: Review) -> None:
     for text in ("=1", "+1", "-1", "@x", "\tx", "'=1", "''=1", "'quoted'", "plain", "", "\uff1d1"):
-        cell = defused(text)
+        cell = escape_formula(text)
         assert not cell or cell[0] not in "=+-@\t\r\uff1d"
-        assert restored(cell) == text
+        assert unescape_formula(cell) == text
     judge(review)
     data = export(review, "csv").read_bytes()
     assert data.startswith(b"\xef\xbb\xbf")

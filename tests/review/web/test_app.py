@@ -111,9 +111,9 @@ def test_a_fix_is_kept_beside_the_texts(made: Made, tmp_path: Path) -> None:
     assert "<h1>Fix this pair</h1>" in asked.text
     assert "a &lt;b&gt; comment</textarea>" in asked.text
     item = review.items[0] if len(review.items) == 1 else review.queue("anna")[0].item
-    text = review.shown(item).text
+    text = review.shown_pair(item).text
     browser.submit(
-        asked.text, grade="0", new_query=review.shown(item).query, new_title="",
+        asked.text, grade="0", new_query=review.shown_pair(item).query, new_title="",
         new_text=f"{text}\r\nMore.", comment="kept",
     )  # fmt: skip
     (verdict,) = review.store.verdicts()

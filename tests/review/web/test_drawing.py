@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,25 +14,25 @@ import pytest
 import retgen
 from retgen.generators import families, family
 from retgen.review import open_review
-from retgen.review.records import Item, Shown
+from retgen.review.records import ShownPair
 from retgen.review.web.app import create_app
-from retgen.review.web.drawing import draw
+from retgen.review.web.drawing import draw, plain, visible
 from retgen.review.web.views import environment
 from tests.review.web.conftest import Browser
 
-LIMIT = Shown(
+LIMIT = ShownPair(
     "Who likes Lhasa Apsos?", "", "Ann Ek likes Apsos, Lhasa Apsos and Quokkas.",
     {"attributes": [7]}, {"attributes": [1, 7, 9]},
 )  # fmt: skip
-NIAH = Shown(
+NIAH = ShownPair(
     "Which character avoids the sun?", "", "It rained. Mireille has xeroderma. It went on.",
     {"group": "m-1"}, {"group": "m-1", "span": [11, 34]},
 )  # fmt: skip
-LADDER = Shown(
+LADDER = ShownPair(
     "I am looking for a movie in which the ship sinks, and in which the cook is saved.",
     "", "The ship sails on. The cook is saved.", {"ladder": "m"}, {"ladder": "m", "broken": [1]},
 )  # fmt: skip
-OWN = Shown(
+OWN = ShownPair(
     "red lantern", "", "A red lantern hangs there. Nothing else does.",
     {"source": "s", "span": [102, 113]}, {"source": "s", "span": [100, 145]},
 )  # fmt: skip
@@ -38,7 +40,7 @@ OWN = Shown(
 
 def drawn(
     name: str,
-    shown: Shown,
+    shown: ShownPair,
     *,
     revealed: bool,
     label: float | None = None,
@@ -100,8 +102,8 @@ def test_the_span_that_a_query_rests_on_is_marked_after_the_verdict() -> None:
     ("family", "shown"),
     [("limit", LIMIT), ("niah", NIAH), ("multiconir", LADDER), ("capretrieval", OWN), ("", OWN)],
 )
-def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: Shown) -> None:
-    bare = Shown(*shown[:3])
+def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: ShownPair) -> None:
+    bare = ShownPair(*shown[:3])
     known = drawn(family, shown, revealed=False, label=1.0, positives=("another text",))
     assert known == drawn(family, bare, revealed=False, label=0.0)
 
@@ -109,7 +111,7 @@ def test_a_blind_drawing_is_of_the_texts_alone(family: str, shown: Shown) -> Non
 @pytest.mark.parametrize("mark", ["found", "query"])
 def test_a_hostile_record_is_text_in_every_drawing(mark: str) -> None:
     evil = "<img src=x onerror=alert(1)> {{ config }} {% raw %} \u202e likes <b>, <i> and x."
-    shown = Shown(f"<b> {evil}", evil, evil, {"span": [0, 9]}, {"span": [0, 5]})
+    shown = ShownPair(f"<b> {evil}", evil, evil, {"span": [0, 9]}, {"span": [0, 5]})
     for name in ("", "limit", "niah", "multiconir", "capretrieval"):
         for revealed in (False, True):
             html = drawn(name, shown, revealed=revealed, positives=(f"{evil} y",))
@@ -125,20 +127,17 @@ def test_a_blind_page_is_the_same_whatever_the_label_is(limit_run: Path, tmp_pat
         shutil.copytree(limit_run, run)
         review = open_review(run, annotators=["anna"], plants=0.0, goals=["wrong <= 2% at 95%"])
         if name == "wrong":
-            review.items[:] = [_turned(item) for item in review.items]
-            review._by_id = {item.item_id: item for item in review.items}
-            review._queues.clear()
+            with closing(sqlite3.connect(review.store.path)) as db, db:
+                db.execute(
+                    "UPDATE items SET label = 0.0, suspicion = 9.0, "
+                    """strata = '{"evidence": "other"}'"""
+                )
+            review = open_review(run)
         browser = Browser(create_app(review, port=8642))
         page = browser.get("/judge/anna").text
         pages.append(re.sub(r'name="(form|since)" value="[^"]*"', "", page))
         assert "relevant (" not in page
     assert pages[0] == pages[1]
-
-
-def _turned(item: Item) -> Item:
-    from dataclasses import replace
-
-    return replace(item, label=0.0, strata={"evidence": "other"}, suspicion=9.0)
 
 
 @pytest.fixture
@@ -183,3 +182,27 @@ def test_every_bundled_drawing_is_in_the_package() -> None:
         "world",
         "world_twins",
     ]
+
+
+# --- characters that nobody sees; those that scripts and emoji need stay --------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("a\u202eb", 'a<span class="hidden" title="Right-to-left override">U+202E</span>b'),
+        ("\x00", '<span class="hidden" title="Control character">U+0000</span>'),
+        ("\u200b<", '<span class="hidden" title="Zero width space">U+200B</span>&lt;'),
+        ("\U000e0041", '<span class="hidden" title="Tag latin capital letter a">U+E0041</span>'),
+        ("\ud800", '<span class="hidden" title="Control character">U+D800</span>'),
+        ("tab\tline\nend", "tab\tline\nend"),
+        ("👩\u200d🚀 क\u094d\u200dष", "👩\u200d🚀 क\u094d\u200dष"),
+        ('{{ 7 * 7 }} "q"', "{{ 7 * 7 }} &#34;q&#34;"),
+    ],
+)
+def test_visible(text: str, html: str) -> None:
+    assert str(visible(text)) == html
+
+
+def test_plain() -> None:
+    assert plain("a\u202eb") == "a<U+202E>b"

@@ -1,4 +1,4 @@
-"""Tokens from every shape in which servers state them; copied from documentation and reports."""
+"""What all backends need: statuses, waits, token counts, and keys that must not be kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,65 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.usage import Usage, count, usage_of
+from retgen.agents.chat import (
+    NO_KEY,
+    KeyMask,
+    Usage,
+    count,
+    parse_object,
+    part,
+    parts,
+    seconds,
+    status_of,
+    usage_of,
+)
+
+KEY = "sk-planted-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("stated", "wait"),
+    [("3", 3.0), ("3s", 3.0), ("0", 0.0), ("1e308", 600.0), ("inf", None), ("nan", None),
+     ("-1", None), ("Sat, 21 Nov 2026 19:00:00 GMT", None), (None, None)],
+)  # fmt: skip
+def test_how_long_to_wait(stated: str | None, wait: float | None) -> None:
+    assert seconds(stated) == wait
+
+
+def test_json_that_is_none() -> None:
+    assert parse_object(b'{"a": {"b": 1}}') == {"a": {"b": 1}}
+    assert [parse_object(raw) for raw in (b"", b"[1]", b'{"a', b"\xff")] == [{}] * 4
+    assert part({"a": {"b": 1}, "c": 2}, "a") == {"b": 1}
+    assert part({"c": 2}, "c") == {}
+    assert parts({"a": [{"b": 1}, 2, None]}, "a") == [{"b": 1}]
+    assert parts({"a": {}}, "a") == parts({}, "a") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [({"error": {"code": 502}}, 502), ({"error": {"code": "429"}}, 429),
+     ({"error": {"code": "bad"}}, 200), ({"error": {"code": 7}}, 200), ({}, 200),
+     ({"error": "no"}, 200)],
+)  # fmt: skip
+def test_the_status_that_counts(body: dict[str, Any], expected: int) -> None:
+    assert status_of(body) == expected
+
+
+def test_an_error_that_stands_in_a_list() -> None:
+    assert parse_object(b'[{"error": {"code": 503}}, {}]') == {"error": {"code": 503}}
+    assert (
+        parse_object(b'[{"candidates": []}]') == parse_object(b"[]") == parse_object(b"[1]") == {}
+    )
+
+
+def test_keys_are_taken_out_and_stand_ins_are_not() -> None:
+    hidden = KeyMask([KEY, None, "", NO_KEY, "EMPTY"])
+    assert hidden.text(f"with {KEY}, none is EMPTY") == "with [key], none is EMPTY"
+    assert hidden.raw(b"\xff" + KEY.encode()) == b"\xff[key]"
+
+
+# --- token counts, copied from documentation and reports ------------------------------------------
+
 
 # by whom, what is stated, and what it comes to: in, out, of these stated to be reasoning
 SHAPES: list[tuple[str, Any, tuple[int | None, int | None, int]]] = [

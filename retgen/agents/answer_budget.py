@@ -1,4 +1,4 @@
-"""How much room the answers of a model need, learned from the first ones.
+"""The answer budget (`max_tokens`) of each agent of a model, learned from the first answers.
 
 A model that reasons spends tokens that nobody sees, and nothing says beforehand how many. So an
 agent begins with the room that its answers need by themselves; what is cut off is asked again with
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from retgen.agents.ledger import Room
+from retgen.agents.ledger import LearnedBudget
 
 LARGEST = 32_768  # tokens that are learned; a recipe may ask for more
 HIDDEN = "(reasoning)"  # in place of an agent: most reasoning tokens of one answer of the model
@@ -29,10 +29,10 @@ _ROUND = 256  # tokens
 _ENOUGH = 8  # whole answers without usage, after which the room falls
 
 
-class Rooms:
+class AnswerBudgets:
     """Of one model. `known`: what the ledger has learned of it, by agent."""
 
-    def __init__(self, known: Mapping[str, Room]) -> None:
+    def __init__(self, known: Mapping[str, LearnedBudget]) -> None:
         self._room = {agent: one.room for agent, one in known.items()}
         self._most = {agent: one.most for agent, one in known.items()}
         self._limit: float = math.inf  # of the model, once it has refused more
@@ -40,7 +40,7 @@ class Rooms:
         self._steady: set[str] = set()  # agents whose room does not fall
 
     def agents(self) -> list[str]:
-        """Those of which an answer was ever whole."""
+        """Agents that ever had a whole answer."""
         return [agent for agent in self._most if self.whole(agent)]
 
     def whole(self, agent: str) -> bool:
@@ -98,6 +98,6 @@ class Rooms:
         """Note a whole answer that says nothing of its tokens: the bytes of its text."""
         self._visible.setdefault(agent, []).append(visible)
 
-    def known(self, agent: str) -> Room:
+    def learned(self, agent: str) -> LearnedBudget:
         """What the ledger is to keep of an agent."""
-        return Room(self._room.get(agent, 0), self._most.get(agent, 0))
+        return LearnedBudget(self._room.get(agent, 0), self._most.get(agent, 0))

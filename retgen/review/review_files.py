@@ -1,14 +1,19 @@
-"""The data set under review: its digest, where the review's files lie, what its labels rest on."""
+"""The data set under review and the review's own files, which one server holds at a time."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from retgen.data import Dataset
+from retgen.write import held, os_errors
 
 FILE = "verdicts.sqlite"
 
@@ -59,11 +64,46 @@ def manifest_of(dataset: Dataset) -> dict[str, Any]:
     return manifest if isinstance(manifest, dict) else {}
 
 
-def proven(manifest: dict[str, Any]) -> bool | None:
-    """Whether all labels rest on a proof; None where nobody says what they rest on."""
+def labels_proven(manifest: dict[str, Any]) -> bool | None:
+    """Whether all labels are proven; None if their evidence is unknown."""
     evidence = manifest.get("evidence")
     if not isinstance(evidence, dict):
         return None
     return bool(evidence.get("structural")) and not (
         evidence.get("judged") or evidence.get("human")
     )
+
+
+LOCK, OWNER = ".review.lock", ".review.server"
+
+
+@contextlib.contextmanager
+def hold_review(folder: Path) -> Iterator[Callable[[str], None]]:
+    """Hold a review while it is served; gives what notes the address, for another server to name.
+
+    Raises `RunDirectoryError` naming the process that holds it. A killed process lets go.
+    """
+    owner = folder / OWNER
+
+    def note_address(where: str) -> None:
+        with os_errors(owner):
+            owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
+
+    def message() -> str:
+        return (
+            f"{folder} is being reviewed by another server{_named(owner)}: open that page, "
+            "which any number of annotators may use at once, or end it"
+        )
+
+    with held(folder / LOCK, message):
+        try:
+            yield note_address
+        finally:
+            owner.unlink(missing_ok=True)
+
+
+def _named(owner: Path) -> str:
+    try:
+        return f" ({owner.read_text().strip()})"
+    except OSError:
+        return ""

@@ -1,4 +1,4 @@
-"""Whether a failure is about one record, or about all: what happens to the others tells.
+"""Failure attribution: is one record at fault, or the server? What happens to the others tells.
 
 A server that refuses one request and goes on to answer others like it has something against that
 request, so its record is rejected and the run goes on. A server that answers nobody any more stops
@@ -19,7 +19,7 @@ from retgen.agents.flow import Stop
 # when it has some, and where nothing else is under way that could be answered
 _NEVER, _SINCE, _FEW = 8, 32, 3
 
-Verdict = Literal["only this", "all", "alone"]
+Attribution = Literal["only this", "all", "alone"]
 
 
 class Tries:
@@ -28,14 +28,14 @@ class Tries:
     def __init__(self, halfway: int) -> None:
         self.failures, self.mark, self._halfway = 0, 0, halfway
 
-    def failed(self, answers: int) -> None:
+    def note_failure(self, answers: int) -> None:
         """One more failure, when so many had been answered."""
         self.failures += 1
         if self.failures <= self._halfway:
             self.mark = answers
 
 
-class Suspects:
+class FailureAttribution:
     """Of one caller, within one event loop."""
 
     def __init__(self) -> None:
@@ -59,28 +59,28 @@ class Suspects:
         self._active[agent] -= 1
         self._changed()
 
-    def fly(self) -> object:
-        """A request goes out for the first time; returns a token for `land`."""
+    def start(self) -> object:
+        """A request goes out for the first time; returns a token for `finish`."""
         token = object()
         self._first.add(token)
         self._changed()
         return token
 
-    def land(self, token: object) -> None:
+    def finish(self, token: object) -> None:
         """It came back, whatever it brought."""
         self._first.discard(token)
         self._changed()
 
-    def failing(self, tries: Tries) -> None:
+    def begin_retries(self, tries: Tries) -> None:
         """A request has failed and is tried again."""
         self._failing.add(tries)
 
-    def settled(self, tries: Tries) -> None:
+    def end_retries(self, tries: Tries) -> None:
         """It fails no more, or is given no more tries."""
         self._failing.discard(tries)
         self._changed()
 
-    async def answered(self, agent: str, *, fresh: bool) -> None:
+    async def note_answer(self, agent: str, *, fresh: bool) -> None:
         """A request of an agent was answered: by the server (`fresh`), or by the ledger."""
         self._known.add(agent)
         if fresh:
@@ -122,7 +122,7 @@ class Suspects:
         await keep()
         return True
 
-    async def judge(self, tries: Tries, stop: Stop) -> Verdict:
+    async def judge(self, tries: Tries, stop: Stop) -> Attribution:
         """What a request stands for that has failed as often as it may."""
         others = set(self._first)
         while self.answers == tries.mark:

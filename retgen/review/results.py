@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from retgen.review import assign
 from retgen.review.consensus import Consensus
-from retgen.review.records import Item, Pair, Population, Verdict
+from retgen.review.records import Item, Population, PopulationPair, Verdict
 from retgen.review.review import Review
-from retgen.statistics import order
-from retgen.statistics.order import Draws
-from retgen.statistics.rates import Measured
+from retgen.statistics import sequences
+from retgen.statistics.rates import ReviewerRates
+from retgen.statistics.sequences import WeightedDraws
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Found:
+class PopulationResult:
     """A population, and what holds of the pairs that were looked at.
 
     `pairs`: all, in order. `consensus`: of items with a verdict, by place. `people`: how many items
@@ -30,7 +30,7 @@ class Found:
     """
 
     population: Population
-    pairs: Sequence[Pair]
+    pairs: Sequence[PopulationPair]
     consensus: Mapping[int, Consensus]
     people: Mapping[str, int]
 
@@ -40,9 +40,9 @@ class Found:
         return np.array([pair.weight for pair in self.pairs])
 
     @cached_property
-    def draws(self) -> Draws:
+    def draws(self) -> WeightedDraws:
         """Of all pairs."""
-        return order.draws(np.arange(len(self.pairs)), self.weights)
+        return sequences.draws(np.arange(len(self.pairs)), self.weights)
 
     @cached_property
     def values(self) -> Floats:
@@ -59,7 +59,7 @@ class Found:
         return result
 
     @property
-    def seen(self) -> Draws:
+    def seen_draws(self) -> WeightedDraws:
         """Of the pairs that have a value."""
         return self.draws.first(len(self.values))
 
@@ -85,7 +85,9 @@ class Found:
         )
 
 
-def found(review: Review, population: Population, by: Mapping[str, Sequence[Verdict]]) -> Found:
+def population_result(
+    review: Review, population: Population, by: Mapping[str, Sequence[Verdict]]
+) -> PopulationResult:
     """What was found in a population. `by`: the verdicts that stand, by item."""
     states: dict[int, Consensus] = {}
     people: Counter[str] = Counter()
@@ -94,13 +96,15 @@ def found(review: Review, population: Population, by: Mapping[str, Sequence[Verd
         if given and item.population == population and item.planted is None:
             states[item.place] = review.consensus(item, given)
             people.update({one.annotator for one in given if one.part != "second"})
-    return Found(population, review.store.pairs(population), states, dict(sorted(people.items())))
+    return PopulationResult(
+        population, review.store.pairs(population), states, dict(sorted(people.items()))
+    )
 
 
-def planted(
+def control_verdicts(
     items: Sequence[Item], by: Mapping[str, Sequence[Verdict]], annotator: str | None = None
 ) -> list[tuple[Item, Verdict]]:
-    """The planted items that were judged, in the order of verdicts."""
+    """The control items that were judged, in the order of verdicts."""
     judged = [
         (item, verdict)
         for item in items
@@ -111,8 +115,8 @@ def planted(
     return sorted(judged, key=lambda pair: pair[1].number)
 
 
-def measured(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> Measured:
-    """How reviewers do where the label is wrong: of planted pairs with a known `relevance`.
+def control_rates(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> ReviewerRates:
+    """How reviewers do where the label is wrong: of control items with a known `relevance`.
 
     0: what is wrong is a pair that is not relevant. Pairs of the other relevance are those that
     are right. Who cannot tell is counted on neither side.
@@ -120,11 +124,11 @@ def measured(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> Measured
     told = [(item.planted, v.relevance) for item, v in judged if v.relevance is not None]
     errors = [min(said or 0, 1) == relevance for known, said in told if known == relevance]
     clean = [min(said or 0, 1) != relevance for known, said in told if known != relevance]
-    return Measured(sum(errors), len(errors), sum(clean), len(clean))
+    return ReviewerRates(sum(errors), len(errors), sum(clean), len(clean))
 
 
-def missed(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> list[float]:
-    """1 for each planted pair of a known relevance that was taken for the other, else 0.
+def control_misses(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> list[float]:
+    """1 for each control item of a known relevance that was taken for the other, else 0.
 
     Who cannot tell has missed nothing: a certificate counts such a pair as an error.
     """
@@ -135,12 +139,12 @@ def missed(judged: Sequence[tuple[Item, Verdict]], relevance: int) -> list[float
     ]
 
 
-def waiting(review: Review, by: Mapping[str, Sequence[Verdict]]) -> Counter[str]:
+def waiting_by_annotator(review: Review, by: Mapping[str, Sequence[Verdict]]) -> Counter[str]:
     """By annotator how many items, which others have judged, wait for them."""
     result: Counter[str] = Counter()
     for item in review.items:
         given = by.get(item.item_id, ())
         if item.planted is None and given and review.consensus(item, given).state == "waiting":
             said = {one.annotator for one in given if one.part == "first"}
-            result.update(set(assign.asked(item, review.settings)) - said)
+            result.update(set(assign.assigned_annotators(item, review.settings)) - said)
     return result

@@ -1,0 +1,271 @@
+"""What a ledger keeps: its tables, the records of its operations, and requests in pieces.
+
+Small columns stand first and the long ones last: what only counts rows never reads the pages into
+which an answer overflows.
+
+A repair sends the whole conversation again, and all requests of an agent share its system message
+and schema. So the long pieces of requests are stored once: a request is a JSON array of its pieces
+in order, where a number is a text of the table `texts` and a string stands for itself. Put together
+they are the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+VERSION = 2  # 1 had no `meta` table
+
+_TABLES = (
+    # one row. `changes`: transactions that sent or answered; `answers`: that ever came; `in_use`:
+    # some process has the ledger open, or was killed
+    """CREATE TABLE IF NOT EXISTS meta (
+        version INTEGER NOT NULL, ledger VARCHAR(32) NOT NULL, changes BIGINT NOT NULL,
+        answers BIGINT NOT NULL, in_use BOOLEAN NOT NULL
+    )""",
+    # a row for each time that a request was sent.
+    # `state` is one of: sent (out, or never heard of again); answered; spare (answered, but another
+    # was first); failed (the other side says that it did nothing); refused (for good); cut (off at
+    # its room); void (it carries no answer); forgotten (answered or refused, asked again since).
+    # `sent_at`: wall time, for people only; `lease`: seconds, 0 once ended; `room`: tokens that the
+    # answer may take, 0 if unknown; `priced`: whether the model's price was known; `why`: of a
+    # refusal; `reason`: why it ended so, of an answer its checksum; `request`: in pieces, null once
+    # pruned
+    """CREATE TABLE IF NOT EXISTS sends (
+        id INTEGER NOT NULL, "key" BLOB NOT NULL, part INTEGER NOT NULL, state VARCHAR(9) NOT NULL,
+        sent_at FLOAT NOT NULL, owner INTEGER, lease FLOAT NOT NULL, room INTEGER NOT NULL,
+        nano_usd BIGINT NOT NULL, priced BOOLEAN NOT NULL, tokens_in INTEGER NOT NULL,
+        tokens_out INTEGER NOT NULL, why VARCHAR, reason VARCHAR, request BLOB, answer BLOB,
+        PRIMARY KEY (id)
+    )""",
+    'CREATE INDEX IF NOT EXISTS ix_sends_key ON sends ("key")',
+    # tiny, since few requests are out at a time
+    "CREATE INDEX IF NOT EXISTS sends_out ON sends (part) WHERE state = 'sent' AND lease > 0",
+    # sums; `pruned`: of rows that are no longer there
+    """CREATE TABLE IF NOT EXISTS parts (
+        id INTEGER NOT NULL, run VARCHAR NOT NULL, agent VARCHAR NOT NULL, model VARCHAR NOT NULL,
+        pruned BOOLEAN NOT NULL, calls BIGINT NOT NULL, failed BIGINT NOT NULL,
+        open BIGINT NOT NULL, answered BIGINT NOT NULL, tokens_in BIGINT NOT NULL,
+        tokens_out BIGINT NOT NULL, nano_usd BIGINT NOT NULL, unpriced BIGINT NOT NULL,
+        PRIMARY KEY (id), UNIQUE (run, agent, model, pruned)
+    )""",
+    # `hits`: answers of other runs used; `pruned_hits`: of those, no longer there
+    """CREATE TABLE IF NOT EXISTS runs (
+        run VARCHAR NOT NULL, nano_usd BIGINT NOT NULL, hits BIGINT NOT NULL,
+        pruned_hits BIGINT NOT NULL, PRIMARY KEY (run)
+    )""",
+    # answers that a run took from another
+    """CREATE TABLE IF NOT EXISTS uses (
+        "key" BLOB NOT NULL, run VARCHAR NOT NULL, PRIMARY KEY ("key", run)
+    ) WITHOUT ROWID""",
+    # long pieces of requests, once each
+    """CREATE TABLE IF NOT EXISTS texts (
+        id INTEGER NOT NULL, hash BIGINT NOT NULL, text BLOB NOT NULL,
+        PRIMARY KEY (id), UNIQUE (hash)
+    )""",
+    # processes that sent something: see `owners.Owner`
+    """CREATE TABLE IF NOT EXISTS owners (
+        id INTEGER NOT NULL, machine VARCHAR NOT NULL, name VARCHAR NOT NULL, boot VARCHAR NOT NULL,
+        space VARCHAR NOT NULL, pid INTEGER NOT NULL, started VARCHAR NOT NULL, PRIMARY KEY (id)
+    )""",
+    # what was learned of an agent's answers: see `LearnedBudget`
+    """CREATE TABLE IF NOT EXISTS rooms (
+        endpoint VARCHAR NOT NULL, model VARCHAR NOT NULL, agent VARCHAR NOT NULL,
+        room INTEGER NOT NULL, most INTEGER NOT NULL, PRIMARY KEY (endpoint, model, agent)
+    )""",
+)
+
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Make the tables that are missing, in the transaction of `db`."""
+    for statement in _TABLES:
+        db.execute(statement)
+    if db.execute("SELECT 1 FROM meta").fetchone() is None:
+        db.execute("INSERT INTO meta VALUES (?, ?, 0, 0, 0)", (VERSION, secrets.token_hex(16)))
+
+
+# --- records ------------------------------------------------------------------------------------
+
+
+class LedgerAnswer(NamedTuple):
+    """An answer that is there: the bytes as they came, and the tokens that they took."""
+
+    raw: bytes
+    tokens_in: int
+    tokens_out: int
+
+
+class Refusal(NamedTuple):
+    """A request that is refused for good: it is not sent again. `why`: a class of reasons."""
+
+    why: str
+    reason: str
+    tokens_in: int
+    tokens_out: int
+
+
+class Send(NamedTuple):
+    """Leave to send a request once. `worst`: what `run` is charged until it is known better."""
+
+    id: int
+    run: str
+    worst: int
+
+
+class Busy(NamedTuple):
+    """Another has sent the request.
+
+    `owner`: who, in words ("process 4711 on this machine"); `left`: seconds until its lease ends
+    at the latest.
+    """
+
+    owner: str
+    left: float
+
+
+class OverCap(NamedTuple):
+    """Sending could cost more than the cap leaves: `worst` against `left`, in nano-dollars."""
+
+    worst: int
+    left: int
+
+
+class LearnedBudget(NamedTuple):
+    """What was learned of an agent's answers, in tokens.
+
+    `room`: what they are given; `most`: what the longest whole answer took.
+    """
+
+    room: int
+    most: int
+
+
+class StoredAnswer(NamedTuple):
+    """An answered request as the ledger keeps it. `why`, `reason`: of one refused for good."""
+
+    key: str
+    agent: str
+    model: str
+    request: bytes
+    answer: bytes
+    tokens_in: int
+    tokens_out: int
+    why: str = ""
+    reason: str = ""
+
+
+class Spent(NamedTuple):
+    """A run so far. `nano_usd`: with what is out at its worst case."""
+
+    run: str
+    calls: int
+    cache_hits: int
+    tokens_in: int
+    tokens_out: int
+    nano_usd: int
+
+
+class PartSums(NamedTuple):
+    """What one agent of a run asked one model. `open`: sent and never answered."""
+
+    run: str
+    agent: str
+    model: str
+    calls: int
+    failed: int
+    open: int
+    tokens_in: int
+    tokens_out: int
+    nano_usd: int
+    priced: bool
+    answered: int = 0
+
+
+# --- requests in pieces -------------------------------------------------------------------------
+
+# the contents of messages, as canonical JSON has them; a content cannot hold the pattern itself,
+# since quotes within are escaped
+_CONTENT = re.compile(rb'(?<="content":")([^"\\]*(?:\\.[^"\\]*)*)')
+_SCHEMA = b',"schema":'
+_SHORT = 64  # bytes; a shorter piece costs more in a row of its own
+_REMEMBERED = 256
+
+
+class RequestTexts:
+    """Writes requests in pieces."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}  # pieces that were met more than once
+
+    def pieces(self, db: sqlite3.Connection, body: bytes) -> bytes:
+        """The stored form of a request; what is long is put into `texts`."""
+        result = _CONTENT.split(body)
+        before, schema, after = result[-1].partition(_SCHEMA)
+        result[-1:] = before + schema, after
+        pieces: list[str | int] = []
+        for piece in result:
+            one = piece.decode() if len(piece) < _SHORT else self._number(db, piece)
+            if isinstance(one, str) and pieces and isinstance(pieces[-1], str):
+                pieces[-1] += one
+            else:
+                pieces.append(one)
+        return orjson.dumps(pieces)
+
+    def forget(self) -> None:
+        """What was known may be gone: a transaction was rolled back, or rows were removed."""
+        self._known.clear()
+
+    def _number(self, db: sqlite3.Connection, piece: bytes) -> int | str:
+        known = self._known.get(piece)
+        if known is not None:
+            return known
+        short = int.from_bytes(hashlib.sha256(piece).digest()[:8], "big", signed=True)
+        insert = "INSERT INTO texts (hash, text) VALUES (?, ?) ON CONFLICT DO NOTHING"
+        inserted = db.execute(insert, (short, piece))
+        if inserted.rowcount == 1:
+            return int(inserted.lastrowid or 0)
+        found = db.execute("SELECT id, text FROM texts WHERE hash = ?", (short,))
+        number, text = found.fetchone()
+        if text != piece:  # two texts with the same eight bytes of a hash
+            return piece.decode()
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[piece] = int(number)
+        return int(number)
+
+
+def rows_with_texts(
+    db: sqlite3.Connection, query: str, values: Mapping[str, Any] | None = None, at_once: int = 500
+) -> Iterator[tuple[Sequence[sqlite3.Row], dict[int, bytes]]]:
+    """Rows of `query`, which have `request`, some at a time with the texts that these need."""
+    cursor = db.execute(query, values or {})
+    while rows := cursor.fetchmany(at_once):
+        wanted = sorted({number for row in rows for number in text_numbers(row["request"])})
+        texts: dict[int, bytes] = {}
+        for i in range(0, len(wanted), at_once):
+            chosen = ", ".join(map(str, wanted[i : i + at_once]))
+            texts.update(db.execute(f"SELECT id, text FROM texts WHERE id IN ({chosen})"))
+        yield rows, texts
+
+
+def text_numbers(stored: bytes) -> list[int]:
+    """The texts that a stored request needs; none where damage left no request."""
+    try:
+        return [piece for piece in orjson.loads(stored) if isinstance(piece, int)]
+    except (TypeError, ValueError):
+        return []
+
+
+def join_pieces(stored: bytes, texts: Mapping[int, bytes]) -> bytes:
+    """The request's bytes. Raises KeyError for a text that is not there, ValueError or TypeError
+    for what damage left.
+    """
+    return b"".join(
+        texts[piece] if isinstance(piece, int) else piece.encode() for piece in orjson.loads(stored)
+    )

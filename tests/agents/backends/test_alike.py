@@ -1,0 +1,121 @@
+"""What all backends do alike, against servers on loopback: failures, keys, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+
+from retgen.agents.backends.google_genai import GoogleChat
+from retgen.agents.backends.langchain import LangChainChat
+from retgen.agents.backends.openai import OpenAIChat
+from retgen.agents.chat import NO_CONNECTION, SILENCE, ChatModel, Response
+from retgen.agents.prompt import Message, Request
+from tests.agents import google_server, server
+from tests.agents.loopback import Loopback, send_all
+
+KEY = "sk-planted-0123456789"
+SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
+MESSAGES = Message("system", "Be brief."), Message("user", "What is it?")
+OPEN: dict[str, Callable[..., ChatModel]] = {
+    "openai": OpenAIChat,
+    "google": GoogleChat,
+    "langchain": partial(LangChainChat, provider="openai"),
+}
+
+
+class Backend(NamedTuple):
+    """A backend, and a server that speaks its protocol."""
+
+    name: str
+    server: Loopback
+
+    def ask(
+        self, *models: str, schema: dict[str, object] | None = None, **options: Any
+    ) -> list[Response]:
+        options = {"base_url": self.server.url, "timeout": 5.0, **options}
+        requests = [Request("x", model, MESSAGES, {}, schema, room=9) for model in models]
+        return send_all(lambda: OPEN[self.name](api_key=KEY, **options), requests)
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    """By name; the model repeats the key in its answer."""
+
+    def echo(body: dict[str, Any]) -> str:
+        return f"your key is {KEY}"
+
+    serving: Any = google_server.serving if request.param == "google" else server.serving
+    with ExitStack() as stack:
+        yield Backend(request.param, stack.enter_context(serving(echo)))
+
+
+every = pytest.mark.parametrize("backend", OPEN, indirect=True)
+
+
+@every
+def test_an_answer_that_repeats_the_key(backend: Backend) -> None:
+    schema = {"title": "Said", "type": "object", "properties": {}}
+    (reply,) = backend.ask("ok", schema=schema if backend.name == "google" else None)
+    assert KEY.encode() not in reply.raw
+    assert reply.text == "your key is [key]"
+
+
+@every
+def test_many_at_a_time(backend: Backend) -> None:
+    assert len(backend.ask(*["ok"] * 60)) == 60
+    assert len(backend.server.requests) == 60
+
+
+@pytest.mark.parametrize(
+    ("backend", "how", "status", "wait"),
+    [
+        *((name, f"status-{status}", status, wait) for name in ("openai", "langchain")
+          for status, wait in ((429, 3.0), (500, None), (401, None), (400, None))),
+        ("google", "status-429", 429, 4.0), ("google", "busy", 429, 3.0),
+        *(("google", f"status-{status}", status, None) for status in (500, 307, 403)),
+    ],
+    indirect=["backend"],
+)  # fmt: skip
+def test_an_error_is_told_without_the_key(
+    backend: Backend, how: str, status: int, wait: float | None
+) -> None:
+    for schema in (None, SCHEMA):
+        (result,) = backend.ask(how, schema=schema)
+        assert (result.status, result.error, result.wait) == (status, "not with [key]", wait)
+        assert KEY.encode() not in result.raw
+    # none retries by itself, or follows a redirect
+    assert len(backend.server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("backend", "how", "message"),
+    [
+        ("openai", "hang", "no answer in time"),
+        ("openai", "drop", "the connection was lost before the answer came"),
+        ("langchain", "hang", "Request timed out."),
+        ("langchain", "drop", "Request timed out."),
+        ("google", "hang", "no answer within 0.5 seconds"),
+        ("google", "drop", "Server disconnected"),
+    ],
+    indirect=["backend"],
+)
+def test_what_is_never_answered(backend: Backend, how: str, message: str) -> None:
+    assert backend.ask(how, timeout=0.5) == [Response(b"", SILENCE, message)]
+    assert len(backend.server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("backend", "address", "shown"),
+    [
+        ("langchain", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1"),
+        ("google", "http://127.0.0.1:9", "127.0.0.1"),
+    ],
+    indirect=["backend"],
+)
+def test_nobody_there(backend: Backend, address: str, shown: str) -> None:
+    (result,) = backend.ask("ok", base_url=address)
+    assert result == Response(b"", NO_CONNECTION, f"no connection to {shown}")
