@@ -22,29 +22,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from retgen.errors import SourceRefused, UsageError
-from retgen.generators.capretrieval.agents import AGENTS
-from retgen.generators.capretrieval.checks import SETS
-from retgen.generators.capretrieval.judged.agents import ANNOTATE
-from retgen.generators.capretrieval.judged.given import Given
-from retgen.generators.capretrieval.judged.judging import (
+from retgen.generators.capretrieval.agents import AGENTS, ANNOTATE, SETS
+from retgen.generators.capretrieval.judging import (
     FIGURES,
     GIVEN,
     JUDGED,
     JUDGEMENT,
     JUDGEMENTS,
+    GivenQuery,
     judge_queries,
 )
-from retgen.generators.capretrieval.judged.plan import AGENTS as JUDGES
-from retgen.generators.capretrieval.judged.plan import check_judge, plan_judged
-from retgen.generators.capretrieval.judged.tables import NONE, JudgedTables
-from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
+from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.negatives import MINE
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import spans
-from retgen.generators.capretrieval.queries import Query
-from retgen.generators.capretrieval.sourcing import LICENCE, documents_of
-from retgen.generators.capretrieval.tables import SPLITS, Tables
-from retgen.generators.capretrieval.writing import (
+from retgen.generators.capretrieval.passages import LICENCE, documents_of, spans
+from retgen.generators.capretrieval.plan import JUDGES, check_judge, plan_judged
+from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
+from retgen.generators.capretrieval.with_agents import (
     DOCUMENTS,
     MINED,
     PASSAGE,
@@ -53,12 +48,10 @@ from retgen.generators.capretrieval.writing import (
     agents_of,
     write_queries,
 )
-from retgen.generators.family import Evidence, Family, RowType
+from retgen.generators.family import CallEstimate, Evidence, Family, Plan, RowType
 from retgen.generators.params import Job
-from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
-from retgen.generators.source import PassageSize
-from retgen.generators.source_description import SourceDescription
+from retgen.generators.source import PassageSize, SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
@@ -182,8 +175,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
         both: dict[str, RowType] = {DOCUMENTS: SourceDocument, PASSAGES: PASSAGE}
         if job.params.judge is None:
-            return {**both, QUERIES: Query, MINED: MINE}
-        return {**both, GIVEN: Given, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
+            return {**both, QUERIES: PassageQuery, MINED: MINE}
+        return {**both, GIVEN: GivenQuery, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
         params = job.params
@@ -193,7 +186,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
 
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
         sources = _sources(job)
-        tables = Tables(sources, job.seed)
+        tables = QueryTables(sources, job.seed)
         if job.params.judge is not None:
             return _judged(job, tables, JudgedTables(sources, job.seed))
         mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
@@ -225,7 +218,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 "--passages: these labels are a judge's, of the passages as they were cut; run the "
                 "recipe again with other params.passages"
             )
-        tables = Tables(sources, seed).recut(size)
+        tables = QueryTables(sources, seed).recut(size)
         return Records(tables.corpus(), tables.query_rows(), tables.qrels(), card=_recut_card(size))
 
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
@@ -258,7 +251,7 @@ def _sources(job: Job[CapRetrievalParams]) -> Path:
     return job.sources
 
 
-def _judged(job: Job[CapRetrievalParams], tables: Tables, pairs: JudgedTables) -> Records:
+def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTables) -> Records:
     """The records of given queries."""
     return Records(
         corpus=tables.corpus(),
@@ -285,7 +278,7 @@ def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) ->
     languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
-            f"{in_words(code)} has no rules: without a model its documents get no "
+            f"{language_name(code)} has no rules: without a model its documents get no "
             "query but their titles"
         )
     return notes
@@ -322,7 +315,7 @@ def _licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
     return {"documents": documents, "queries": queries}
 
 
-def _languages(tables: Tables) -> list[str]:
+def _languages(tables: QueryTables) -> list[str]:
     """ISO 639-3 and script of the documents' languages, most first."""
     by_language: dict[str, list[str]] = {}
     for one in tables.passages:
@@ -413,7 +406,7 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _facts(tables: Tables) -> dict[str, str]:
+def _facts(tables: QueryTables) -> dict[str, str]:
     """The columns of the paper's Table 6."""
     sets = Counter(SETS[one.kind] for one in tables.queries)
     words = Counter[str]()
@@ -432,7 +425,7 @@ def _facts(tables: Tables) -> dict[str, str]:
     return result
 
 
-def _example(tables: Tables) -> Example | None:
+def _example(tables: QueryTables) -> Example | None:
     """The queries of the first passage that has some."""
     for number, passage in enumerate(tables.passages):
         rows = [

@@ -16,29 +16,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from retgen.agents.agent import RepairsFailed
+from retgen.generators.family import CallEstimate
 from retgen.generators.limit.agents import (
     IDENTIFY,
     NONE,
     PARAPHRASE,
     PROPOSE,
     REMOVE,
-    Describe,
-    Identify,
-    Overlaps,
-    Propose,
+    AskAttributes,
+    AskChoice,
+    AskDescription,
+    AskOverlaps,
     glossary,
 )
-from retgen.generators.limit.attributes import (
+from retgen.generators.limit.latent import asked_attributes, count_queries
+from retgen.generators.limit.params import BalancedForm, LimitParams, SemanticForm
+from retgen.generators.limit.tables import sentences, without_marks
+from retgen.generators.limit.words import (
     Attribute,
     bundled_categories,
-    made_file,
-    proposes,
+    has_proposed_attributes,
+    proposed_file,
 )
-from retgen.generators.limit.latent import asked_attributes, count_queries
-from retgen.generators.limit.params import Balanced, LimitParams, Semantic
-from retgen.generators.limit.questions import sentences, without_marks
 from retgen.generators.params import Job
-from retgen.generators.plan import CallEstimate
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems
 from retgen.write import write_file
@@ -58,7 +58,7 @@ _CONTROL = 10  # of so many descriptions one is shown to the judge without the r
 DESCRIPTIONS = "descriptions.jsonl"
 
 
-class Described(NamedTuple):
+class AttributeDescription(NamedTuple):
     """A description that stands for an attribute.
 
     `control`: what the judge chose where the right answer was left out; None: not tried.
@@ -77,7 +77,7 @@ def catalogue_size(params: LimitParams) -> int:
     """
     if params.catalogue.size is not None:
         return params.catalogue.size
-    if isinstance(params.form, Balanced):
+    if isinstance(params.form, BalancedForm):
         needed = params.form.pool
     else:
         asked = asked_attributes(params, count_queries(params))
@@ -88,12 +88,12 @@ def catalogue_size(params: LimitParams) -> int:
 def call_estimates(job: Job[LimitParams]) -> dict[str, CallEstimate]:
     """What a plan says of the calls."""
     result = {}
-    if proposes(job):
+    if has_proposed_attributes(job):
         size = catalogue_size(job.params)
         result[PROPOSE.name] = CallEstimate(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
         if REMOVE.name in job.live:
             result[REMOVE.name] = CallEstimate(size, (2 / _PART, 12 / _PART), 3200, 60)
-    if isinstance(job.params.form, Semantic):
+    if isinstance(job.params.form, SemanticForm):
         queries = count_queries(job.params)
         each = {
             PARAPHRASE.name: CallEstimate(queries, (1.0, 2.0), 1500, 25),
@@ -132,7 +132,7 @@ async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
     for category in categories:
         members = [a for a, c in list(result.kept.items())[:wanted] if c == category]
         lines += [f"[{category}]", *members, ""] if members else []
-    write_file(made_file(context.folder), "\n".join(lines))
+    write_file(proposed_file(context.folder), "\n".join(lines))
 
 
 async def _round(
@@ -150,11 +150,11 @@ async def _round(
     begin = result.asked
     result.asked += requests
     turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]
-    questions = [Propose(category=c, count=_EACH, known=result.of(c)) for c in turn]
+    questions = [AskAttributes(category=c, count=_EACH, known=result.of(c)) for c in turn]
     # what failed once would be answered the same again
     questions = [question for question in questions if question not in result.failed_after_repairs]
 
-    async def propose(question: Propose) -> tuple[str, ...] | RepairsFailed:
+    async def propose(question: AskAttributes) -> tuple[str, ...] | RepairsFailed:
         try:
             return tuple((await context.answer(PROPOSE, question)).attributes)
         except RepairsFailed as error:
@@ -183,7 +183,7 @@ async def _remove_overlaps(
 
     async def look(part: tuple[str, ...]) -> tuple[str, ...] | RepairsFailed:
         try:
-            return tuple((await context.answer(REMOVE, Overlaps(attributes=part))).remove)
+            return tuple((await context.answer(REMOVE, AskOverlaps(attributes=part))).remove)
         except RepairsFailed as error:
             return error
 
@@ -218,7 +218,7 @@ class _Growing:
     def __init__(self, params: LimitParams) -> None:
         self.kept: dict[str, str] = {}  # attribute -> category
         self.asked = 0
-        self.failed_after_repairs: set[Propose] = set()
+        self.failed_after_repairs: set[AskAttributes] = set()
         self._owner: dict[str, str] = {}  # stem -> attribute
         self._templates = {
             stem
@@ -303,25 +303,25 @@ async def generate_descriptions(
 
     similar = _Similar(attributes)
 
-    async def describe(numbered: tuple[int, Attribute]) -> Described:
+    async def describe(numbered: tuple[int, Attribute]) -> AttributeDescription:
         number, meant = numbered
-        question = Describe(attribute=meant.text, category=meant.category)
+        question = AskDescription(attribute=meant.text, category=meant.category)
         text = (await context.answer(PARAPHRASE, question)).description
         near = similar(meant)
         options = tuple(sorted([meant.text, *near[:-1]]))
-        choice = await context.answer(IDENTIFY, Identify(description=text, options=options))
+        choice = await context.answer(IDENTIFY, AskChoice(description=text, options=options))
         if choice.choice != meant.text:
             reason = f"of {len(options)} attributes the judge took {choice.choice!r}"
             raise RepairsFailed("identify_attribute/answer", f"{text!r}: {reason}", ())
         control = None
         if number % _CONTROL == 0:
-            question_without = Identify(description=text, options=tuple(sorted(near)))
+            question_without = AskChoice(description=text, options=tuple(sorted(near)))
             control = (await context.answer(IDENTIFY, question_without)).choice
-        return Described(meant.text, text, control)
+        return AttributeDescription(meant.text, text, control)
 
     seen: set[str] = set()
 
-    def admit(made: Described) -> str | None:
+    def admit(made: AttributeDescription) -> str | None:
         if made.description.casefold() in seen:
             return "another attribute has this description"
         seen.add(made.description.casefold())
@@ -358,7 +358,7 @@ class _Similar:
         return [one.text for one in sorted(others.values(), key=far)[:_OPTIONS]]
 
 
-def described(sources: Path) -> list[Described]:
+def read_descriptions(sources: Path) -> list[AttributeDescription]:
     """The descriptions that a run was told, one for each query."""
     lines = (sources / DESCRIPTIONS).read_bytes().splitlines()
-    return [Described(**orjson.loads(line)) for line in lines]
+    return [AttributeDescription(**orjson.loads(line)) for line in lines]

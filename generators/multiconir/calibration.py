@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.agent import RepairsFailed
-from retgen.generators.multiconir.agents import CALIBRATE
-from retgen.generators.multiconir.questions import Verify
-from retgen.generators.multiconir.verdicts import read_verdicts
+from retgen.generators.multiconir.agents import CALIBRATE, AskVerdicts, read_verdicts
 from retgen.streams import Stream
 from retgen.write import dump_json, write_file
 
@@ -38,7 +36,7 @@ NONE = "none"  # in place of a verdict: the judge gave none that could be taken
 _AT_A_TIME = 10
 
 
-class Case(NamedTuple):
+class CalibrationCase(NamedTuple):
     """A case. `label`: satisfied, violated or cannot_tell; `kind`: what makes it hard."""
 
     text: str
@@ -47,18 +45,18 @@ class Case(NamedTuple):
     kind: str
 
 
-class Sheet(NamedTuple):
+class CalibrationSheet(NamedTuple):
     """Cases that the judge sees together. `question`: where case `texts[i]` stands as text i + 1,
     and case `conditions[i]` as condition i + 1."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[CalibrationCase, ...]
     texts: tuple[int, ...]
     conditions: tuple[int, ...]
 
     @property
-    def question(self) -> Verify:
+    def question(self) -> AskVerdicts:
         """What the judge is asked."""
-        return Verify(
+        return AskVerdicts(
             texts=tuple(self.cases[i].text for i in self.texts),
             conditions=tuple(self.cases[i].condition for i in self.conditions),
             asked=tuple(range(1, len(self.cases) + 1)),
@@ -66,22 +64,22 @@ class Sheet(NamedTuple):
 
 
 @cache
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[CalibrationCase, ...]:
     """All cases, domain by domain."""
     files = sorted((Path(__file__).parent / "calibration_set").glob("*.jsonl"))
     lines = (line for file in files for line in file.read_bytes().splitlines())
-    return tuple(Case(**orjson.loads(line)) for line in lines)
+    return tuple(CalibrationCase(**orjson.loads(line)) for line in lines)
 
 
 @cache
-def sheets() -> tuple[Sheet, ...]:
+def sheets() -> tuple[CalibrationSheet, ...]:
     """The cases, ten a sheet."""
     every, count = cases(), len(cases()) // _AT_A_TIME
     result = []
     for number in range(count):
         stream = Stream(0, f"multiconir/calibration/{number}")  # not the recipe's seed
         texts, conditions = (tuple(stream.permutation(_AT_A_TIME).tolist()) for _ in range(2))
-        result.append(Sheet(every[number::count], texts, conditions))
+        result.append(CalibrationSheet(every[number::count], texts, conditions))
     return tuple(result)
 
 
@@ -91,7 +89,7 @@ async def calibrate(context: Context) -> None:
     asked = every[: context.pilot_size(len(every))]
     stage = context.stage("calibration", len(every), CALIBRATE, candidates=len(every))
 
-    async def verdicts(sheet: Sheet) -> Sequence[str]:
+    async def verdicts(sheet: CalibrationSheet) -> Sequence[str]:
         try:
             answer = await context.answer(CALIBRATE, sheet.question)
         except RepairsFailed:
@@ -113,11 +111,11 @@ async def calibrate(context: Context) -> None:
         for sheet, stated in zip(asked, results, strict=True)
         for both in zip(sheet.cases, stated, strict=True)
     ]
-    result = {"model": context.model(CALIBRATE), **measured(pairs)}
+    result = {"model": context.model(CALIBRATE), **judge_scores(pairs)}
     write_file(context.folder / CALIBRATION, dump_json(result))
 
 
-def measured(judged: Iterable[tuple[Case, str]]) -> dict[str, Any]:
+def judge_scores(judged: Iterable[tuple[CalibrationCase, str]]) -> dict[str, Any]:
     """Accuracy, precision and recall of each verdict, and accuracy by kind."""
     pairs = list(judged)
     right = sum(text == case.label for case, text in pairs)
@@ -139,7 +137,7 @@ def _share(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None
 
 
-def in_words(result: dict[str, Any]) -> str:
+def scores_text(result: dict[str, Any]) -> str:
     """The measurement in a few words."""
 
     def percent(value: float | None) -> str:

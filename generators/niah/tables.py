@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +13,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.generators.ids import Ids
-from retgen.generators.niah.haystacks import Haystacks
+from retgen.generators.niah.fillers import Haystack, Variant
+from retgen.generators.niah.haystacks import HaystackBuilder
+from retgen.generators.niah.leaks import content_words
 from retgen.generators.niah.params import Needle, Order
-from retgen.generators.niah.texts import Haystack, Variant
 from retgen.generators.records import Rows, rows_of
+from retgen.generators.tables import Ids
 from retgen.streams import Permutation
+from retgen.tokenizer import stems, tokens
 
 EXPANDED = (100, 150, 250)  # terms
 PROMPT = "{haystack}\n\n%s Answer with the name alone."
@@ -40,7 +44,7 @@ class _Made:
         return b"".join(orjson.dumps(row, option=option) for row in self.rows(range(start, stop)))
 
 
-class Tables:
+class HaystackTables:
     """All tables of a run.
 
     A row of the corpus is a haystack at random; so is a row of the tables of needles, which hold a
@@ -48,7 +52,10 @@ class Tables:
     """
 
     def __init__(
-        self, haystacks: Haystacks, seed: int, terms: Mapping[str, Sequence[str]] | None = None
+        self,
+        haystacks: HaystackBuilder,
+        seed: int,
+        terms: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._all, self._seed, self._terms = haystacks, seed, terms or {}
         groups, count = len(haystacks.groups), haystacks.count
@@ -250,3 +257,47 @@ class Tables:
                 "query-id": self._query_ids[group],
                 "positive-id": self._id(number),
             }
+
+
+def lexical_note(haystacks: HaystackBuilder) -> str:
+    """How many haystacks with a needle hold a word with a stem of their question's, by arm."""
+    words = sorted({word for text in haystacks.all_texts() for word in tokens(text)})
+    stem_of = dict(zip(words, stems(words), strict=True))
+    looked_for = []
+    for group in haystacks.groups:
+        asked = set(stems(content_words(group.question)))
+        held = [re.escape(word) for word in words if stem_of[word] in asked]
+        looked_for.append(re.compile(rf"\b(?:{'|'.join(held)})\b") if held else None)
+    there, found = Counter[str](), Counter[str]()
+    for number in range(haystacks.count):
+        filler, variant = divmod(number, len(haystacks.variants))
+        needle, key = haystacks.variants[variant].needle, haystacks.key(filler)
+        if needle not in ("one_hop", "literal"):
+            continue
+        arm = needle.replace("_", "-") + ("" if key.filtered else ", unfiltered")
+        there[arm] += 1
+        if pattern := looked_for[key.group]:
+            (one,) = haystacks.places([number])
+            found[arm] += bool(pattern.search(one.text.casefold()))
+    shares = [f"{found[arm]:,} of {count:,} ({arm})" for arm, count in there.items()]
+    return f"haystacks that hold a content word of their question: {'; '.join(shares)}"
+
+
+def coherence_note(haystacks: HaystackBuilder) -> str:
+    """How much of its book coherent filler leaves out, and where it goes on in another one."""
+    gaps = [
+        haystacks.gaps(filler)
+        for filler in range(haystacks.fillers)
+        if haystacks.key(filler).filler == "coherent"
+    ]
+    if not gaps:
+        return ""
+    whole = sum(not one.left_out for one in gaps)
+    left_out, kept = sum(one.left_out for one in gaps), sum(one.sentences for one in gaps)
+    return (
+        f"of {len(gaps):,} coherent fillers {whole:,} leave out no sentence of their books; all "
+        f"together {left_out:,} of {left_out + kept:,} (those with words of a question, and in "
+        f"short haystacks long ones); {sum(one.books > 1 for one in gaps):,} go on in another book "
+        f"where one ends; the last sentences of {sum(one.own_tail for one in gaps):,} are of the "
+        "same book"
+    )

@@ -22,18 +22,23 @@ import numpy as np
 import orjson
 
 from retgen.errors import RecipeError
-from retgen.generators.domain_params import check_patterns
-from retgen.generators.family import Evidence, Family, RowType
-from retgen.generators.ids import Ids
-from retgen.generators.params import Job
-from retgen.generators.plan import Plan
+from retgen.generators.family import Evidence, Family, Plan, RowType
+from retgen.generators.params import Job, check_patterns
 from retgen.generators.records import Example, Records, Rows, rows_of
-from retgen.generators.world import prose
+from retgen.generators.tables import Ids
+from retgen.generators.world import with_agents
 from retgen.generators.world.agents import AGENTS, CALIBRATE
-from retgen.generators.world.calibration import CALIBRATION, MEASURED, calibrate
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.questions import Questions, cells, questions
-from retgen.generators.world.writing import DOCUMENT, DOCUMENTS, call_estimates, write_documents
+from retgen.generators.world.tables import WorldQueries, cells, job_queries
+from retgen.generators.world.with_agents import (
+    CALIBRATION,
+    DOCUMENT,
+    DOCUMENTS,
+    MEASURED,
+    calibrate,
+    call_estimates,
+    write_documents,
+)
 from retgen.messages import did_you_mean
 from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -44,7 +49,7 @@ from retgen.world.facts import World as Facts
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
-    from retgen.generators.source_description import SourceDescription
+    from retgen.generators.source import SourceDescription
 
 __all__ = ["World"]
 
@@ -63,8 +68,8 @@ class World(Family[WorldParams]):
     params = WorldParams
     agents = AGENTS
     independent_judge = True
-    label_source = prose.LABEL_SOURCE
-    structure = prose.STRUCTURE
+    label_source = with_agents.LABEL_SOURCE
+    structure = with_agents.STRUCTURE
     why_no_limit = (
         "queries are drawn for a world of so many documents; set these instead, for example "
         "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
@@ -84,7 +89,7 @@ class World(Family[WorldParams]):
         corpus = _corpus(params, job.seed)
         document = len(corpus.jsonl(0, min(_SAMPLE, corpus.count))) / min(_SAMPLE, corpus.count)
         estimates, planned = {}, list[str]()
-        if prose.written(job):
+        if with_agents.is_written(job):
             estimates = call_estimates(Facts(domain, job.seed, params.documents), job.live)
             if params.documents > _MANY:
                 planned.append(
@@ -102,7 +107,7 @@ class World(Family[WorldParams]):
             sizes = sum(cell.size for cell in all_cells) * params.queries_per_cell
             qrels, size = sizes + count * params.hard_negatives, count * _QUERY
         else:
-            asked = questions(params, job.seed)
+            asked = job_queries(params, job.seed)
             count, qrels = len(asked.all), asked.qrels
             size = len(rows_of(asked.query, count).jsonl(0, count))
         return Plan(
@@ -116,10 +121,10 @@ class World(Family[WorldParams]):
         )
 
     def required_agents(self, job: Job[WorldParams]) -> frozenset[str]:
-        return prose.required(job)
+        return with_agents.required_agents(job)
 
     async def generate_with_agents(self, job: Job[WorldParams], context: Context) -> None:
-        if not prose.written(job):
+        if not with_agents.is_written(job):
             return
         params = job.params
         await calibrate(context)
@@ -128,27 +133,27 @@ class World(Family[WorldParams]):
         )
 
     def sources(self, job: Job[WorldParams]) -> Mapping[str, RowType]:
-        return {CALIBRATION: MEASURED, DOCUMENTS: DOCUMENT} if prose.written(job) else {}
+        return {CALIBRATION: MEASURED, DOCUMENTS: DOCUMENT} if with_agents.is_written(job) else {}
 
     def evidence(self, job: Job[WorldParams]) -> Evidence:
-        return "judged" if prose.written(job) else "structural"
+        return "judged" if with_agents.is_written(job) else "structural"
 
     def judges(self, job: Job[WorldParams]) -> Mapping[str, Mapping[str, object]]:
-        return prose.judges(job)
+        return with_agents.reader_report(job)
 
     def generate(self, job: Job[WorldParams]) -> Records:
         params, seed = job.params, job.seed
         domain = load_domain(params.domain)
         _check(params, domain)
-        documents = prose.documents_of(job)
+        documents = with_agents.documents_of(job)
         asked = _Asked(params, seed, documents and documents.kept)
         texts, notes, corpus = list[str](), dict[str, str](), None
         licences = {"documents and queries": _LICENCE}
         if documents is not None:
-            texts = prose.card(params, documents, asked.now())
-            notes = prose.notes(params, asked.now())
-            corpus = prose.corpus(documents, seed)
-            licences = {"documents": prose.LICENCE, "queries": _LICENCE}
+            texts = with_agents.written_card(params, documents, asked.now())
+            notes = with_agents.written_notes(params, asked.now())
+            corpus = with_agents.written_corpus(documents, seed)
+            licences = {"documents": with_agents.LICENCE, "queries": _LICENCE}
         return Records(
             corpus=corpus or _corpus(params, seed),
             queries=_Queries(asked),
@@ -183,8 +188,8 @@ class World(Family[WorldParams]):
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
         spec = world_proof.Spec(domain.path, job.params.documents)
-        if prose.written(job):
-            run = prose.sources_of(job)
+        if with_agents.is_written(job):
+            run = with_agents.sources_of(job)
             spec = spec._replace(read=run / DOCUMENTS, rejected=run.parent / "rejected.jsonl")
         return world_proof.proof_rules(spec, judgements)
 
@@ -203,8 +208,8 @@ class _Asked:
     seed: int
     kept: tuple[int, ...] | None = None
 
-    def now(self) -> Questions:
-        return questions(self.params, self.seed, self.kept)
+    def now(self) -> WorldQueries:
+        return job_queries(self.params, self.seed, self.kept)
 
 
 @dataclass(frozen=True)
@@ -293,7 +298,7 @@ def _check(params: WorldParams, domain: Domain) -> None:
         )
 
 
-def _example(asked: Questions) -> Example:
+def _example(asked: WorldQueries) -> Example:
     """A query of every operator, and its expression."""
     first = {one.cell.operator: one for one in reversed(asked.all)}
     rows = [

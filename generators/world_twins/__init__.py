@@ -17,20 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retgen.errors import RecipeError
-from retgen.generators.domain_params import check_patterns
-from retgen.generators.family import Family
-from retgen.generators.params import Job
-from retgen.generators.plan import Plan
+from retgen.generators.family import Family, Plan
+from retgen.generators.params import Job, check_patterns
 from retgen.generators.records import Example, Records, rows_of
-from retgen.generators.world_twins.made import ROLES, Made, made
 from retgen.generators.world_twins.params import TwinsParams
-from retgen.generators.world_twins.triples import changeable
+from retgen.generators.world_twins.tables import ROLES, TwinTables, changeable, twin_tables
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.world import twins as proof
 from retgen.world.domain import Domain, load_domain
 
 if TYPE_CHECKING:
-    from retgen.generators.source_description import SourceDescription
+    from retgen.generators.source import SourceDescription
 
 __all__ = ["WorldTwins"]
 
@@ -118,10 +115,10 @@ class WorldTwins(Family[TwinsParams]):
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
 
-def _made(job: Job[TwinsParams]) -> Made:
+def _made(job: Job[TwinsParams]) -> TwinTables:
     domain = load_domain(job.params.domain)
     _check(job.params, domain)
-    return made(job.params, job.seed)
+    return twin_tables(job.params, job.seed)
 
 
 def _check(params: TwinsParams, domain: Domain) -> None:
@@ -151,7 +148,7 @@ def _listed(values: Sequence[object]) -> str:
     return ", ".join(f"{value}" for value in values)
 
 
-def _figures(params: TwinsParams, records: Made, domain: Domain) -> dict[str, str]:
+def _figures(params: TwinsParams, records: TwinTables, domain: Domain) -> dict[str, str]:
     types = dict.fromkeys(triple.cell.slot_type for triple in records.triples)
     return {
         "Domain": domain.name,
@@ -163,7 +160,7 @@ def _figures(params: TwinsParams, records: Made, domain: Domain) -> dict[str, st
     }
 
 
-def _card(records: Made, domain: Domain) -> list[str]:
+def _card(records: TwinTables, domain: Domain) -> list[str]:
     return [
         f"{domain.about} A triple (`metadata.triple`) is three documents about one of them: the "
         "`base`; its `twin`, which has another value of the slot `changed`, in the same words and "
@@ -181,7 +178,7 @@ def _card(records: Made, domain: Domain) -> list[str]:
     ]
 
 
-def _example(records: Made) -> Example:
+def _example(records: TwinTables) -> Example:
     number = next((q.triple for q in records.questions), 0)
     texts = [records.written(number, role).text for role in ROLES]
     query = next(one.text for one in records.questions if one.triple == number)

@@ -10,8 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from retgen.errors import DatasetError
-from retgen.generators.source import Source
-from retgen.generators.source_description import describe_source
+from retgen.generators.source import DocumentSource, describe_source
 from retgen.sources import Held
 
 ENGLISH = "The harbour was opened to the ships of the company in the spring of that year."
@@ -70,7 +69,7 @@ def test_the_block_of_a_recipe_reads_back(tmp_path: Path) -> None:
     assert read == {
         "path": str(path), "columns": {"text": "on", "title": "name"}, "licence": "not stated",
     }  # fmt: skip
-    assert Source.model_validate(read).columns.text == "on"
+    assert DocumentSource.model_validate(read).columns.text == "on"
     assert description.lengths == (16, 16, 16)
 
 

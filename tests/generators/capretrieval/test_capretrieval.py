@@ -13,7 +13,7 @@ import pytest
 from retgen import export, plan, preview, run, validate
 from retgen.errors import RecipeError, SourceRefused, UsageError
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.sourcing import documents_of
+from retgen.generators.capretrieval.passages import documents_of
 from tests.conftest import Gen, read_jsonl
 from tests.generators.capretrieval.texts import (
     CHINESE,

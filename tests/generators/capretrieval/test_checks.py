@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.generators.capretrieval.checks import Kind, copied, fault
+from retgen.generators.capretrieval.agents import Kind, copies_text, fault
 from tests.generators.capretrieval.texts import CHINESE, ENGLISH
 
 MILL = "The old windmill on the river bank was restored by volunteers from the village."
@@ -63,8 +63,10 @@ def test_what_is_wrong(kind: Kind, text: str, rests_on: str, reason: str) -> Non
 
 def test_a_title_may_stand_in_its_passage() -> None:
     assert fault("title", MILL, "", ENGLISH, "en") is None
-    assert copied(MILL, ENGLISH)
-    assert not copied("The old windmill on the river bank was", "The old windmill on a river bank")
+    assert copies_text(MILL, ENGLISH)
+    assert not copies_text(
+        "The old windmill on the river bank was", "The old windmill on a river bank"
+    )
 
 
 def test_chinese_is_measured_in_characters_and_compared_in_one_script() -> None:

@@ -7,10 +7,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from retgen.generators.capretrieval.corpus import Held, Phrase, holders, sides
-from retgen.generators.capretrieval.language import folded, language_of, stems_of, words_of
-from retgen.generators.capretrieval.params import Splits
-from retgen.generators.capretrieval.passages import Passage
+from retgen.generators.capretrieval.language import fold_text, language_of, stems_of, words_of
+from retgen.generators.capretrieval.params import SplitShares
+from retgen.generators.capretrieval.passages import (
+    Holders,
+    Passage,
+    Phrase,
+    document_splits,
+    holders,
+)
 from tests.generators.capretrieval.texts import (
     CHINESE,
     ENGLISH,
@@ -25,7 +30,7 @@ def passage(number: int, text: str, language: str = "en", title: str = "") -> Pa
     return Passage(f"d{number}", f"d{number}", 0, len(text), title, text, language)
 
 
-def held(passages: list[Passage], text: str, language: str = "en") -> Held:
+def held(passages: list[Passage], text: str, language: str = "en") -> Holders:
     phrase = Phrase.of(text, language)
     return holders(passages, [phrase])[phrase]
 
@@ -38,9 +43,9 @@ def test_holders_have_the_words_side_by_side_in_any_inflection() -> None:
         passage(3, "nothing", title="html Page"),
         passage(4, "XHTML pages."),
     ]
-    assert held(passages, "HTML pages") == Held([1], [0, 1, 3])
-    assert held(passages, "page") == Held([0, 2, 3], [0, 1, 2, 3, 4])
-    assert held(passages, "stone bridge") == Held([], [])
+    assert held(passages, "HTML pages") == Holders([1], [0, 1, 3])
+    assert held(passages, "page") == Holders([0, 2, 3], [0, 1, 2, 3, 4])
+    assert held(passages, "stone bridge") == Holders([], [])
 
 
 def test_holders_across_languages() -> None:
@@ -51,9 +56,9 @@ def test_holders_across_languages() -> None:
         passage(3, CHINESE, "zh"),
         passage(4, "裝滿西瓜的三輪車", "zh"),
     ]
-    assert held(passages, "Windmühlen", "de") == Held([0, 2], [0, 1, 2])
-    assert held(passages, "三轮车", "zh") == Held([3], [3, 4])
-    assert held(passages, "三輪車", "zh") == Held([4], [3, 4])
+    assert held(passages, "Windmühlen", "de") == Holders([0, 2], [0, 1, 2])
+    assert held(passages, "三轮车", "zh") == Holders([3], [3, 4])
+    assert held(passages, "三輪車", "zh") == Holders([4], [3, 4])
 
 
 def test_terms_are_stems_where_they_are_known() -> None:
@@ -65,9 +70,9 @@ def test_terms_are_stems_where_they_are_known() -> None:
 
 
 def test_folded_texts_have_no_case_width_or_script() -> None:
-    assert folded(" ＡＢ\u3000 Straße ", "de") == "ab strasse"
-    assert folded("三輪車", "zh") == "三轮车"
-    assert folded("三輪車", "ja") == "三輪車"
+    assert fold_text(" ＡＢ\u3000 Straße ", "de") == "ab strasse"
+    assert fold_text("三輪車", "zh") == "三轮车"
+    assert fold_text("三輪車", "ja") == "三輪車"
 
 
 def test_languages_are_told_for_each_text() -> None:
@@ -108,24 +113,26 @@ def test_texts_of_hardly_any_letter_have_the_language_of_the_others(
     ],
 )
 def test_shares_of_documents_that_differ(documents: int, counts: dict[str, int]) -> None:
-    result = sides(7, np.arange(documents), Splits())
+    result = document_splits(7, np.arange(documents), SplitShares())
     assert Counter(result) == counts
-    assert result == sides(7, np.arange(documents), Splits())
+    assert result == document_splits(7, np.arange(documents), SplitShares())
 
 
 def test_another_seed_holds_out_others() -> None:
-    assert sides(7, np.arange(100), Splits()) != sides(8, np.arange(100), Splits())
+    assert document_splits(7, np.arange(100), SplitShares()) != document_splits(
+        8, np.arange(100), SplitShares()
+    )
 
 
 def test_near_duplicates_are_on_one_side() -> None:
     repeats = np.repeat(np.arange(50), 4)
-    result = sides(3, repeats, Splits())
+    result = document_splits(3, repeats, SplitShares())
     assert Counter(result) == {"train": 164, "test": 28, "dev": 8}
     assert all(len(set(result[i : i + 4])) == 1 for i in range(0, 200, 4))
 
 
 def test_a_thousand_copies_do_not_fill_the_held_out_splits() -> None:
-    result = sides(3, np.array(1000 * [0] + list(range(1, 13))), Splits())
+    result = document_splits(3, np.array(1000 * [0] + list(range(1, 13))), SplitShares())
     assert set(result[:1000]) == {"train"}
     assert Counter(result[1000:]) == {"test": 12}
 
@@ -143,13 +150,19 @@ def test_where_no_group_fits_the_smallest_is_held_out(
     sizes: tuple[int, ...], counts: dict[str, int]
 ) -> None:
     repeats = np.repeat(np.arange(len(sizes)), sizes)
-    assert Counter(sides(3, repeats, Splits())) == counts
+    assert Counter(document_splits(3, repeats, SplitShares())) == counts
 
 
 def test_without_a_dev_split() -> None:
-    assert Counter(sides(3, np.arange(20), Splits(dev=0))) == {"train": 17, "test": 3}
+    assert Counter(document_splits(3, np.arange(20), SplitShares(dev=0))) == {
+        "train": 17,
+        "test": 3,
+    }
 
 
 def test_something_is_left_to_train_on() -> None:
-    assert Counter(sides(3, np.arange(3), Splits(test=0.9, dev=0.05))) == {"train": 1, "test": 2}
-    assert sides(3, np.zeros(9, np.int64), Splits()) == 9 * ["train"]
+    assert Counter(document_splits(3, np.arange(3), SplitShares(test=0.9, dev=0.05))) == {
+        "train": 1,
+        "test": 2,
+    }
+    assert document_splits(3, np.zeros(9, np.int64), SplitShares()) == 9 * ["train"]

@@ -8,17 +8,17 @@ import pytest
 from pydantic import ValidationError
 
 from retgen.generators.capretrieval.params import PassageSize
-from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans, words
+from retgen.generators.capretrieval.passages import Passage, Whole, cut_passages, spans, word_spans
 from tests.generators.capretrieval.texts import CHINESE, TEXTS
 
 SENTENCES = " ".join(f"Sentence number {n} ends here." for n in range(20))
 
 
 def test_words_are_apart_by_white_space_and_single_in_scripts_without() -> None:
-    assert words(" one  two\n") == [(1, 4), (6, 9)]
-    assert words("ab 猫犬x y") == [(0, 2), (3, 4), (4, 5), (5, 6), (7, 8)]
-    assert words("한국어 책 a😀b") == [(0, 3), (4, 5), (6, 9)]
-    assert words(" \n\t ") == []
+    assert word_spans(" one  two\n") == [(1, 4), (6, 9)]
+    assert word_spans("ab 猫犬x y") == [(0, 2), (3, 4), (4, 5), (5, 6), (7, 8)]
+    assert word_spans("한국어 책 a😀b") == [(0, 3), (4, 5), (6, 9)]
+    assert word_spans(" \n\t ") == []
 
 
 @pytest.mark.parametrize("count", [1, 15, 16])
@@ -71,16 +71,18 @@ def test_passages_leave_out_nothing_but_white_space(tokens: int, overlap: int) -
     between = [text[a:b] for (_, a), (b, _) in pairwise(places) if a < b]
     assert "".join(between).strip() == ""
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(places))
-    assert max(len(words(text[a:b])) for a, b in places) <= tokens
-    edges = {place for word in words(text) for place in word} | {0, len(text)}
+    assert max(len(word_spans(text[a:b])) for a, b in places) <= tokens
+    edges = {place for word in word_spans(text) for place in word} | {0, len(text)}
     assert edges.issuperset(place for both in places for place in both)
 
 
 def test_a_document_that_is_one_passage_keeps_its_id() -> None:
-    assert list(cut([Whole("d", "t", " a b ", "en")], None)) == [
+    assert list(cut_passages([Whole("d", "t", " a b ", "en")], None)) == [
         Passage("d", "d", 0, 5, "t", " a b ", "en")
     ]
-    parts = list(cut([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4)))
+    parts = list(
+        cut_passages([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4))
+    )
     assert [(one.id, one.source, one.start, one.stop) for one in parts] == [
         ("d#1", "d", 0, 349), ("d#2", "d", 320, 589),
     ]  # fmt: skip
@@ -92,12 +94,12 @@ def test_a_passage_is_called_as_nobody_else() -> None:
     ids = ["a#1", "a", "b", "b#", "c#2", "c##1", "c"]
     long = {"a", "b", "b#", "c"}
     wholes = [Whole(one, "", SENTENCES if one in long else "short", "en") for one in ids]
-    assert [one.id for one in cut(wholes, size)] == [
+    assert [one.id for one in cut_passages(wholes, size)] == [
         "a#1", "a##1", "a##2", "b#1", "b#2", "b##1", "b##2", "c#2", "c##1", "c###1", "c###2",
     ]  # fmt: skip
     both = [Whole("b#", "", SENTENCES, "en"), Whole("b", "", SENTENCES, "en"),
             Whole("b#1", "", "short", "en")]  # fmt: skip
-    assert [one.id for one in cut(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
+    assert [one.id for one in cut_passages(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,8 @@ import pytest
 from retgen import export, run, validate
 from retgen.errors import DatasetError, UsageError
 from retgen.generators import family
-from retgen.generators.capretrieval.labels import Labels
 from retgen.generators.capretrieval.language import words_of
-from retgen.generators.capretrieval.passages import Passage
-from retgen.generators.capretrieval.sourcing import CAPTIONS
+from retgen.generators.capretrieval.passages import CAPTIONS, Passage, PassageLabels
 from tests.conftest import Gen, Write, read_jsonl
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # inside jieba, while the run is made
@@ -169,12 +167,12 @@ def test_a_title_finds_all_passages_of_its_documents(made: Path, tmp_path: Path)
         assert {name.partition("#")[0] for name in ids} == {"captions_en-0", "captions_en-23"}
 
 
-def labels(*places: tuple[int, int]) -> Labels:
+def labels(*places: tuple[int, int]) -> PassageLabels:
     passages = [
         Passage(f"d#{n}", "d", start, stop, "", "x" * (stop - start), "en")
         for n, (start, stop) in enumerate(places, 1)
     ]
-    return Labels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], ())
+    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], ())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from retgen import run
 from retgen.errors import RecipeError
-from retgen.generators.limit.attributes import (
+from retgen.generators.limit.words import (
     CatalogueParams,
     bundled_files,
     load_attributes,
@@ -184,8 +184,7 @@ def test_words_spread_over_several_attributes_are_found(tmp_path: Path) -> None:
 def test_names(recipe_file: Callable[[str], Path]) -> None:
     import numpy as np
 
-    from retgen.generators.limit.attributes import attribute_stems, stem_words
-    from retgen.generators.limit.names import LOCALES, load_names
+    from retgen.generators.limit.words import LOCALES, attribute_stems, load_names, stem_words
 
     forbidden = attribute_stems(EVERYTHING)
     names = load_names(LOCALES, forbidden, 42, "test", 10_000_000)
@@ -217,8 +216,7 @@ def test_names_for_a_billion_documents(split: str) -> None:
     """A middle name where there are fewer pairs than documents, and not one document before."""
     import numpy as np
 
-    from retgen.generators.limit.attributes import attribute_stems
-    from retgen.generators.limit.names import LOCALES, load_names
+    from retgen.generators.limit.words import LOCALES, attribute_stems, load_names
 
     forbidden = attribute_stems(EVERYTHING)
     plain = load_names(LOCALES, forbidden, 42, split, 1000)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.generators.multiconir.asked import step_up
-from retgen.generators.multiconir.drawn import Drawing, openings, world_of
+from retgen.generators.multiconir.facts import LadderSampler, entailed_pair, openings, world_of
 from retgen.generators.multiconir.ladders import Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.tokenizer import tokens
@@ -21,7 +20,7 @@ DOMAINS = ("people", "books", "movies", "medical", "legal")
 
 
 def drawn(seed: int = 42, **params: object) -> list[Ladder]:
-    return list(Drawing(MultiConIRParams.model_validate(params), seed).ladders())
+    return list(LadderSampler(MultiConIRParams.model_validate(params), seed).ladders())
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -98,15 +97,15 @@ def test_halves_share_no_values_and_no_wordings() -> None:
 
 def test_what_is_entailed_excludes_the_other() -> None:
     slot = load_domain("films").slots["release"]
-    assert step_up(slot, 1957, 1958, lambda bound: 0) is None
-    found = step_up(slot, 1957, 1964, lambda bound: 0)
+    assert entailed_pair(slot, 1957, 1958, lambda bound: 0) is None
+    found = entailed_pair(slot, 1957, 1964, lambda bound: 0)
     assert found is not None
     assert [(one.low, one.high) for one in found] == [(1950, 1959), (1960, 1969)]  # type: ignore[union-attr]
 
 
 def test_more_than_a_domain_has_names_for() -> None:
     with pytest.raises(RecipeError, match="names for"):
-        Drawing(MultiConIRParams(domain="movies", ladders=1_000_000), 42)
+        LadderSampler(MultiConIRParams(domain="movies", ladders=1_000_000), 42)
 
 
 @pytest.mark.slow
@@ -142,7 +141,7 @@ def test_no_document_tells_its_origin(domain: str, strategy: str) -> None:
 def test_the_reader_of_worlds_reads_every_ladder(domain: str) -> None:
     """A pattern that is widened for one text may misread another: 300 ladders of another seed."""
     params = MultiConIRParams.model_validate({"domain": domain, "ladders": 300})
-    drawing = Drawing(params, 7)
+    drawing = LadderSampler(params, 7)
     meaning = _Meaning(drawing.domain.path, openings(params)[0])
     faults = [(one.id, fault) for one in drawing.ladders() for fault in meaning.faults(one)]
     assert faults == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.generators.multiconir.padding import FILLER, filler, padded
+from retgen.generators.multiconir.ladders import FILLER, filler, padded_text
 from tests.loops import for_each
 
 SENTENCES = [f"Sentence number {n} stands here." for n in range(10)]
@@ -24,7 +24,7 @@ def test_what_no_filler_sentences_make_up(words: int) -> None:
 
 @pytest.mark.parametrize("words", [512, 1024])
 def test_a_padded_document(words: int) -> None:
-    text = padded(SENTENCES, words)
+    text = padded_text(SENTENCES, words)
     assert len(text.split()) == words
     ends = [text.index(one) for one in SENTENCES]
     assert ends == sorted(ends)
@@ -39,9 +39,9 @@ def test_a_padded_document(words: int) -> None:
 
 
 def test_the_paper_s_filler_comes_in_its_order() -> None:
-    text = padded(["One sentence.", "Another sentence."], 4 + 2 * 19)
+    text = padded_text(["One sentence.", "Another sentence."], 4 + 2 * 19)
     assert text == f"One sentence. {' '.join(FILLER)} {' '.join(FILLER)} Another sentence."
 
 
 def test_a_long_document_stays_as_it_is() -> None:
-    assert padded(SENTENCES, 50) == padded(SENTENCES, 20) == " ".join(SENTENCES)
+    assert padded_text(SENTENCES, 50) == padded_text(SENTENCES, 20) == " ".join(SENTENCES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.generators.multiconir.sentences import split, usable
+from retgen.generators.multiconir.checks import split, usable
 
 
 @pytest.mark.parametrize(

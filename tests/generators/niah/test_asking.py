@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from retgen.generators.niah.agents import distinct
-from retgen.generators.niah.groups import Group, read_groups
+from retgen.generators.niah.groups import NeedleGroup, read_groups
 from retgen.generators.niah.params import NiahParams
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
@@ -32,7 +32,7 @@ params:
 GROUPS = read_groups(NiahParams(groups="all"))
 
 
-def _row(group: Group, **changed: Any) -> dict[str, Any]:
+def _row(group: NeedleGroup, **changed: Any) -> dict[str, Any]:
     row = group.model_dump(exclude={"id", "set", "category"})
     return {**row, "near": list(group.near), **changed}
 

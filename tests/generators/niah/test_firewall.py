@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from retgen.generators.niah.firewall import Firewall, Related, fault_of
 from retgen.generators.niah.groups import read_groups
+from retgen.generators.niah.leaks import LeakFilter, RelatedWords, fault_of
 from retgen.generators.niah.params import NiahParams
 
 
@@ -25,7 +25,7 @@ from retgen.generators.niah.params import NiahParams
     ],
 )  # fmt: skip
 def test_related_words(question: str, related: str, unrelated: str) -> None:
-    words = Related([question])
+    words = RelatedWords([question])
     found = [word for word in f"{related} {unrelated}".split() if words.to(word) is not None]
     assert found == related.split()
 
@@ -41,7 +41,7 @@ def test_related_words(question: str, related: str, unrelated: str) -> None:
     ],
 )
 def test_faults(sentence: str, fault: str | None) -> None:
-    assert Firewall(read_groups(NiahParams())).fault(sentence) == fault
+    assert LeakFilter(read_groups(NiahParams())).fault(sentence) == fault
 
 
 @pytest.mark.parametrize(

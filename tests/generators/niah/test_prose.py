@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from retgen.generators.niah.books import Sentence, by_book, names_left, read_books, sentences
 from retgen.generators.niah.params import NiahParams
-from retgen.generators.niah.prose import Sentence, by_book, names_left, read_books, sentences
 
 
 def test_sentences() -> None:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from retgen.generators.world.calibration import cases
+from retgen.generators.world.with_agents import cases
 from tests.agents.minds import number
 
 NOWHERE = ("Atlantis", "Thule", "Avalon")  # what the writer puts in place of a city, in turn

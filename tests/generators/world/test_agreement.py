@@ -10,18 +10,21 @@ from retgen.generators.world.agents import (
     ReadFact,
     ReadFacts,
     WrittenDocument,
-    stands,
-)
-from retgen.generators.world.agreement import (
-    asked_of,
     bare,
     canonical,
     differences,
+    fact_line,
     read_values,
-    told,
+    reader_question,
+    stands,
 )
-from retgen.generators.world.calibration import cases, in_words, measured
-from retgen.generators.world.writing import asked_for, drawn
+from retgen.generators.world.with_agents import (
+    cases,
+    entity_facts,
+    reader_scores,
+    scores_text,
+    writer_question,
+)
 from retgen.world.domain import bundled, load_domain
 from retgen.world.facts import World
 
@@ -70,8 +73,10 @@ def test_differences_are_named() -> None:
 
 
 def test_facts_are_told_with_what_they_mean() -> None:
-    assert told(SLOTS["runtime"], "113") == "runtime: 113 minutes (the running time of the film)"
-    assert told(SLOTS["shooting"], "1987-05-03") == (
+    assert (
+        fact_line(SLOTS["runtime"], "113") == "runtime: 113 minutes (the running time of the film)"
+    )
+    assert fact_line(SLOTS["shooting"], "1987-05-03") == (
         "shooting: 3 May 1987 (the day on which shooting of the film began)"
     )
     assert bare(SLOTS["shooting"], "1987-05-03") == ("3 May 1987", "May 3, 1987")
@@ -80,16 +85,16 @@ def test_facts_are_told_with_what_they_mean() -> None:
 
 
 def test_the_reader_is_not_told_the_facts() -> None:
-    one = drawn(World(FILMS, 1, 50), 3)
-    asked = asked_of(FILMS, one.name, "A text.")
+    one = entity_facts(World(FILMS, 1, 50), 3)
+    asked = reader_question(FILMS, one.name, "A text.")
     said = str(asked.variables())
     assert [value for value in one.facts.values() if value in said] == []
     assert asked.names == tuple(SLOTS)
 
 
 def test_what_a_text_lacks_goes_back_to_the_writer() -> None:
-    one = drawn(World(FILMS, 1, 50), 3)
-    asked = asked_for(FILMS, one)
+    one = entity_facts(World(FILMS, 1, 50), 3)
+    asked = writer_question(FILMS, one)
 
     def fault(text: str) -> str | None:
         return WRITE_DOCUMENT.check(asked, WrittenDocument(text=text))
@@ -105,7 +110,9 @@ def test_what_a_text_lacks_goes_back_to_the_writer() -> None:
     assert fault(whole.replace(values[1], "somebody")) == (
         f"text: these words do not stand in it: {values[1]!r}"
     )
-    unknown = READ_FACTS.check(asked_of(FILMS, one.name, whole), read(colour="red", genre="x"))
+    unknown = READ_FACTS.check(
+        reader_question(FILMS, one.name, whole), read(colour="red", genre="x")
+    )
     assert unknown == "facts: there is no 'colour' among what is asked for"
 
 
@@ -132,14 +139,14 @@ def test_the_reader_is_measured() -> None:
     wrong = {slot: [value] for slot, value in second.facts.items()}
     slot = next(iter(wrong))
     wrong[slot] = ["something else"]
-    result = measured([(first, right), (second, wrong), (third, None)])
+    result = reader_scores([(first, right), (second, wrong), (third, None)])
     total = sum(len(one.facts) for one in (first, second, third))
     assert {key: value for key, value in result.items() if key != "wrong"} == {
         "documents": 3, "agreed": 1, "facts": total, "missed": 1 + len(third.facts),
         "not_stated": 1,
     }  # fmt: skip
     assert [one["title"] for one in result["wrong"]] == [second.title, third.title]
-    assert in_words(result) == (
+    assert scores_text(result) == (
         f"reads 1 of 3 calibration documents without a fault; of {total} facts it missed "
         f"{1 + len(third.facts)}, and it read 1 that are not stated"
     )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.generators.capretrieval.judged import given
-from retgen.generators.capretrieval.judged.given import Given, candidates, sheets
+from retgen.generators.capretrieval import judging
+from retgen.generators.capretrieval.judging import GivenQuery, candidates, judge_pages
 from retgen.generators.capretrieval.params import Judge
 from retgen.generators.capretrieval.passages import Passage
 from tests.generators.capretrieval.texts import TEXTS
 
 PASSAGES = [Passage(f"d{n}", f"d{n}", 0, len(text), "", text, "en") for n, text in enumerate(TEXTS)]
-QUERIES = [Given("q0", "honey frames"), Given("q1", "old windmill"), Given("q2", "spaceship")]
+QUERIES = [
+    GivenQuery("q0", "honey frames"),
+    GivenQuery("q1", "old windmill"),
+    GivenQuery("q2", "spaceship"),
+]
 JUDGE = Judge.model_validate({"queries": {"path": "q.jsonl"}})
 
 
@@ -44,15 +48,19 @@ def test_under_a_cap_no_query_has_more_than_another_could(
     sizes: list[int], most: int, kept: list[int]
 ) -> None:
     pools = [list(range(size)) for size in sizes]
-    assert given._within(pools, most) == [list(range(size)) for size in kept]
+    assert judging._within(pools, most) == [list(range(size)) for size in kept]
 
 
 def test_a_second_pass_has_another_order_and_long_passages_another_page() -> None:
     long = Passage("d8", "d8", 0, 11_900, "", "x" * 11_900, "en")
-    made = sheets(QUERIES[:1], [*PASSAGES, long], [[0, 1, 8, 2]], 2, seed=3)
+    made = judge_pages(QUERIES[:1], [*PASSAGES, long], [[0, 1, 8, 2]], 2, seed=3)
     first, second = ([one.passages for one in made if one.turn == turn] for turn in (1, 2))
     assert first == [(0, 1), (8,), (2,)]
     assert sorted(sum(second, ())) == [0, 1, 2, 8]
     assert first != second
     pools = [list(range(8)) * 3]
-    assert [len(one.passages) for one in sheets(QUERIES[:1], PASSAGES, pools, 1, 3)] == [10, 10, 4]
+    assert [len(one.passages) for one in judge_pages(QUERIES[:1], PASSAGES, pools, 1, 3)] == [
+        10,
+        10,
+        4,
+    ]
