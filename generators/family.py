@@ -8,16 +8,12 @@ order (`generate`), and hands out the rules that prove the structural labels fro
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Generic,
-    Literal,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple
 
 from retgen.agents.agent import Agent
 from retgen.generators.params import Job, P
@@ -27,10 +23,6 @@ from retgen.validators.rule import CorpusRule, Judgements
 if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
     from retgen.agents.context import Context
     from retgen.generators.source import PassageSize, SourceDescription
-from dataclasses import dataclass, field
-from typing import (
-    NamedTuple,
-)
 
 
 class CallEstimate(NamedTuple):
@@ -187,7 +179,7 @@ class Family(ABC, Generic[P]):
         """The main measure of a data set of this job: that of `gen eval` and of MTEB's task."""
         return self.main_measure
 
-    def own(self, job: Job[P]) -> Literal["nothing", "sentences", "documents", "queries"]:
+    def from_user(self, job: Job[P]) -> Literal["nothing", "sentences", "documents", "queries"]:
         """What comes from the user: sentences of the documents, the documents, the queries as well.
 
         Where both do, retgen answers for no order of theirs.
@@ -206,7 +198,7 @@ class Family(ABC, Generic[P]):
     def generate(self, job: Job[P]) -> Records:
         """The records. Same job, same records, whoever asks and in whatever order."""
 
-    def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
+    def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
         """The records of a finished run, its source documents cut in another way (None: not cut).
 
         `sources`, `seed`: the run's. Nothing but these is read, as the source itself may have
@@ -225,9 +217,9 @@ class Family(ABC, Generic[P]):
     def checks(self, job: Job[P], judgements: Judgements) -> Sequence[CorpusRule]:
         """Rules that prove the structural labels from the written files, without the generator."""
 
-    @abstractmethod
     def scaffold(self, source: SourceDescription | None = None) -> str:
-        """A commented recipe to start from, as `gen new` writes it.
+        """A commented recipe to start from, as `gen new` writes it: `scaffold.yaml` of the family.
 
         `source`: of documents that it is for; only families that take a source are given one.
         """
+        return Path(inspect.getfile(type(self))).with_name("scaffold.yaml").read_text("utf-8")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retgen.errors import RecipeError
-from retgen.generators.album.scenes import Lexicon, Scene
+from retgen.generators.album.scenes import ConceptCatalogue, Scene
 from retgen.streams import Stream
 
 
@@ -63,7 +63,7 @@ def mentions(scene: Scene) -> Iterator[SceneMention]:
 class SceneGrades:
     """Grades of queries over all scenes."""
 
-    def __init__(self, album: Lexicon, scenes: Sequence[Scene]) -> None:
+    def __init__(self, album: ConceptCatalogue, scenes: Sequence[Scene]) -> None:
         self._concepts = album.concepts
         self._scenes = scenes
         self._mentions = [tuple(mentions(scene)) for scene in scenes]
@@ -150,7 +150,7 @@ class QuerySampler:
 
     def __init__(
         self,
-        album: Lexicon,
+        album: ConceptCatalogue,
         scenes: Sequence[Scene],
         seed: int,
         say: Callable[[Conjunction, Callable[[int], int]], str],

@@ -72,7 +72,7 @@ class Concept:
 
 
 @dataclass
-class Lexicon:
+class ConceptCatalogue:
     """All concepts by name, the colours with their Chinese names, and the forms of scenes."""
 
     concepts: dict[str, Concept] = field(default_factory=dict)
@@ -96,10 +96,10 @@ class Lexicon:
 
 
 @cache
-def bundled_lexicon() -> Lexicon:
+def bundled_catalogue() -> ConceptCatalogue:
     """The bundled album."""
     tree = read_yaml(FILE)
-    result = Lexicon(scenes=tree["scenes"])
+    result = ConceptCatalogue(scenes=tree["scenes"])
     palettes: dict[str, tuple[str, ...]] = {"none": ()}
     for palette, colours in tree["colours"].items():
         pairs = [tuple(line.split("; ")) for line in colours]
@@ -137,12 +137,12 @@ def bundled_lexicon() -> Lexicon:
     return result
 
 
-def lexicon_digest() -> str:
+def catalogue_digest() -> str:
     """SHA-256 of the file of words."""
     return hashlib.sha256(FILE.read_bytes()).hexdigest()
 
 
-def _add(result: Lexicon, concept: Concept) -> None:
+def _add(result: ConceptCatalogue, concept: Concept) -> None:
     if concept.name in result.concepts:
         raise ValueError(f"{FILE.name}: two concepts are called {concept.name!r}")
     result.concepts[concept.name] = concept
@@ -251,7 +251,7 @@ class Form:
 class Scenes:
     """The scenes of a seed, as many as there are."""
 
-    def __init__(self, album: Lexicon, seed: int) -> None:
+    def __init__(self, album: ConceptCatalogue, seed: int) -> None:
         self.forms = [*_scene_forms(album)]
         self._orders = [
             Permutation(seed, f"album/scenes/{i}", form.size) for i, form in enumerate(self.forms)
@@ -292,7 +292,7 @@ def _shared(shares: Sequence[float], slots: int) -> list[int]:
     return counts
 
 
-def _scene_forms(album: Lexicon) -> list[Form]:
+def _scene_forms(album: ConceptCatalogue) -> list[Form]:
     result: list[Form] = []
     for scene in album.scenes:
         if "passing" not in scene:
@@ -329,7 +329,7 @@ def _scene_forms(album: Lexicon) -> list[Form]:
     return result
 
 
-def _settings(album: Lexicon, side: Side, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
+def _settings(album: ConceptCatalogue, side: Side, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
     """Place, moment, topic and month; of all places where no kinds are named."""
     places = [
         one.name
@@ -344,7 +344,7 @@ def _settings(album: Lexicon, side: Side, kinds: Sequence[str]) -> list[tuple[An
 
 
 def _passing(
-    album: Lexicon, scene: Mapping[str, Any], side: Side
+    album: ConceptCatalogue, scene: Mapping[str, Any], side: Side
 ) -> tuple[list[tuple[Seen, ...]], ...]:
     """What may be in passing: nothing, one thing, one of each list."""
     lists = [
@@ -356,7 +356,7 @@ def _passing(
     return [()], [(one,) for one in chain(*lists)], pairs
 
 
-def _documents(album: Lexicon, scene: Mapping[str, Any]) -> list[Form]:
+def _documents(album: ConceptCatalogue, scene: Mapping[str, Any]) -> list[Form]:
     """Written things: about a topic, of a month, with another topic in passing or none."""
     cores = [_Core(one.name, 1, None, None) for one in album.leaves(scene["subject"], "in")]
     topics = [one for one in album.of_part("topic") if one.leaf]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from retgen.generators.album.queries import Conjunction, SceneGrades, mentions, together
-from retgen.generators.album.scenes import Lexicon, Scene
+from retgen.generators.album.scenes import ConceptCatalogue, Scene
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.tables import Ids
 from retgen.streams import Stream
@@ -32,7 +32,7 @@ class TrainingTables:
 
     def __init__(
         self,
-        album: Lexicon,
+        album: ConceptCatalogue,
         scenes: Sequence[Scene],
         captions: Sequence[str],
         seed: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from retgen.generators.album.queries import Conjunction
-from retgen.generators.album.scenes import Concept, ConceptName, Lexicon, Scene, Seen
+from retgen.generators.album.scenes import Concept, ConceptCatalogue, ConceptName, Scene, Seen
 
 Choose = Callable[[int], int]  # a number below another
 _NUMBERS = {2: "two", 3: "three"}
@@ -22,7 +22,7 @@ def _capital(text: str) -> str:
 class English:
     """`choose` deals synonyms and wordings."""
 
-    def __init__(self, album: Lexicon) -> None:
+    def __init__(self, album: ConceptCatalogue) -> None:
         self._concepts = album.concepts
 
     def caption(self, scene: Scene, choose: Choose) -> str:
@@ -171,7 +171,7 @@ _CHINESE_NUMBERS = {1: "一", 2: "两", 3: "三"}
 class Chinese:
     """`choose` deals synonyms and wordings."""
 
-    def __init__(self, album: Lexicon) -> None:
+    def __init__(self, album: ConceptCatalogue) -> None:
         self._concepts = album.concepts
         self._colours = album.colours
 

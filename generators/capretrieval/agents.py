@@ -1,8 +1,11 @@
-"""CapRetrieval's agents (paper, section 4.1): keywords and phrases, summaries and questions.
+"""CapRetrieval's agents (paper, section 4.1): writers of keywords and summaries, and a judge.
 
 A keyword names the words of the passage that it rests on, which says where it stands. What is wrong
-with one query of twelve is found in `checks` by whoever asked, so that the rest can be used; an
-answer of which less than half can be used goes back.
+with one query of twelve (`fault`) concerns that one, so that the rest can be used; an answer of
+which less than half can be used goes back.
+
+The judge (paper, section 2 and Appendix B) grades passages 0, 1 or 2, ten at a time. In the second
+pass it reads them, and the grades, in another order, so that it is a reading of its own.
 """
 
 from __future__ import annotations
@@ -21,67 +24,40 @@ from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
 Kind = Literal["keyword", "phrase", "hypernym", "title", "summary", "topics", "question"]
+
+
 Set = Literal["KW", "SM"]
+
+
 SETS: dict[Kind, Set] = {
     "keyword": "KW", "phrase": "KW", "hypernym": "KW",
     "title": "SM", "summary": "SM", "topics": "SM", "question": "SM",
 }  # fmt: skip
 
-_KW_WORDS, _KW_CHARACTERS = 8, 16
-_SM_WORDS = 60
+
 LONGEST: dict[Set, int] = {"KW": 200, "SM": 600}  # characters: a word may be an address
+
+
+_KW_WORDS, _KW_CHARACTERS = 8, 16
+
+
+_SM_WORDS = 60
+
+
 _COPIED = 8  # tokens in a row that a summary may not share with its passage
 
 
-def fault(kind: Kind, text: str, rests_on: str, passage: str, language: str) -> str | None:
-    """Why a text is no query of its kind for a passage; None where it is one.
-
-    `rests_on`: the words of the passage that a keyword is, or that a hypernym generalises.
-    """
-    if not text.strip():
-        return "it is empty"
-    if not any(character.isalpha() for character in text):
-        return "it has no letter"
-    if any(character in "\n\r\t\0" for character in text):
-        return "it has a line break"
-    if len(text) > LONGEST[SETS[kind]]:
-        return f"it is longer than {LONGEST[SETS[kind]]} characters"
-    words = length(text)
-    if SETS[kind] == "KW":
-        most = _KW_CHARACTERS if language == CHINESE else _KW_WORDS
-        if words > most:
-            return f"it is longer than {most} words"
-        if len(text.strip()) < 2:
-            return "it is one letter"
-        return _ungrounded(kind, text, rests_on, passage, language)
-    if words > _SM_WORDS:
-        return f"it is longer than {_SM_WORDS} words"
-    if rests_on.strip() and fold_text(rests_on, language) not in fold_text(passage, language):
-        return f"the passage does not hold {rests_on[:60]!r}"
-    if kind in ("summary", "question") and copies_text(text, passage):
-        return f"it copies {_COPIED} words in a row from the passage"
-    return None
+PAGE, CHARACTERS = 10, 12_000  # passages, and characters of them, that are judged in one call
 
 
-def _ungrounded(kind: Kind, text: str, rests_on: str, passage: str, language: str) -> str | None:
-    held, stated = fold_text(passage, language), fold_text(rests_on, language)
-    if not stated or stated not in held:
-        return f"the passage does not hold {rests_on!r}"
-    if kind == "hypernym":
-        if fold_text(text, language) == stated:
-            return "a hypernym is another word than what it generalises"
-    elif fold_text(text, language) != stated:
-        return f"a {kind} stands in the passage word for word; {text!r} does not"
-    return None
+GRADES = {
+    2: "who asks this wants the passage: it is about what the query names, or answers it",
+    1: "the passage has something of it, but in passing, in part, or only probably",
+    0: "the passage has nothing of it",
+}
 
 
-def copies_text(text: str, passage: str) -> bool:
-    """Whether a text shares too many tokens in a row with a passage."""
-    own, there = tokens(text), " ".join(tokens(passage))
-    padded = f" {there} "
-    return any(
-        f" {' '.join(own[i : i + _COPIED])} " in padded for i in range(len(own) - _COPIED + 1)
-    )
+# --- writers --------------------------------------------------------------------------------------
 
 
 class AskKeywords(Question):
@@ -148,6 +124,57 @@ class Queries(Shape):
     summaries: list[Summary]
 
 
+def fault(kind: Kind, text: str, rests_on: str, passage: str, language: str) -> str | None:
+    """Why a text is no query of its kind for a passage; None where it is one.
+
+    `rests_on`: the words of the passage that a keyword is, or that a hypernym generalises.
+    """
+    if not text.strip():
+        return "it is empty"
+    if not any(character.isalpha() for character in text):
+        return "it has no letter"
+    if any(character in "\n\r\t\0" for character in text):
+        return "it has a line break"
+    if len(text) > LONGEST[SETS[kind]]:
+        return f"it is longer than {LONGEST[SETS[kind]]} characters"
+    words = length(text)
+    if SETS[kind] == "KW":
+        most = _KW_CHARACTERS if language == CHINESE else _KW_WORDS
+        if words > most:
+            return f"it is longer than {most} words"
+        if len(text.strip()) < 2:
+            return "it is one letter"
+        return _ungrounded(kind, text, rests_on, passage, language)
+    if words > _SM_WORDS:
+        return f"it is longer than {_SM_WORDS} words"
+    if rests_on.strip() and fold_text(rests_on, language) not in fold_text(passage, language):
+        return f"the passage does not hold {rests_on[:60]!r}"
+    if kind in ("summary", "question") and copies_text(text, passage):
+        return f"it copies {_COPIED} words in a row from the passage"
+    return None
+
+
+def _ungrounded(kind: Kind, text: str, rests_on: str, passage: str, language: str) -> str | None:
+    held, stated = fold_text(passage, language), fold_text(rests_on, language)
+    if not stated or stated not in held:
+        return f"the passage does not hold {rests_on!r}"
+    if kind == "hypernym":
+        if fold_text(text, language) == stated:
+            return "a hypernym is another word than what it generalises"
+    elif fold_text(text, language) != stated:
+        return f"a {kind} stands in the passage word for word; {text!r} does not"
+    return None
+
+
+def copies_text(text: str, passage: str) -> bool:
+    """Whether a text shares too many tokens in a row with a passage."""
+    own, there = tokens(text), " ".join(tokens(passage))
+    padded = f" {there} "
+    return any(
+        f" {' '.join(own[i : i + _COPIED])} " in padded for i in range(len(own) - _COPIED + 1)
+    )
+
+
 def _keywords(passage: str, language: str, count: int) -> list[Keyword]:
     result = []
     for one in offline.keyphrases(passage, language, count):
@@ -195,6 +222,8 @@ WRITE_KEYWORDS = Agent(
     check=lambda asked, answer: _check(asked.passage, asked.language, answer.keywords, ()),
     max_tokens=512,
 )
+
+
 WRITE_SUMMARIES = Agent(
     name="write_summaries",
     role="write",
@@ -207,6 +236,8 @@ WRITE_SUMMARIES = Agent(
     check=lambda asked, answer: _check(asked.passage, asked.language, (), answer.summaries),
     max_tokens=512,
 )
+
+
 WRITE_QUERIES = Agent(
     name="write_queries",
     role="write",
@@ -222,19 +253,12 @@ WRITE_QUERIES = Agent(
     ),
     max_tokens=768,
 )
+
+
 AGENTS = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
 
 
-GRADES = {
-    2: "who asks this wants the passage: it is about what the query names, or answers it",
-    1: "the passage has something of it, but in passing, in part, or only probably",
-    0: "the passage has nothing of it",
-}
-
-
-def _grades(turn: int) -> str:
-    order = sorted(GRADES, reverse=turn == 1)
-    return "\n".join(f"- {grade}: {GRADES[grade]}" for grade in order)
+# --- the judge ------------------------------------------------------------------------------------
 
 
 class AskRelevance(Question):
@@ -294,6 +318,11 @@ class Settled(Shape):
     relevance: int = Field(ge=0, le=2)
 
 
+def _grades(turn: int) -> str:
+    order = sorted(GRADES, reverse=turn == 1)
+    return "\n".join(f"- {grade}: {GRADES[grade]}" for grade in order)
+
+
 def _check_grades(asked: AskRelevance, answer: Grades) -> str | None:
     numbers = sorted(one.passage for one in answer.grades)
     wanted = list(range(1, len(asked.passages) + 1))
@@ -318,30 +347,6 @@ def _bundled_grades(asked: AskRelevance) -> Grades:
     ])  # fmt: skip
 
 
-ANNOTATE = Agent(
-    name="annotate_relevance",
-    role="judge",
-    prompt=bundled("capretrieval/annotate_relevance"),
-    question=AskRelevance,
-    answer=Grades,
-    offline=_bundled_grades,
-    check=_check_grades,
-)
-# a name of its own: what a ledger says of the corpus does not depend on the calibration
-CALIBRATE = replace(ANNOTATE, name="calibrate_relevance")
-ADJUDICATE = Agent(
-    name="adjudicate_relevance",
-    role="judge",
-    prompt=bundled("capretrieval/adjudicate_relevance"),
-    question=AskConflict,
-    answer=Settled,
-    offline=models_work("adjudicate_relevance", "settling a conflict"),
-)
-
-
-PAGE, CHARACTERS = 10, 12_000  # passages, and characters of them, that are judged in one call
-
-
 def split_pages(order: Sequence[int], texts: Callable[[int], str]) -> list[tuple[int, ...]]:
     """Numbers of texts in their order, cut into what is judged in one call."""
     parts: list[tuple[int, ...]] = []
@@ -355,3 +360,28 @@ def split_pages(order: Sequence[int], texts: Callable[[int], str]) -> list[tuple
         held.append(number)
         size += characters
     return [*parts, tuple(held)] if held else parts
+
+
+ANNOTATE = Agent(
+    name="annotate_relevance",
+    role="judge",
+    prompt=bundled("capretrieval/annotate_relevance"),
+    question=AskRelevance,
+    answer=Grades,
+    offline=_bundled_grades,
+    check=_check_grades,
+)
+
+
+# a name of its own: what a ledger says of the corpus does not depend on the calibration
+CALIBRATE = replace(ANNOTATE, name="calibrate_relevance")
+
+
+ADJUDICATE = Agent(
+    name="adjudicate_relevance",
+    role="judge",
+    prompt=bundled("capretrieval/adjudicate_relevance"),
+    question=AskConflict,
+    answer=Settled,
+    offline=models_work("adjudicate_relevance", "settling a conflict"),
+)

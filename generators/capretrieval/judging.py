@@ -1,6 +1,9 @@
-"""Given queries are judged: two passes over all pairs, conflicts settled, the judge calibrated.
+"""Given queries, judged: which passages are relevant to what people ask, graded 0, 1 or 2.
 
-Leaves in the run's sources/ `documents.jsonl` and `passages.jsonl` as `writing` does, an empty
+Nothing is written and nothing is split. The judge reads every pair of a query and a candidate
+twice, conflicts are settled (paper, Appendix B.3, with a model for its annotators), and the judge
+is calibrated. Leaves in the run's sources/ `documents.jsonl` and `passages.jsonl` as `with_agents`
+does, an empty
 `queries.jsonl` (none is written), `given.jsonl` (the queries of which a pair was judged),
 `judgements.jsonl` (a pair a row, with every grade that it got; one that differs and was not settled
 has no relevance) and `judged.json` (agreement, calibration).
@@ -8,11 +11,17 @@ has no relevance) and `judged.json` (agreement, calibration).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from retgen.agents.agent import Rejection, RepairsFailed
-from retgen.errors import ChecksFailed, SourceRefused
+from retgen.compressed import kind
+from retgen.errors import ChecksFailed, RecipeError, SourceRefused
+from retgen.generators.agents import calibration_answers, rounded_share
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
     ANNOTATE,
@@ -22,7 +31,7 @@ from retgen.generators.capretrieval.agents import (
     split_pages,
 )
 from retgen.generators.capretrieval.language import language_of
-from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.params import CapRetrievalParams, Judge
 from retgen.generators.capretrieval.passages import (
     Passage,
     Whole,
@@ -33,84 +42,49 @@ from retgen.generators.capretrieval.passages import (
 from retgen.generators.capretrieval.with_agents import (
     PASSAGES,
     QUERIES,
-    leave,
     passage_row,
     read_documents,
     reject_rows,
 )
 from retgen.generators.params import Job
-from retgen.sources import refusals
+from retgen.generators.tables import write_rows
+from retgen.layouts import corpus_files
+from retgen.sources import Refused, refusals
+from retgen.sources.texts import KINDS
+from retgen.statistics.agreement import Undefined, ac1, positive
 from retgen.streams import Stream
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context, Stage
-from collections.abc import Callable, Iterable
-from itertools import chain, zip_longest
-from pathlib import Path
 
-import numpy as np
 
-from retgen.compressed import kind
-from retgen.errors import RecipeError
-from retgen.generators.capretrieval.params import Judge
-from retgen.layouts import corpus_files
-from retgen.sources import Refused
-from retgen.sources.texts import KINDS
-from retgen.statistics.agreement import Undefined, ac1, positive
+GIVEN, JUDGEMENTS, JUDGED = "given.jsonl", "judgements.jsonl", "judged.json"
+
+
+JUDGEMENT = {
+    "query": str, "passage": str, "first": int,
+    **dict.fromkeys(("second", "adjudicated", "relevance"), int | None),
+}  # fmt: skip
+
+
+FIGURES = {
+    "model": str, "complete": bool, "agreement": dict[str, Any] | None,
+    "calibration": dict[str, float | None] | None,
+    **dict.fromkeys(("candidates", "judged", "relevant", "conflicts"), int),
+}  # fmt: skip
+
+
+_CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each
+
 
 _PATTERNS = np.array([[2.0, 0], [1, 1], [0, 2]])  # verdicts (not relevant, relevant) on a pair
+
+
 _RELEVANT = np.array([False, True])
 
 
-def pass_agreement(pairs: Iterable[tuple[int, int]], grades: int = 3) -> dict[str, Any]:
-    """Of pairs of grades 0..grades-1; what is above 0 is relevant. Shares are None of nothing.
-
-    "counts": rows are the first's grades, columns the second's. "raw": share of equal grades.
-    "positive": 2 a / (2 a + b + c), a pairs relevant to both, b and c to one. "ac1": of relevant
-    or not.
-    """
-    counts = [[0] * grades for _ in range(grades)]
-    for first, second in pairs:
-        counts[first][second] += 1
-    total = sum(map(sum, counts))
-    neither = counts[0][0]
-    only_second = sum(counts[0]) - neither
-    only_first = sum(row[0] for row in counts) - neither
-    both = total - neither - only_first - only_second
-    equal = sum(counts[i][i] for i in range(grades))
-    times = np.array([neither, only_first + only_second, both], float)
-    return {
-        "pairs": total,
-        "counts": counts,
-        "raw": _share(equal, total),
-        "positive": _measure(lambda: positive(_PATTERNS, _RELEVANT, times)),
-        "ac1": _measure(lambda: ac1(_PATTERNS, times)),
-    }
-
-
-def _measure(measure: Callable[[], float]) -> float | None:
-    try:
-        return round(measure(), 4)
-    except Undefined:
-        return None
-
-
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
-
-
-def agreement_text(result: dict[str, Any]) -> str:
-    """The measurement in a few words."""
-    if not result["pairs"]:
-        return "no pair was judged twice"
-    positive = "undefined, as no pair is relevant" if result["positive"] is None else (
-        f"{result['positive']:.3f}"
-    )  # fmt: skip
-    return (
-        f"two passes gave {result['raw']:.1%} of {result['pairs']:,} pairs the same grade "
-        f"(positive agreement {positive}, AC1 {result['ac1']:.3f})"
-    )
+# --- queries and candidates -----------------------------------------------------------------------
 
 
 class GivenQuery(NamedTuple):
@@ -135,7 +109,7 @@ def given_queries(params: CapRetrievalParams) -> tuple[list[GivenQuery], list[Re
     source = params.judge.queries if params.judge is not None else None
     if source is None:
         return [GivenQuery(**row) for row in bundled_queries()], []
-    _of_rows(source.path)
+    _check_query_rows(source.path)
     queries, refused = list[GivenQuery](), list[Refused]()
     for one in source.rows():
         if isinstance(one, Refused):
@@ -145,7 +119,7 @@ def given_queries(params: CapRetrievalParams) -> tuple[list[GivenQuery], list[Re
     return queries, refused
 
 
-def _of_rows(path: Path | str) -> None:
+def _check_query_rows(path: Path | str) -> None:
     """Raise `RecipeError` for what would be read as documents instead of queries."""
     path = Path(path)  # one of the Hub is neither folder nor file
     if path.is_dir() and corpus_files(path):
@@ -228,17 +202,12 @@ def judge_pages(
     return result
 
 
-GIVEN, JUDGEMENTS, JUDGED = "given.jsonl", "judgements.jsonl", "judged.json"
-JUDGEMENT = {
-    "query": str, "passage": str, "first": int,
-    **dict.fromkeys(("second", "adjudicated", "relevance"), int | None),
-}  # fmt: skip
-FIGURES = {
-    "model": str, "complete": bool, "agreement": dict[str, Any] | None,
-    "calibration": dict[str, float | None] | None,
-    **dict.fromkeys(("candidates", "judged", "relevant", "conflicts"), int),
-}  # fmt: skip
-_CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each
+def passage_text(passage: Passage) -> str:
+    """A passage as the judge sees it."""
+    return f"{passage.title}\n{passage.text}".strip()
+
+
+# --- judging --------------------------------------------------------------------------------------
 
 
 class _Pair(NamedTuple):
@@ -286,8 +255,8 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
             f"of {len(judged):,} judged pairs none is relevant, so nothing could be scored; are "
             "the queries (params.judge.queries) about these documents?"
         )
-    leave(context.folder, PASSAGES, (passage_row(one, "test") for one in passages))
-    leave(context.folder, QUERIES, ())
+    write_rows(context.folder / PASSAGES, (passage_row(one, "test") for one in passages))
+    write_rows(context.folder / QUERIES, ())
     known = {row["query"] for row in judged}
     if context.pilot is None:
         context.rejected += [
@@ -296,12 +265,12 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
             if one.id not in known
         ]
     asked = [one.text for one in queries]
-    leave(context.folder, GIVEN, (
+    write_rows(context.folder / GIVEN, (
         {**one._asdict(), "language": one.language or language}
         for one, language in zip(queries, language_of(asked, params.language), strict=True)
         if one.id in known
     ))  # fmt: skip
-    leave(context.folder, JUDGEMENTS, rows)
+    write_rows(context.folder / JUDGEMENTS, rows)
     calibration = None if context.offline(ANNOTATE) else await _calibrated(languages, context)
     twice = [(row["first"], row["second"]) for row in rows if row["second"] is not None]
     result = {
@@ -384,6 +353,9 @@ async def _settled(
     return {**dict.fromkeys(conflicts), **dict(zip(asked, grades, strict=True))}
 
 
+# --- how good the judge is ------------------------------------------------------------------------
+
+
 async def _calibrated(languages: Sequence[str], context: Context) -> dict[str, Any]:
     """How often the judge's first reading is right on bundled captions, whose labels are known."""
     language = "zh" if languages.count("zh") * 2 > len(languages) else "en"
@@ -400,23 +372,12 @@ async def _calibrated(languages: Sequence[str], context: Context) -> dict[str, A
         page = sorted([*relevant, *others[: _SHOWN - len(relevant)]], key=texts.index)
         asked = AskRelevance(query=query, passages=tuple(page), turn=1)
         pages.append((asked, [labels[query][text] for text in page]))
-    pages = pages[: context.pilot_size(len(pages))]
-    stage = context.stage("calibration", len(pages), CALIBRATE, candidates=len(pages))
-
-    async def work(asked: AskRelevance) -> list[int] | None:
-        try:
-            return (await context.answer(CALIBRATE, asked)).in_order()
-        except RepairsFailed:
-            return None
-
-    answers = await context.together(stage, [work(asked) for asked, _ in pages])
-    stage.done = len(pages)
-    context.show(stage, now=True)
+    answers = await calibration_answers(context, CALIBRATE, [asked for asked, _ in pages])
     pairs = [
         pair
-        for (_, known), grades in zip(pages, answers, strict=True)
-        if grades is not None  # a page without an answer is rejected, not wrong
-        for pair in zip(grades, known, strict=True)
+        for (_, known), answer in zip(pages, answers, strict=False)
+        if answer is not None  # a page without an answer is rejected, not wrong
+        for pair in zip(answer.in_order(), known, strict=True)
     ]
     if not pairs:
         return {"pairs": 0, "exact": None, "precision": None, "recall": None}
@@ -425,12 +386,57 @@ async def _calibrated(languages: Sequence[str], context: Context) -> dict[str, A
     hits = sum(grade > 0 and known > 0 for grade, known in pairs)
     return {
         "pairs": len(pairs),
-        "exact": round(sum(grade == known for grade, known in pairs) / len(pairs), 4),
-        "precision": round(hits / stated, 4) if stated else None,
-        "recall": round(hits / relevant_pairs, 4) if relevant_pairs else None,
+        "exact": rounded_share(sum(grade == known for grade, known in pairs), len(pairs)),
+        "precision": rounded_share(hits, stated),
+        "recall": rounded_share(hits, relevant_pairs),
     }
 
 
-def passage_text(passage: Passage) -> str:
-    """A passage as the judge sees it."""
-    return f"{passage.title}\n{passage.text}".strip()
+def pass_agreement(pairs: Iterable[tuple[int, int]], grades: int = 3) -> dict[str, Any]:
+    """How far two passes agree: raw, positive agreement, Gwet's AC1; shares are None of nothing.
+
+    Of pairs of grades 0..grades-1; what is above 0 is relevant. Hardly any pair is (0.4% in the
+    paper's data). Two judges who call nothing relevant agree on all but those, so raw agreement
+    says little, and so does Cohen's kappa.
+
+    "counts": rows are the first's grades, columns the second's. "raw": share of equal grades.
+    "positive": 2 a / (2 a + b + c), a pairs relevant to both, b and c to one. "ac1": of relevant
+    or not.
+    """
+    counts = [[0] * grades for _ in range(grades)]
+    for first, second in pairs:
+        counts[first][second] += 1
+    total = sum(map(sum, counts))
+    neither = counts[0][0]
+    only_second = sum(counts[0]) - neither
+    only_first = sum(row[0] for row in counts) - neither
+    both = total - neither - only_first - only_second
+    equal = sum(counts[i][i] for i in range(grades))
+    times = np.array([neither, only_first + only_second, both], float)
+    return {
+        "pairs": total,
+        "counts": counts,
+        "raw": rounded_share(equal, total),
+        "positive": _measure(lambda: positive(_PATTERNS, _RELEVANT, times)),
+        "ac1": _measure(lambda: ac1(_PATTERNS, times)),
+    }
+
+
+def _measure(measure: Callable[[], float]) -> float | None:
+    try:
+        return round(measure(), 4)
+    except Undefined:
+        return None
+
+
+def agreement_text(result: dict[str, Any]) -> str:
+    """The measurement in a few words."""
+    if not result["pairs"]:
+        return "no pair was judged twice"
+    positive = "undefined, as no pair is relevant" if result["positive"] is None else (
+        f"{result['positive']:.3f}"
+    )  # fmt: skip
+    return (
+        f"two passes gave {result['raw']:.1%} of {result['pairs']:,} pairs the same grade "
+        f"(positive agreement {positive}, AC1 {result['ac1']:.3f})"
+    )

@@ -1,4 +1,4 @@
-"""Documents cut into passages, each with its place in the document.
+"""Documents, cut into passages with their places, and the passages that are relevant to a query.
 
 Cuts fall on white space, at the end of a sentence where one is near, and never within a word. In
 scripts without spaces every character counts as a word and any place will do.
@@ -13,21 +13,87 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
+from retgen.generators.tables import read_rows
 from retgen.sources import Columns, Refused, SourceDocument, read_sources
 from retgen.streams import Stream
 from retgen.tokenizer import unspaced
 
+_DATA = Path(__file__).parent / "data"
+
+
+_LANGUAGES = "en", "zh"
+
+
+CAPTIONS = tuple(_DATA / f"captions_{language}.jsonl" for language in _LANGUAGES)
+
+
+LICENCE = "CC0-1.0"  # of the bundled captions
+
+
 _END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
+
+
 _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked for
+
+
+Terms = tuple[str, ...]
+
+
+Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def documents_of(
+    params: CapRetrievalParams, limit: int | None = None
+) -> Iterator[SourceDocument | Refused]:
+    """The documents in their order, and what is not used with its reason; at most `limit` rows."""
+    source = params.source
+    if source is None:
+        rows = (None, None) if limit is None else (limit - limit // 2, limit // 2)
+        return chain.from_iterable(
+            read_sources(path, Columns("text", "_id"), limit=most)
+            for path, most in zip(CAPTIONS, rows, strict=True)
+        )
+    return source.rows(limit)
+
+
+@cache
+def bundled_queries() -> tuple[dict[str, str], ...]:
+    """The queries to the bundled captions: id, text, language, type (paper, Appendix B.1)."""
+    return tuple(
+        {"id": row["_id"], "text": row["text"], "type": row["type"], "language": language}
+        for language in _LANGUAGES
+        for row in read_rows(_DATA / f"queries_{language}.jsonl")
+    )
+
+
+@cache
+def bundled_labels() -> Mapping[str, Mapping[str, int]]:
+    """The grade of every caption of a query's language, by the texts of query and caption."""
+    result: dict[str, dict[str, int]] = {}
+    for language in _LANGUAGES:
+        captions = {
+            row["_id"]: row["text"] for row in read_rows(_DATA / f"captions_{language}.jsonl")
+        }
+        asked = {row["_id"]: row["text"] for row in read_rows(_DATA / f"queries_{language}.jsonl")}
+        for text in asked.values():
+            result[text] = dict.fromkeys(captions.values(), 0)
+        for row in read_rows(_DATA / f"qrels_{language}.jsonl"):
+            result[asked[row["query-id"]]][captions[row["corpus-id"]]] = row["score"]
+    return result
+
+
+# --- passages -------------------------------------------------------------------------------------
 
 
 class Passage(NamedTuple):
@@ -132,55 +198,47 @@ def _numbered(name: str, mark: str, count: int) -> list[str]:
     return [f"{name}{mark}{number}" for number in range(1, count + 1)]
 
 
-_DATA = Path(__file__).parent / "data"
-_LANGUAGES = "en", "zh"
-CAPTIONS = tuple(_DATA / f"captions_{language}.jsonl" for language in _LANGUAGES)
-LICENCE = "CC0-1.0"  # of the bundled captions
+def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) -> list[str]:
+    """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
 
-
-def documents_of(
-    params: CapRetrievalParams, limit: int | None = None
-) -> Iterator[SourceDocument | Refused]:
-    """The documents in their order, and what is not used with its reason; at most `limit` rows."""
-    source = params.source
-    if source is None:
-        rows = (None, None) if limit is None else (limit - limit // 2, limit // 2)
-        return chain.from_iterable(
-            read_sources(path, Columns("text", "_id"), limit=most)
-            for path, most in zip(CAPTIONS, rows, strict=True)
-        )
-    return source.rows(limit)
-
-
-@cache
-def bundled_queries() -> tuple[dict[str, str], ...]:
-    """The queries to the bundled captions: id, text, language, type (paper, Appendix B.1)."""
-    return tuple(
-        {"id": row["_id"], "text": row["text"], "type": row["type"], "language": language}
-        for language in _LANGUAGES
-        for row in _rows(f"queries_{language}.jsonl")
-    )
-
-
-@cache
-def bundled_labels() -> Mapping[str, Mapping[str, int]]:
-    """The grade of every caption of a query's language, by the texts of query and caption."""
-    result: dict[str, dict[str, int]] = {}
-    for language in _LANGUAGES:
-        captions = {row["_id"]: row["text"] for row in _rows(f"captions_{language}.jsonl")}
-        asked = {row["_id"]: row["text"] for row in _rows(f"queries_{language}.jsonl")}
-        for text in asked.values():
-            result[text] = dict.fromkeys(captions.values(), 0)
-        for row in _rows(f"qrels_{language}.jsonl"):
-            result[asked[row["query-id"]]][captions[row["corpus-id"]]] = row["score"]
+    `repeats`: a number of each document that near-duplicates share (`alike`). A group of these
+    goes to a held-out split where it fits into its share; where none does, the smallest one goes
+    there. All are "train" where all are alike; two groups are train and test.
+    """
+    members: dict[int, list[int]] = defaultdict(list)
+    for document, group in enumerate(repeats.tolist()):
+        members[group].append(document)
+    every = list(members.values())
+    left = {
+        name: max(1, round(share * len(repeats)))
+        for name, share in (("test", splits.test), ("dev", splits.dev))
+        if share
+    }
+    while left and len(left) >= len(every):
+        left.popitem()
+    order = Stream(seed, "capretrieval/splits").permutation(len(every)).tolist()
+    split_of = dict.fromkeys(order, "train")
+    trained = len(repeats)
+    for group in order:
+        size = len(every[group])
+        for name in left:
+            if size <= left[name] and trained > size:
+                left[name] -= size
+                trained -= size
+                split_of[group] = name
+                break
+    for name in left:
+        trained_groups = [group for group in order if split_of[group] == "train"]
+        if name not in split_of.values() and len(trained_groups) > 1:
+            split_of[min(trained_groups, key=lambda group: len(every[group]))] = name
+    result = ["train"] * len(repeats)
+    for group, name in split_of.items():
+        for document in every[group]:
+            result[document] = name
     return result
 
 
-def _rows(name: str) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in (_DATA / name).read_bytes().splitlines()]
-
-
-Terms = tuple[str, ...]
+# --- labels ---------------------------------------------------------------------------------------
 
 
 class Phrase(NamedTuple):
@@ -233,49 +291,6 @@ def _note(
                 known.append(number)
 
 
-def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) -> list[str]:
-    """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
-
-    `repeats`: a number of each document that near-duplicates share (`alike`). A group of these
-    goes to a held-out split where it fits into its share; where none does, the smallest one goes
-    there. All are "train" where all are alike; two groups are train and test.
-    """
-    members: dict[int, list[int]] = defaultdict(list)
-    for document, group in enumerate(repeats.tolist()):
-        members[group].append(document)
-    every = list(members.values())
-    left = {
-        name: max(1, round(share * len(repeats)))
-        for name, share in (("test", splits.test), ("dev", splits.dev))
-        if share
-    }
-    while left and len(left) >= len(every):
-        left.popitem()
-    order = Stream(seed, "capretrieval/splits").permutation(len(every)).tolist()
-    split_of = dict.fromkeys(order, "train")
-    trained = len(repeats)
-    for group in order:
-        size = len(every[group])
-        for name in left:
-            if size <= left[name] and trained > size:
-                left[name] -= size
-                trained -= size
-                split_of[group] = name
-                break
-    for name in left:
-        trained_groups = [group for group in order if split_of[group] == "train"]
-        if name not in split_of.values() and len(trained_groups) > 1:
-            split_of[min(trained_groups, key=lambda group: len(every[group]))] = name
-    result = ["train"] * len(repeats)
-    for group, name in split_of.items():
-        for document in every[group]:
-            result[document] = name
-    return result
-
-
-Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
-
-
 class _Places(NamedTuple):
     """A document's passages: their numbers and places, in order; no passage lies in another."""
 
@@ -285,7 +300,16 @@ class _Places(NamedTuple):
 
 
 class PassageLabels:
-    """The labels of a cutting. `held`: the passages that hold each phrase (`holders`)."""
+    """Which passages are relevant to a query, however the documents are cut; no model is asked.
+
+    Every query rests on characters [start, stop) of its document, also on those of every query of
+    the same text that was merged into it. A passage is relevant if it holds such a span whole.
+    Where none does, as a span that is longer than a passage, those are relevant that lie in it by
+    more than half of themselves, or, if there is none, the one that overlaps it most. To keywords
+    and phrases every passage is relevant that holds the words side by side, whatever its document.
+
+    `held`: the passages that hold each phrase (`holders`).
+    """
 
     def __init__(self, passages: Sequence[Passage], phrases: Iterable[Phrase]) -> None:
         self.held = holders(passages, phrases)

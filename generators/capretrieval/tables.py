@@ -1,15 +1,20 @@
-"""What the queries become: corpus, queries, qrels by split, and training pairs."""
+"""What queries become: corpus, queries, qrels by split, and training pairs; of judged ones, qrels.
+
+Queries without any relevant passage are in a split of their own (`NONE`): a ranking measure cannot
+say anything of them (paper, Appendix B.2), a classifier can.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 
 from retgen.generators.capretrieval.agents import SETS
@@ -19,11 +24,16 @@ from retgen.generators.capretrieval.queries import PassageQuery
 from retgen.generators.capretrieval.with_agents import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.source import PassageSize
-from retgen.generators.tables import Ids
+from retgen.generators.tables import Ids, read_rows
 from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
 
 SPLITS = ("train", "dev", "test")
+
+
+NONE = "no_positives"
+
+
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
 
@@ -37,11 +47,11 @@ class QueryTables:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.documents: dict[str, tuple[str, str]] = {}
-        for row in _lines(folder / DOCUMENTS):
+        for row in read_rows(folder / DOCUMENTS):
             self.documents[row["id"]] = row["title"], row["text"]
         self.passages: list[Passage] = []
         self.split: list[str] = []
-        for row in _lines(folder / PASSAGES):
+        for row in read_rows(folder / PASSAGES):
             title, text = self.documents[row["source"]]
             start, stop = row["start"], row["stop"]
             self.passages.append(
@@ -53,17 +63,17 @@ class QueryTables:
             PassageQuery(**(row | {
                 "span": tuple(row["span"]), "rests_on": [tuple(span) for span in row["rests_on"]],
             }))
-            for row in _lines(folder / QUERIES)
+            for row in read_rows(folder / QUERIES)
         ]  # fmt: skip
         count = len(self.queries)
-        self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(_numbers(count))
+        self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(np.arange(count))
         # another order than that of the documents: a place in one tells nothing of the other
         self._order = (
-            Permutation(seed, "capretrieval/order", count)(_numbers(count)).tolist()
+            Permutation(seed, "capretrieval/order", count)(np.arange(count)).tolist()
             if count else []
         )  # fmt: skip
 
-    def recut(self, size: PassageSize | None) -> QueryTables:
+    def rechunk(self, size: PassageSize | None) -> QueryTables:
         """The same queries over the same documents, cut in another way; without negatives.
 
         `Labels` has the rule by which the positives are found again. Queries keep their splits.
@@ -234,31 +244,16 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _numbers(count: int) -> Any:
-    import numpy as np
-
-    return np.arange(count, dtype=np.int64)
-
-
-def _lines(path: Path) -> Iterator[Any]:
-    with open(path, "rb") as file:
-        for line in file:
-            yield orjson.loads(line)
-
-
-NONE = "no_positives"
-
-
 class JudgedTables:
     """The queries and qrels of a run, from its sources/."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        given = _judged_lines(folder / GIVEN)
+        given = read_rows(folder / GIVEN)
         # another order than the documents': a place in one tells nothing of the other
         self.given = [given[i] for i in Stream(seed, "capretrieval/given").permutation(len(given))]
         # a conflict that nobody settled has readings, and no grade
         self.judgements = [
-            row for row in _judged_lines(folder / JUDGEMENTS) if row["relevance"] is not None
+            row for row in read_rows(folder / JUDGEMENTS) if row["relevance"] is not None
         ]
         self.judged: dict[str, Any] = orjson.loads((folder / JUDGED).read_bytes())
         self.answered = {row["query"] for row in self.judgements if row["relevance"]}
@@ -357,7 +352,3 @@ def _judged_qrels(rows: list[dict[str, Any]]) -> Rows:
         }  # fmt: skip
 
     return rows_of(make, len(rows))
-
-
-def _judged_lines(path: Path) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]

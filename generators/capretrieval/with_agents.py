@@ -9,11 +9,9 @@ splits do not agree).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
@@ -44,10 +42,11 @@ from retgen.generators.capretrieval.passages import (
 )
 from retgen.generators.capretrieval.queries import PassageQuery, select_queries, usable_queries
 from retgen.generators.params import Job
+from retgen.generators.tables import write_rows
 from retgen.sources import Refused, SourceDocument, refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
-from retgen.write import AtomicFile, dump_json, write_file
+from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -85,7 +84,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     reject_rows(refused, context)
 
     async def work(number: int) -> tuple[int, _Answer]:
-        return number, await _asked(passages[number], params, context)
+        return number, await _written(passages[number], params, context)
 
     every: list[PassageQuery] = []
     rejected: list[Rejection] = clean
@@ -94,7 +93,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         lambda number: {"id": passages[number].id}, exact=False,
     ):  # fmt: skip
         every += usable_queries(number, passages[number], *answer, rejected)
-    every = _unmet(every, passages, tests, params, rejected)
+    every = _without_test_queries(every, passages, tests, params, rejected)
     splits = [side[i] for i in document_of]
     kept, held = select_queries(every, passages, splits, params.queries, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
@@ -103,8 +102,8 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         raise SourceRefused(why, ())
     mined = await mine_negatives(kept, passages, document_of, wording, splits, held, job, context)
     context.rejected += rejected
-    leave(context.folder, PASSAGES, map(passage_row, passages, splits))
-    leave(context.folder, QUERIES, (one.to_json() for one in kept))
+    write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
+    write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
     write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
 
 
@@ -167,7 +166,7 @@ def agents_of(params: CapRetrievalParams) -> frozenset[str]:
     return frozenset({*judging, *(name for count, name in names if count)})
 
 
-async def _asked(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
+async def _written(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
     counts, needed = params.queries, agents_of(params)
     shown = {"language": passage.language, "title": passage.title, "passage": passage.text}
     if WRITE_QUERIES.name in needed:
@@ -216,9 +215,7 @@ def read_documents(
         decontamination = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
         dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
-    with AtomicFile(folder / DOCUMENTS) as file:
-        for one in kept:
-            file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))
+    write_rows(folder / DOCUMENTS, (one._asdict() for one in kept))
     rejected = [
         Rejection("decontaminated/document", dropped[one.id].reason, one._asdict())
         for one in read
@@ -235,7 +232,7 @@ def reject_rows(refused: Sequence[Refused], context: Context) -> None:
         context.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
 
 
-def _unmet(
+def _without_test_queries(
     queries: list[PassageQuery],
     passages: Sequence[Passage],
     tests: Sequence[HeldOut],
@@ -263,10 +260,3 @@ def passage_row(one: Passage, split: str) -> dict[str, Any]:
         "id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
         "language": one.language, "split": split,
     }  # fmt: skip
-
-
-def leave(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
-    """Write a file of sources/."""
-    with AtomicFile(folder / name) as file:
-        for row in rows:
-            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

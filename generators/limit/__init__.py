@@ -73,7 +73,7 @@ from retgen.generators.limit.words import (
     stem_words,
 )
 from retgen.generators.params import Job
-from retgen.generators.records import Records
+from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Records
 from retgen.generators.tables import Ids
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators import limit as proof
@@ -81,7 +81,6 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
-    from retgen.generators.source import SourceDescription
 
 __all__ = ["Limit"]
 
@@ -167,7 +166,9 @@ class Limit(Family[LimitParams]):
     def judges(self, job: Job[LimitParams]) -> Mapping[str, Mapping[str, Any]]:
         if not isinstance(job.params.form, SemanticForm):
             return {}
-        tried = [one.control for one in _descriptions(job) if one.control is not None]
+        tried = [
+            one.control for one in read_descriptions(job.source_folder()) if one.control is not None
+        ]
         named = sum(choice != NONE for choice in tried)
         message = (
             f"wrong in {named} of {len(tried)} controls, from which the right answer was left out"
@@ -186,7 +187,9 @@ class Limit(Family[LimitParams]):
         first: list[int] = []
         if isinstance(params.form, SemanticForm):
             where = {text: i for i, text in enumerate(texts)}
-            descriptions = {one.attribute: one.description for one in _descriptions(job)}
+            descriptions = {
+                one.attribute: one.description for one in read_descriptions(job.source_folder())
+            }
             first = [where[attribute] for attribute in descriptions]
             asked = [descriptions.get(text, text) for text in texts]
         latent = build_latent(params, seed, len(chosen), first)
@@ -242,9 +245,6 @@ class Limit(Family[LimitParams]):
 
     def checks(self, job: Job[LimitParams], judgements: Judgements) -> Sequence[CorpusRule]:
         return proof.proof_rules(_spec(job), judgements)
-
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
 
 def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None:
@@ -358,12 +358,6 @@ def _structure(params: LimitParams) -> tuple[int | None, int | None]:
             return None, None
 
 
-def _descriptions(job: Job[LimitParams]) -> list[AttributeDescription]:
-    if job.sources is None:
-        raise ValueError("the agents of this job have not been asked")
-    return read_descriptions(job.sources)
-
-
 def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
     """Without a model, only what the glossary describes can be asked for."""
     there = sum(attribute.text in glossary() for attribute in chosen)
@@ -376,18 +370,16 @@ def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
 
 
 def _licences(job: Job[LimitParams]) -> dict[str, str]:
-    result = {"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"}
+    result = {"attributes and templates": OWN_LICENCE, "names": "MIT (Faker)"}
     if has_proposed_attributes(job):
         result = {
-            "templates": "Apache-2.0 (retgen)",
-            "attributes": "as the terms of the model that wrote them say",
+            "templates": OWN_LICENCE,
+            "attributes": MODEL_TERMS,
             "names": "MIT (Faker)",
         }
     if isinstance(job.params.form, SemanticForm):
         live = PARAPHRASE.name in job.live
-        result["descriptions"] = (
-            "as the terms of the model that wrote them say" if live else "Apache-2.0 (retgen)"
-        )
+        result["descriptions"] = MODEL_TERMS if live else OWN_LICENCE
     return result
 
 

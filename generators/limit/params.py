@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from retgen.generators.limit.words import LOCALES, CatalogueParams, Locale
-from retgen.generators.params import InputFile, Params
+from retgen.generators.params import Distinct, InputFile, Params
 
 
 def _document_template(template: str) -> str:
@@ -92,22 +92,13 @@ class SemanticForm(Params):
 
 Operator = Literal["and", "or", "and-not", "and-and-not"]
 OPERATORS: tuple[Operator, ...] = ("and", "or", "and-not", "and-and-not")
-T = TypeVar("T", bound=Hashable)
-
-
-def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    if len(set(values)) < len(values):
-        raise ValueError("a value stands there twice")
-    return values
 
 
 class OperatorsForm(Params):
     """Two or three attributes a query, joined by an operator: A and B, A or B, A but not B, ..."""
 
     type: Literal["operators"] = "operators"
-    operators: Annotated[tuple[Operator, ...], AfterValidator(_distinct)] = Field(
-        OPERATORS, min_length=1
-    )
+    operators: Annotated[tuple[Operator, ...], Distinct] = Field(OPERATORS, min_length=1)
 
 
 Form = Annotated[
@@ -198,7 +189,7 @@ class FactorialPattern(_Common):
     pattern: Literal["factorial"]
     form: OperatorsForm = Field(OperatorsForm(), description="which operators")  # type: ignore[assignment]
     templates: DocumentTemplates = DocumentTemplates()  # type: ignore[assignment]
-    answer_sizes: Annotated[tuple[Size, ...], AfterValidator(_distinct)] = Field(
+    answer_sizes: Annotated[tuple[Size, ...], Distinct] = Field(
         (1, 2, 10, 50), min_length=1, description="relevant documents of a query, exactly"
     )
     queries_per_cell: int = Field(

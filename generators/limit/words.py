@@ -93,9 +93,9 @@ def job_attributes(job: Job[Any]) -> tuple[list[Attribute], list[Attribute]]:
     """As `load_attributes`, of a job, whose agents may have proposed them."""
     if not has_proposed_attributes(job):
         return load_attributes(job.params.catalogue, job.seed)
-    if job.sources is None:
-        raise ValueError("the agents of this job have not been asked")
-    everything = _read.__wrapped__((proposed_file(job.sources),))  # another run's may have its path
+    everything = _read.__wrapped__(
+        (proposed_file(job.source_folder()),)
+    )  # another run's may have its path
     return everything, _half(everything, job.seed, job.params.catalogue.split)
 
 

@@ -15,7 +15,6 @@ out, as in the paper's examples.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,7 +28,13 @@ from retgen.generators.multiconir.calibration import CALIBRATION, MEASURED, scor
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
 from retgen.generators.multiconir.facts import FACTS, is_drawn, openings, world_of
 from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
-from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, Ladders, Rungs
+from retgen.generators.multiconir.ladders import (
+    DOCUMENTS,
+    LADDERS,
+    Ladder,
+    LadderDocuments,
+    LadderFile,
+)
 from retgen.generators.multiconir.params import (
     MultiConIRParams,
     documents_of,
@@ -39,8 +44,8 @@ from retgen.generators.multiconir.params import (
 from retgen.generators.multiconir.plan import call_estimates
 from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tables
 from retgen.generators.multiconir.with_agents import generate_ladders
-from retgen.generators.params import Job
-from retgen.generators.records import Example, Records
+from retgen.generators.params import Job, domain_digest
+from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
 from retgen.sources import Refused, SourceDocument, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -53,7 +58,6 @@ __all__ = ["MultiConIR"]
 
 # bytes, for plans
 _DOCUMENT, _QUERY, _QREL = 800, 620, 58
-_LICENCE = "Apache-2.0 (retgen)"
 # of a drawn ladder's queries, beside the others
 _DRAWN = {"wordings": ["string"], "strategies": ["string"], "expression": "string"}
 
@@ -135,8 +139,7 @@ class MultiConIR(Family[MultiConIRParams]):
     def word_lists(self, job: Job[MultiConIRParams]) -> Mapping[str, str]:
         if not is_drawn(job):
             return {}
-        domain = world_of(job.params)
-        return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
+        return domain_digest(world_of(job.params))
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
         if VERIFY.name not in job.live:
@@ -146,10 +149,10 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
-        ladders = Ladders(_sources(job) / LADDERS)
+        ladders = LadderFile(job.source_folder() / LADDERS)
         exported = LadderTables(
-            ladders, job.seed, Rungs(params.orders, params.singles), _opening(job), domain.name,
-            _judge(job),
+            ladders, job.seed, LadderDocuments(params.orders, params.singles), _opening(job),
+            domain.name, _judge(job),
         )  # fmt: skip
         return Records(
             corpus=exported.corpus(),
@@ -175,7 +178,7 @@ class MultiConIR(Family[MultiConIRParams]):
         )  # fmt: skip
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        sources = _sources(job)
+        sources = job.source_folder()
         domain, run = job.params.the_domain(), sources.parent
         count = job.params.count() if is_drawn(job) else job.params.ladders
         asked = min(filter(None, (count, job.limit)), default=None)
@@ -189,18 +192,12 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         folder = Path(__file__).parent
-        text = (folder / "scaffold.yaml").read_text("utf-8")
+        text = super().scaffold()
         if source is None:
             return text
         head, _, rest = text.partition("  domain:")
         rest = rest[rest.index("  # ladders:") :]
         return head + source.block() + (folder / "own_domain.yaml").read_text("utf-8") + rest
-
-
-def _sources(job: Job[MultiConIRParams]) -> Path:
-    if job.sources is None:
-        raise ValueError("the agents of this job have not been asked")
-    return job.sources
 
 
 def _plan(
@@ -210,7 +207,7 @@ def _plan(
     notes: tuple[str, ...] = (),
     unknown: bool = False,
 ) -> Plan:
-    each = len(Rungs(job.params.orders, job.params.singles).all)
+    each = len(LadderDocuments(job.params.orders, job.params.singles).all)
     documents, queries = ladders * each, ladders * 2 * CONDITIONS
     return Plan(
         documents=documents,
@@ -241,7 +238,7 @@ def _judge(job: Job[MultiConIRParams]) -> tuple[str, str]:
 
 
 def _calibration(job: Job[MultiConIRParams]) -> Any:
-    return orjson.loads((_sources(job) / CALIBRATION).read_bytes())
+    return orjson.loads((job.source_folder() / CALIBRATION).read_bytes())
 
 
 def _available(params: MultiConIRParams) -> int | None:
@@ -274,12 +271,11 @@ def _available(params: MultiConIRParams) -> int | None:
 
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
     if is_drawn(job):
-        return {"documents and queries": _LICENCE}
+        return {"documents and queries": OWN_LICENCE}
     writers = {agent.name for agent in AGENTS if agent.role == "write"}
-    written = "as the terms of the model that wrote them say"
     return {
         "documents": source_of(job.params).licence,
-        "queries and rewrites": written if writers & job.live else _LICENCE,
+        "queries and rewrites": MODEL_TERMS if writers & job.live else OWN_LICENCE,
     }
 
 
@@ -328,7 +324,7 @@ def _facts(job: Job[MultiConIRParams], exported: LadderTables) -> dict[str, str]
         "Words a query": f"{of_queries / max(1, count * exported.asked):.1f}",
         "Words a positive": f"{of_documents / max(1, count):.1f}",
         "Source": _source(job),
-        "Licence": _LICENCE if is_drawn(job) else source_of(job.params).licence,
+        "Licence": OWN_LICENCE if is_drawn(job) else source_of(job.params).licence,
         "Example": example,
     }
 

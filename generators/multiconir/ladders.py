@@ -72,14 +72,14 @@ class Ladder(NamedTuple):
         return " ".join(self.rewrites[c] if c in broken else self.sentences[c] for c in order)
 
 
-class Rung(NamedTuple):
+class LadderDocument(NamedTuple):
     """A document of every ladder. `broken`: conditions it violates; `orders`: both from 0."""
 
     broken: frozenset[int]
     orders: tuple[int, ...]
 
 
-class Ladders:
+class LadderFile:
     """The ladders of a file, read one at a time: what is kept is where each line begins."""
 
     def __init__(self, path: Path) -> None:
@@ -154,7 +154,7 @@ def breaking_orders(count: int) -> list[list[int]]:
     return [rows[i * n // count] for i in range(count)]
 
 
-class Rungs:
+class LadderDocuments:
     """The distinct documents of a ladder: the positive, then rung by rung of every order.
 
     `singles`: then those that break one condition alone and are no rung, which have no order.
@@ -169,7 +169,7 @@ class Rungs:
         if singles:
             for c in range(CONDITIONS):
                 result.setdefault(frozenset([c]), [])
-        self.all = [Rung(broken, tuple(numbers)) for broken, numbers in result.items()]
+        self.all = [LadderDocument(broken, tuple(numbers)) for broken, numbers in result.items()]
         self.first = [rung for rung in self.all if 0 in rung.orders]
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
-
-from retgen.agents.agent import Agent, Question, Shape
+from retgen.agents.agent import Agent
+from retgen.generators.agents import call_size, estimate_calls
 from retgen.generators.family import CallEstimate
 from retgen.generators.multiconir.agents import (
     CALIBRATE,
@@ -38,16 +37,8 @@ from retgen.generators.params import Job
 from retgen.sources import SourceDocument
 
 _SAMPLE = 20  # documents
-_BYTES = 4  # of an answer's JSON, a token
 _AGAIN = 0.12  # of ten rewrites that are asked for again together
 _LONGER = {"modify": 1.0, "reassign": 1.8}  # a rewrite, by its sentence
-
-
-class _Size(NamedTuple):
-    """Bytes of a prompt with its schema, tokens of an answer."""
-
-    prompt: float
-    answer: float
 
 
 def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEstimate]:
@@ -63,7 +54,7 @@ def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEs
         QUERY: (1.0, 1.05),
     }
     sizes = [_sizes(job, one) for one in islice(_documents(job.params), _SAMPLE)]
-    made = {}
+    estimates = {}
     for agent, between in calls.items():
         prompt, answer = (sum(part) / max(1, len(sizes)) for part in zip(
             *(one[agent.name] for one in sizes), strict=True
@@ -71,11 +62,10 @@ def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEs
         if agent is REWRITE:
             again = sum(between) / 2 - 1
             answer *= (1 + _AGAIN * again) / (1 + again)
-        made[agent.name] = CallEstimate(records, between, round(prompt), round(answer))
-    every = [_size(CALIBRATE, one.question, _verdicts(one.question)) for one in sheets()]
-    prompt, answer = (round(sum(part) / len(every)) for part in zip(*every, strict=True))
-    made[CALIBRATE.name] = CallEstimate(len(every), (1.0, 1.0), prompt, answer)
-    return {name: one for name, one in made.items() if name in job.live}
+        estimates[agent.name] = CallEstimate(records, between, round(prompt), round(answer))
+    every = [call_size(CALIBRATE, one.question, _verdicts(one.question)) for one in sheets()]
+    estimates[CALIBRATE.name] = estimate_calls(len(every), (1.0, 1.0), every)
+    return {name: one for name, one in estimates.items() if name in job.live}
 
 
 def _documents(params: MultiConIRParams) -> Iterator[SourceDocument]:
@@ -85,7 +75,7 @@ def _documents(params: MultiConIRParams) -> Iterator[SourceDocument]:
     return (one for one in documents_of(params) if isinstance(one, SourceDocument))
 
 
-def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, _Size]:
+def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, tuple[float, float]]:
     """The sizes of each agent's first question on a document."""
     requests, draft = LadderQuestions(job), Draft(document, job.seed)
     texts = list(dict.fromkeys(one for one in split(document.text) if usable(one)))
@@ -103,12 +93,12 @@ def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, _S
     verify = requests.verdicts(draft, shown, range(CONDITIONS))
     queries = requests.queries(draft, range(1, CONDITIONS + 1))
     return {
-        EXTRACT.name: _size(EXTRACT, extract, Extracted(found=result[:count])),
-        REWRITE.name: _size(
+        EXTRACT.name: call_size(EXTRACT, extract, Extracted(found=result[:count])),
+        REWRITE.name: call_size(
             REWRITE, requests.rewrites(draft, range(CONDITIONS)), Rewrites(rewrites=rewrites)
         ),
-        VERIFY.name: _size(VERIFY, verify, _verdicts(verify)),
-        QUERY.name: _size(QUERY, queries, QUERY.offline(queries)),
+        VERIFY.name: call_size(VERIFY, verify, _verdicts(verify)),
+        QUERY.name: call_size(QUERY, queries, QUERY.offline(queries)),
     }
 
 
@@ -120,9 +110,3 @@ def _verdicts(question: AskVerdicts) -> Verdicts:
             for n in question.asked
         ]
     )
-
-
-def _size(agent: Agent[Any, Any], question: Question, answer: Shape) -> _Size:
-    messages = agent.prompt.render(question.variables())
-    prompt = sum(len(one.content.encode()) for one in messages) + len(orjson.dumps(agent.schema))
-    return _Size(prompt, len(answer.model_dump_json().encode()) / _BYTES)

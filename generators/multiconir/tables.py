@@ -5,26 +5,25 @@ A row of each depends on its ladder alone, so tables of any length are made ladd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import (
     Ladder,
-    Ladders,
-    Rung,
-    Rungs,
+    LadderDocument,
+    LadderDocuments,
+    LadderFile,
     padded_text,
     places,
 )
 from retgen.generators.records import Rows, rows_of
-from retgen.generators.tables import Ids
+from retgen.generators.tables import BatchedRows, Ids, Row
 from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
@@ -32,25 +31,15 @@ STYLES = ("instruction", "descriptive")
 PADDED = (512, 1024)  # words (paper, Appendix F.2)
 
 
-class PerLadder(NamedTuple):
-    """A table with as many rows for every ladder (see `Rows`)."""
+def _per_ladder(ladders: int, each: int, make: Callable[[int], Sequence[Row]]) -> Rows:
+    """A table with `each` rows for every ladder, which `make` gives."""
 
-    ladders: int
-    each: int
-    make: Callable[[int], Sequence[Mapping[str, Any]]]
+    def rows(start: int, stop: int) -> Iterator[Row]:
+        for ladder in range(start // each, -(-stop // each)):
+            before = ladder * each
+            yield from make(ladder)[max(0, start - before) : stop - before]
 
-    @property
-    def count(self) -> int:  # type: ignore[override]
-        """How many rows there are."""
-        return self.ladders * self.each
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        """Rows start..stop-1 as JSON Lines."""
-        result: list[Mapping[str, Any]] = []
-        for ladder in range(start // self.each, -(-stop // self.each)):
-            before = ladder * self.each
-            result += self.make(ladder)[max(0, start - before) : stop - before]
-        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in result)
+    return BatchedRows(ladders * each, rows)
 
 
 def instruction(opening: str, conditions: Sequence[str]) -> str:
@@ -84,12 +73,12 @@ class LadderTables:
     """
 
     def __init__(
-        self, ladders: Ladders, seed: int, rungs: Rungs, opening: str, domain: str,
+        self, ladders: LadderFile, seed: int, rungs: LadderDocuments, opening: str, domain: str,
         judge: tuple[str, str],
     ) -> None:  # fmt: skip
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.judge = judge
-        self.rungs: list[Rung] = rungs.all
+        self.rungs: list[LadderDocument] = rungs.all
         self.chain = rungs.first
         self.singles = rungs.singles
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
@@ -108,11 +97,11 @@ class LadderTables:
 
     def corpus(self) -> Rows:
         """Every document of every ladder."""
-        return PerLadder(len(self.ladders), len(self.rungs), self.documents_of)
+        return _per_ladder(len(self.ladders), len(self.rungs), self.documents_of)
 
     def queries(self) -> Rows:
         """Both styles of every number of conditions."""
-        return PerLadder(len(self.ladders), self.asked, lambda i: self.queries_of(self.turn(i)))
+        return _per_ladder(len(self.ladders), self.asked, lambda i: self.queries_of(self.turn(i)))
 
     def qrels(self) -> Rows:
         """Every query with every document of its ladder: 1 where all its conditions are met."""
@@ -124,13 +113,13 @@ class LadderTables:
 
     def _labels(self, score: Callable[[int, int], int]) -> Rows:
         each = self.asked * len(self.rungs)
-        return PerLadder(len(self.ladders), each, lambda i: self._judged(self.turn(i), score))
+        return _per_ladder(len(self.ladders), each, lambda i: self._judged(self.turn(i), score))
 
     def turn(self, place: int) -> int:
         """The ladder whose queries stand at a place."""
         return int(self._order(np.array([place], np.int64))[0])
 
-    def _shuffled(self, index: int) -> list[tuple[str, Rung]]:
+    def _shuffled(self, index: int) -> list[tuple[str, LadderDocument]]:
         """(id, rung) of a ladder's documents as they stand in the corpus."""
         if self._known[0] != index:
             stream = Stream(self.seed, f"multiconir/corpus/{self.ladders[index].id}")
@@ -138,7 +127,7 @@ class LadderTables:
             ids = self._doc_ids.texts(_block(index, len(order)))
             result = [(name, self.rungs[i]) for name, i in zip(ids, order, strict=True)]
             self._known = index, result
-        listed: list[tuple[str, Rung]] = self._known[1]
+        listed: list[tuple[str, LadderDocument]] = self._known[1]
         return listed
 
     def documents_of(self, index: int) -> list[dict[str, Any]]:
@@ -208,7 +197,7 @@ class LadderTables:
             "verdicts": (2 * CONDITIONS, self._verdicts),
         }
         return {
-            name: PerLadder(len(self.ladders), each, make) for name, (each, make) in made.items()
+            name: _per_ladder(len(self.ladders), each, make) for name, (each, make) in made.items()
         }
 
     def _flat(self, ladder: Ladder, style: str, documents: Sequence[str]) -> dict[str, Any]:
@@ -297,7 +286,7 @@ class LadderTables:
         if self.singles:
             made["singles"] = (self.asked, self._singles)
         return {
-            name: PerLadder(len(self.ladders), each, make) for name, (each, make) in made.items()
+            name: _per_ladder(len(self.ladders), each, make) for name, (each, make) in made.items()
         }
 
     def _triplets(self, index: int) -> list[dict[str, Any]]:

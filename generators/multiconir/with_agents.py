@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,25 +12,17 @@ import orjson
 import xxhash
 
 from retgen.agents.agent import RepairsFailed
-from retgen.generators.multiconir.agents import EXTRACT, QUERY, REWRITE, VERIFY
-from retgen.generators.multiconir.calibration import calibrate
-from retgen.generators.multiconir.facts import LadderSampler, is_drawn
-from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, places
-from retgen.generators.multiconir.params import MultiConIRParams, documents_of
-from retgen.generators.params import Job
-from retgen.sources import Refused, SourceDocument
-from retgen.write import AtomicFile
-
-if TYPE_CHECKING:
-    from retgen.agents.context import Context
-import asyncio
-
 from retgen.generators.multiconir.agents import (
+    EXTRACT,
+    QUERY,
+    REWRITE,
+    VERIFY,
     AskRewrites,
     SentenceToRewrite,
     read_verdicts,
     rewrite_fault,
 )
+from retgen.generators.multiconir.calibration import calibrate
 from retgen.generators.multiconir.checks import CONDITIONS, check_query, split, usable
 from retgen.generators.multiconir.draft import (
     Draft,
@@ -38,8 +31,16 @@ from retgen.generators.multiconir.draft import (
     ShownTexts,
     negating_conditions,
 )
+from retgen.generators.multiconir.facts import LadderSampler, is_drawn
 from retgen.generators.multiconir.figures import WITH_A_MODEL
-from retgen.generators.multiconir.ladders import Evidence
+from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Evidence, Ladder, places
+from retgen.generators.multiconir.params import MultiConIRParams, documents_of
+from retgen.generators.params import Job
+from retgen.sources import Refused, SourceDocument
+from retgen.write import AtomicFile
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
 
 SPARE = 4  # sentences that are asked for beyond those that are needed
 TRIES = 3  # times that a model is asked for the same part of an answer

@@ -35,7 +35,6 @@ from retgen.generators.niah.books import (
     EXPANSIONS,
     GROUP,
     GROUPS,
-    LICENCE,
     SENTENCES,
     Material,
     Sentence,
@@ -51,14 +50,13 @@ from retgen.generators.niah.haystacks import HaystackBuilder
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.niah.tables import HaystackTables, coherence_note, lexical_note
 from retgen.generators.params import Job
-from retgen.generators.records import Example, Records
+from retgen.generators.records import OWN_LICENCE, Example, Records
 from retgen.sources import refusals
 from retgen.validators import niah as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
-    from retgen.generators.source import SourceDescription
 
 __all__ = ["Niah"]
 
@@ -96,7 +94,7 @@ class Niah(Family[NiahParams]):
             literal = "needles that share no word with their question, and literal ones that do"
         return f"{literal}, in haystacks of exact lengths"
 
-    def own(self, job: Job[NiahParams]) -> Literal["nothing", "sentences"]:
+    def from_user(self, job: Job[NiahParams]) -> Literal["nothing", "sentences"]:
         return "nothing" if job.params.books is None else "sentences"
 
     def plan(self, job: Job[NiahParams]) -> Plan:
@@ -173,7 +171,7 @@ class Niah(Family[NiahParams]):
         return books is None or isinstance(books.path, Path)  # no folder, which may change
 
     def generate(self, job: Job[NiahParams]) -> Records:
-        material = read_material(_sources(job), job.params, job.seed)
+        material = read_material(job.source_folder(), job.params, job.seed)
         haystacks = _haystacks(job, material)
         tables = HaystackTables(haystacks, job.seed, material.expansions)
         return Records(
@@ -193,17 +191,8 @@ class Niah(Family[NiahParams]):
 
     def checks(self, job: Job[NiahParams], judgements: Judgements) -> Sequence[CorpusRule]:
         settings = job.params.model_dump(mode="json")
-        spec = proof.Spec(_sources(job) / GROUPS, str(job.params.tokenizer), settings)
+        spec = proof.Spec(job.source_folder() / GROUPS, str(job.params.tokenizer), settings)
         return proof.proof_rules(spec, judgements)
-
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
-
-
-def _sources(job: Job[NiahParams]) -> Path:
-    if job.sources is None:
-        raise ValueError("the books of this job have not been read")
-    return job.sources
 
 
 def _haystacks(job: Job[NiahParams], material: Material) -> HaystackBuilder:
@@ -293,6 +282,6 @@ def _example(haystacks: HaystackBuilder) -> Example:
 
 def _licences(params: NiahParams) -> dict[str, str]:
     return {
-        "needles": LICENCE if params.table is None else "your own",
-        "filler": LICENCE if params.books is None else params.books.licence,
+        "needles": OWN_LICENCE if params.table is None else "your own",
+        "filler": OWN_LICENCE if params.books is None else params.books.licence,
     }

@@ -28,7 +28,6 @@ from retgen.sources import Refused, SourceDocument, refusals
 from retgen.tokenizer import STOPWORDS
 from retgen.write import write_file
 
-LICENCE = "Apache-2.0 (retgen)"
 PROSE = DATA / "prose"
 # bundled books for training; the others are for testing
 TRAIN = frozenset(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import InputFile, Params, resolved_path
+from retgen.generators.params import Distinct, InputFile, Params, resolved_path
 from retgen.generators.source import DocumentSource
 
 BUNDLED = ("minilm", "words")
@@ -17,7 +17,6 @@ Needle = Literal["one_hop", "literal"]
 Order = Literal["default", "inverted"]
 FillerKind = Literal["shuffled", "coherent"]
 Control = Literal["nothing", "neutral"]
-T = TypeVar("T")
 
 
 def _tokenizer(value: Path | str, info: ValidationInfo) -> Path | str:
@@ -42,13 +41,6 @@ def _books(value: Any) -> Any:
     return {"path": value} if isinstance(value, str | Path) else value
 
 
-def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    if len(set(values)) < len(values):
-        raise ValueError("a value stands there twice")
-    return values
-
-
-Distinct = AfterValidator(_distinct)
 Length = Annotated[int, Field(ge=16, le=10_000_000)]
 
 

@@ -1,20 +1,26 @@
-"""The queries of a data set with their answers and hard negatives: drawn once, then handed out."""
+"""The tables of a world: composed documents, and queries with their answers and hard negatives.
+
+Queries are drawn once in a process. Their tables ask for them when a row is first needed, so that
+processes which only write parts of the corpus draw none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
-from retgen.generators.tables import Ids
+from retgen.generators.records import Rows
+from retgen.generators.tables import BatchedRows, Ids, Row
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import QueryCell, Search, window
 from retgen.streams import Stream
 from retgen.world.asking import Asker
+from retgen.world.compose import Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import (
     And,
@@ -41,62 +47,37 @@ from retgen.world.table import Table
 
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
 
-
-def hard_negatives(expression: Expression, table: Table) -> Mask:
-    """Which entities are hard negatives of a query, (count,).
-
-    After "and not": what meets both (the violators). Of a relation: what meets the conditions
-    itself, in place of the other entity. Where one condition is all: those with a value close to
-    it, as another city of its country. Otherwise: what misses one condition.
-    """
-    match expression:
-        case AndNot():
-            return violators(expression, table)
-        case Via(_, of):
-            return execute(of, table) & ~execute(expression, table)
-        case Is() | Within() | Between():
-            return _near(expression, table)
-        case Or(parts) if not any(isinstance(part, And) for part in parts):
-            result = np.zeros(table.count, np.bool_)
-            for part in parts:
-                result |= hard_negatives(part, table)
-            return result & ~execute(expression, table)
-        case _:
-            one: Mask = missing(expression, table) == 1
-            return one
-
-
-def _near(condition: Condition, table: Table) -> Mask:
-    """Which entities do not meet a condition, with a value that is close to one that does."""
-    slot = table.domain.slots[condition.slot]
-    column = table.column(slot.name)
-    others = (column >= 0) & ~execute(condition, table)
-    if slot.ordered:
-        low, high = _ends(condition)
-        distance = np.maximum(low - column.astype(np.int64), column - high)[others]
-        if len(distance) > _NEAREST:
-            others[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
-        return others
-    above = ""
-    for value in slot.values:
-        if isinstance(condition, Is) and value.name == condition.value:
-            above = value.parents[0] if value.parents else ""
-        elif isinstance(condition, Within) and condition.parent in value.parents:
-            above = "".join(value.parents[value.parents.index(condition.parent) + 1 :][:1])
-    return others & table.under(slot.name, above)[column] if above else others
-
-
-def _ends(condition: Condition) -> tuple[int, int]:
-    match condition:
-        case Is(_, value):
-            return ordinal(value), ordinal(value)
-        case Between(_, low, high):
-            return 0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)
-        case Within():
-            raise ValueError("numbers and days have no parents")
-
-
 Entities = NDArray[np.int64]
+
+
+def composed_corpus(params: WorldParams, seed: int) -> Rows:
+    """Row i: the document of entity i, composed by rules."""
+    composer = Composer(World(load_domain(params.domain), seed, params.documents))
+    ids = Ids(seed, "world/ids", "d", params.documents)
+
+    def documents(start: int, stop: int) -> Iterator[Row]:
+        names = ids.texts(np.arange(start, stop))
+        for name, one in zip(names, composer.documents(start, stop), strict=True):
+            note = {"facts": one.facts}
+            yield {"_id": name, "title": one.name, "text": one.text, "metadata": note}
+
+    return BatchedRows(params.documents, documents)
+
+
+def query_tables(drawn: Callable[[], WorldQueries]) -> tuple[Rows, Rows, Rows]:
+    """Queries, qrels and grades. `drawn`: the queries, which are drawn once they are asked for."""
+    queries = BatchedRows(
+        lambda: len(drawn().all), lambda start, stop: map(drawn().query, range(start, stop))
+    )
+    qrels, grades = (
+        BatchedRows(lambda: drawn().qrels, partial(_labels, drawn, table))
+        for table in ("qrel", "grade")
+    )
+    return queries, qrels, grades
+
+
+def _labels(drawn: Callable[[], WorldQueries], table: str, start: int, stop: int) -> Iterator[Row]:
+    return drawn().labels(table, start, stop)
 
 
 class WorldQuery(NamedTuple):
@@ -137,7 +118,7 @@ class WorldQueries:
         if kept is not None:
             world = Selection(domain, seed, params.documents, kept)
         self.table = Table(world)
-        found = _found(params, seed, self.table, exact=kept is None)
+        found = _search_queries(params, seed, self.table, exact=kept is None)
         order = Stream(seed, "world/query order").permutation(len(found)).tolist()
         self.all = [found[i] for i in order]
         self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
@@ -194,7 +175,9 @@ def cells(params: WorldParams) -> list[QueryCell]:
     ]
 
 
-def _found(params: WorldParams, seed: int, table: Table, *, exact: bool) -> list[WorldQuery]:
+def _search_queries(
+    params: WorldParams, seed: int, table: Table, *, exact: bool
+) -> list[WorldQuery]:
     """The queries of all cells; unless `exact`, those that there are."""
     search = Search(table, seed, params.slots)
     result = []
@@ -259,3 +242,60 @@ def _change(cell: QueryCell, params: WorldParams) -> str:
         return f"Ask for more documents, for example params.documents={cell.size * 100}"
     fewer = "" if params.queries_per_cell == 1 else "lower params.queries_per_cell, "
     return f"Ask for other params.documents, {fewer}name more params.slots"
+
+
+# --- hard negatives -------------------------------------------------------------------------------
+
+
+def hard_negatives(expression: Expression, table: Table) -> Mask:
+    """Which entities are hard negatives of a query, (count,).
+
+    After "and not": what meets both (the violators). Of a relation: what meets the conditions
+    itself, in place of the other entity. Where one condition is all: those with a value close to
+    it, as another city of its country. Otherwise: what misses one condition.
+    """
+    match expression:
+        case AndNot():
+            return violators(expression, table)
+        case Via(_, of):
+            return execute(of, table) & ~execute(expression, table)
+        case Is() | Within() | Between():
+            return _near(expression, table)
+        case Or(parts) if not any(isinstance(part, And) for part in parts):
+            result = np.zeros(table.count, np.bool_)
+            for part in parts:
+                result |= hard_negatives(part, table)
+            return result & ~execute(expression, table)
+        case _:
+            one: Mask = missing(expression, table) == 1
+            return one
+
+
+def _near(condition: Condition, table: Table) -> Mask:
+    """Which entities do not meet a condition, with a value that is close to one that does."""
+    slot = table.domain.slots[condition.slot]
+    column = table.column(slot.name)
+    others = (column >= 0) & ~execute(condition, table)
+    if slot.ordered:
+        low, high = _ends(condition)
+        distance = np.maximum(low - column.astype(np.int64), column - high)[others]
+        if len(distance) > _NEAREST:
+            others[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
+        return others
+    above = ""
+    for value in slot.values:
+        if isinstance(condition, Is) and value.name == condition.value:
+            above = value.parents[0] if value.parents else ""
+        elif isinstance(condition, Within) and condition.parent in value.parents:
+            above = "".join(value.parents[value.parents.index(condition.parent) + 1 :][:1])
+    return others & table.under(slot.name, above)[column] if above else others
+
+
+def _ends(condition: Condition) -> tuple[int, int]:
+    match condition:
+        case Is(_, value):
+            return ordinal(value), ordinal(value)
+        case Between(_, low, high):
+            return 0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)
+        case Within():
+            raise ValueError("numbers and days have no parents")

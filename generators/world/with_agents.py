@@ -11,8 +11,8 @@ entity of the world takes its place, so that the data set keeps its size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +20,14 @@ import numpy as np
 import orjson
 
 from retgen.agents.agent import RepairsFailed, Turn
+from retgen.errors import RecipeError
+from retgen.generators.agents import calibration_answers, call_size, estimate_calls
 from retgen.generators.family import CallEstimate
+from retgen.generators.params import Job
+from retgen.generators.records import Rows, rows_of
+from retgen.generators.tables import Ids, read_rows, write_rows
 from retgen.generators.world.agents import (
+    AGENTS,
     CALIBRATE,
     READ_FACTS,
     WRITE_DOCUMENT,
@@ -37,36 +43,181 @@ from retgen.generators.world.agents import (
     read_values,
     reader_question,
 )
-from retgen.world.compose import Composer
-from retgen.world.domain import Domain
-from retgen.world.facts import World
-from retgen.write import write_file
-
-if TYPE_CHECKING:
-    from retgen.agents.agent import Agent, Question, Shape
-    from retgen.agents.context import Context
-from collections.abc import Iterable
-from functools import cache
-
-from retgen.world.domain import load_domain
-from retgen.write import dump_json
-
-if TYPE_CHECKING:
-    from retgen.agents.context import Context
-
-from retgen.errors import RecipeError
-from retgen.generators.params import Job
-from retgen.generators.records import Rows, rows_of
-from retgen.generators.tables import Ids
-from retgen.generators.world.agents import AGENTS
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import WorldQueries, cells
+from retgen.world.compose import Composer
+from retgen.world.domain import Domain, load_domain
+from retgen.world.facts import World
+from retgen.write import dump_json, write_file
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+DOCUMENTS = "documents.jsonl"
+
+
+DOCUMENT = {"title": str, "entity": int, "facts": list[str], "text": str, "read": list[str]}
+
 
 CALIBRATION = "calibration.json"
+
+
 MEASURED = {
     "model": str, "wrong": list[dict[str, str]],
     **dict.fromkeys(("documents", "agreed", "facts", "missed", "not_stated"), int),
 }  # fmt: skip
+
+
+_REPAIRS = 2  # of a document that is read otherwise
+
+
+_SAMPLE = 20  # documents whose prompts stand for all, in plans
+
+
+_CALLS = (1.0, 1.6)  # of a document, by each agent: with none read otherwise, and with 3 in 10
+
+
+LABEL_SOURCE = (
+    "that a document states all of its facts and no others rests on a model (read_facts) that read "
+    "it without knowing them; sources/documents.jsonl has what it read"
+)
+
+
+STRUCTURE = (
+    "that the reader's facts are those of the metadata, that their values stand in the text, and "
+    "that the qrels are what each query, read back from its words, asks of these facts"
+)
+
+
+def is_written(job: Job[WorldParams]) -> bool:
+    """Whether a model writes the documents. Raises `RecipeError` where no model reads them."""
+    if WRITE_DOCUMENT.name not in job.live:
+        return False
+    unread = sorted({READ_FACTS.name, CALIBRATE.name} - job.live)
+    if unread:
+        raise RecipeError(
+            f"models: a model writes the documents, so one has to read them: name one for "
+            f"{' and '.join(unread)} (models.judge), or leave {WRITE_DOCUMENT.name} offline"
+        )
+    return True
+
+
+def required_agents(job: Job[WorldParams]) -> frozenset[str]:
+    """The agents that are asked: all, or none."""
+    return frozenset(agent.name for agent in AGENTS) if is_written(job) else frozenset()
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+class EntityFacts(NamedTuple):
+    """An entity of a world with its facts, slot -> value, in the order of the domain's slots."""
+
+    entity: int
+    name: str
+    facts: Mapping[str, str]
+
+    def record(self) -> dict[str, Any]:
+        """Its row in rejected.jsonl, with the facts as metadata have them."""
+        facts = [f"{slot}={value}" for slot, value in self.facts.items()]
+        return {"title": self.name, "entity": self.entity, "facts": facts}
+
+
+class AcceptedDocument(NamedTuple):
+    """A document that was accepted. `read`: slot -> the value that was read."""
+
+    of: EntityFacts
+    text: str
+    read: Mapping[str, str]
+
+    def row(self) -> dict[str, Any]:
+        """Its row in sources/."""
+        read = [f"{slot}={value}" for slot, value in self.read.items()]
+        return {**self.of.record(), "text": self.text, "read": read}
+
+
+def entity_facts(world: World, entity: int) -> EntityFacts:
+    """An entity with its facts; any number up to that of the names, not only those of the world."""
+    columns = world.columns(entity, entity + 1)
+    values = {
+        name: world.value_names(slot, columns[name].tolist())[0]
+        for name, slot in world.domain.slots.items()
+    }
+    name = world.names(np.array([entity]))[0]
+    return EntityFacts(entity, name, {slot: value for slot, value in values.items() if value})
+
+
+def writer_question(
+    domain: Domain, one: EntityFacts, earlier: str = "", faults: Sequence[str] = ()
+) -> AskDocument:
+    """What the writer is asked. `earlier`, `faults`: what was read otherwise."""
+    slots = domain.slots
+    return AskDocument(
+        kind=domain.entity.singular,
+        name=one.name,
+        facts=tuple(fact_line(slots[slot], value) for slot, value in one.facts.items()),
+        forms=tuple(bare(slots[slot], value) for slot, value in one.facts.items()),
+        absent=tuple(meaning(slot) for name, slot in slots.items() if name not in one.facts),
+        earlier=earlier,
+        faults=tuple(faults),
+    )
+
+
+async def write_documents(world: World, context: Context) -> None:
+    """Leave as many accepted documents as the world has entities.
+
+    Raises `ChecksFailed` where hardly any is accepted.
+    """
+    domain = world.domain
+    stage = context.stage("documents", world.entities, WRITE_DOCUMENT, READ_FACTS)
+
+    async def write(entity: int) -> AcceptedDocument:
+        one, history = entity_facts(world, entity), list[Turn]()
+        question = writer_question(domain, one)
+        while True:
+            text = (await context.answer(WRITE_DOCUMENT, question)).text.strip()
+            answer = await context.answer(READ_FACTS, reader_question(domain, one.name, text))
+            read = read_values(domain, answer)
+            faults = differences(one.facts, read)
+            if not faults:
+                return AcceptedDocument(
+                    one, text, {slot: values[0] for slot, values in read.items()}
+                )
+            history.append(Turn(text, "; ".join(faults)))
+            if len(history) > _REPAIRS:
+                raise RepairsFailed(f"{READ_FACTS.name}/facts", history[-1].reason, history)
+            question = writer_question(domain, one, text, faults)
+
+    candidates = range(world.names_count)
+    accepted = context.accepted(stage, candidates, write, lambda i: entity_facts(world, i).record())
+    write_rows(context.folder / DOCUMENTS, [one.row() async for one in accepted])
+
+
+class AcceptedDocuments(NamedTuple):
+    """The accepted documents of a run. `kept`: their entities; `rows`: as sources/ has them."""
+
+    kept: tuple[int, ...]
+    rows: Sequence[Mapping[str, Any]]
+
+
+def read_documents(sources: Path) -> AcceptedDocuments:
+    """The documents that `write_documents` left, read once in a process."""
+    path = sources / DOCUMENTS
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, _changed: int) -> AcceptedDocuments:
+    rows = read_rows(path)
+    return AcceptedDocuments(tuple(row["entity"] for row in rows), rows)
+
+
+def documents_of(job: Job[WorldParams]) -> AcceptedDocuments | None:
+    """The documents that a model wrote; None where they are composed."""
+    return read_documents(job.source_folder()) if is_written(job) else None
+
+
+# --- calibration ----------------------------------------------------------------------------------
 
 
 class CalibrationDocument(NamedTuple):
@@ -85,12 +236,11 @@ class CalibrationDocument(NamedTuple):
 
 
 @cache
-def cases() -> tuple[CalibrationDocument, ...]:
+def calibration_documents() -> tuple[CalibrationDocument, ...]:
     """All documents, domain by domain."""
     result = []
     for path in sorted((Path(__file__).parent / "calibration_set").glob("*.jsonl")):
-        for line in path.read_bytes().splitlines():
-            row = orjson.loads(line)
+        for row in read_rows(path):
             facts = dict(one.split("=", 1) for one in row["facts"])
             result.append(
                 CalibrationDocument(path.stem, row["title"], row["text"], facts, row["kind"])
@@ -100,21 +250,12 @@ def cases() -> tuple[CalibrationDocument, ...]:
 
 async def calibrate(context: Context) -> None:
     """Have the reader read all documents; leaves how often it was right."""
-    every = cases()
-    asked = every[: context.pilot_size(len(every))]
-    stage = context.stage("calibration", len(every), CALIBRATE, candidates=len(every))
-
-    async def read(case: CalibrationDocument) -> Mapping[str, list[str]] | None:
-        try:
-            answer = await context.answer(CALIBRATE, case.question)
-        except RepairsFailed:
-            return None
-        return read_values(load_domain(case.domain), answer)
-
-    results = await context.together(stage, map(read, asked))
-    stage.done = len(asked)
-    context.show(stage, now=True)
-    result = reader_scores(zip(asked, results, strict=True))
+    questions = [one.question for one in calibration_documents()]
+    answers = await calibration_answers(context, CALIBRATE, questions)
+    result = reader_scores(
+        (one, read_values(load_domain(one.domain), answer) if answer else None)
+        for one, answer in zip(calibration_documents(), answers, strict=False)
+    )
     write_file(
         context.folder / CALIBRATION, dump_json({"model": context.model(CALIBRATE), **result})
     )
@@ -158,124 +299,15 @@ def scores_text(result: Mapping[str, Any]) -> str:
     )
 
 
-DOCUMENTS = "documents.jsonl"
-DOCUMENT = {"title": str, "entity": int, "facts": list[str], "text": str, "read": list[str]}
-_REPAIRS = 2  # of a document that is read otherwise
-_SAMPLE = 20  # documents whose prompts stand for all, in plans
-_CALLS = (1.0, 1.6)  # of a document, by each agent: with none read otherwise, and with 3 in 10
-_BYTES = 4  # of an answer's JSON, a token
+def reader_report(job: Job[WorldParams]) -> Mapping[str, Mapping[str, Any]]:
+    """How good the reader was found to be."""
+    if not is_written(job):
+        return {}
+    result = orjson.loads((job.source_folder() / CALIBRATION).read_bytes())
+    return {READ_FACTS.name: {**result, "measured": scores_text(result)}}
 
 
-class EntityFacts(NamedTuple):
-    """An entity of a world with its facts, slot -> value, in the order of the domain's slots."""
-
-    entity: int
-    name: str
-    facts: Mapping[str, str]
-
-    @property
-    def listed(self) -> list[str]:
-        """The facts as metadata have them."""
-        return [f"{slot}={value}" for slot, value in self.facts.items()]
-
-    def record(self) -> dict[str, Any]:
-        """As it stands among the rejected ones."""
-        return {"title": self.name, "entity": self.entity, "facts": self.listed}
-
-
-class Prose(NamedTuple):
-    """A document that was accepted. `read`: slot -> the value that was read."""
-
-    drawn: EntityFacts
-    text: str
-    read: Mapping[str, str]
-
-    def row(self) -> dict[str, Any]:
-        """Its row in sources/."""
-        read = [f"{slot}={value}" for slot, value in self.read.items()]
-        return {**self.drawn.record(), "text": self.text, "read": read}
-
-
-def entity_facts(world: World, entity: int) -> EntityFacts:
-    """An entity with its facts; any number up to that of the names, not only those of the world."""
-    columns = world.columns(entity, entity + 1)
-    values = {
-        name: world.value_names(slot, columns[name].tolist())[0]
-        for name, slot in world.domain.slots.items()
-    }
-    name = world.names(np.array([entity]))[0]
-    return EntityFacts(entity, name, {slot: value for slot, value in values.items() if value})
-
-
-def writer_question(
-    domain: Domain, one: EntityFacts, earlier: str = "", faults: Sequence[str] = ()
-) -> AskDocument:
-    """What the writer is asked. `earlier`, `faults`: what was read otherwise."""
-    slots = domain.slots
-    return AskDocument(
-        kind=domain.entity.singular,
-        name=one.name,
-        facts=tuple(fact_line(slots[slot], value) for slot, value in one.facts.items()),
-        forms=tuple(bare(slots[slot], value) for slot, value in one.facts.items()),
-        absent=tuple(meaning(slot) for name, slot in slots.items() if name not in one.facts),
-        earlier=earlier,
-        faults=tuple(faults),
-    )
-
-
-async def write_documents(world: World, context: Context) -> None:
-    """As many documents as the world has entities, which were read as they were meant; leaves them.
-
-    Raises `ChecksFailed` where hardly any is accepted.
-    """
-    domain = world.domain
-    stage = context.stage("documents", world.entities, WRITE_DOCUMENT, READ_FACTS)
-
-    async def write(entity: int) -> Prose:
-        one, history = entity_facts(world, entity), list[Turn]()
-        question = writer_question(domain, one)
-        while True:
-            text = (await context.answer(WRITE_DOCUMENT, question)).text.strip()
-            answer = await context.answer(READ_FACTS, reader_question(domain, one.name, text))
-            read = read_values(domain, answer)
-            faults = differences(one.facts, read)
-            if not faults:
-                return Prose(one, text, {slot: values[0] for slot, values in read.items()})
-            history.append(Turn(text, "; ".join(faults)))
-            if len(history) > _REPAIRS:
-                raise RepairsFailed(f"{READ_FACTS.name}/facts", history[-1].reason, history)
-            question = writer_question(domain, one, text, faults)
-
-    made = [
-        one
-        async for one in context.accepted(
-            stage,
-            range(world.names_count),
-            write,
-            lambda entity: entity_facts(world, entity).record(),
-        )
-    ]
-    lines = (orjson.dumps(one.row(), option=orjson.OPT_APPEND_NEWLINE) for one in made)
-    write_file(context.folder / DOCUMENTS, b"".join(lines))
-
-
-class AcceptedDocuments(NamedTuple):
-    """The accepted documents of a run. `kept`: their entities; `rows`: as sources/ has them."""
-
-    kept: tuple[int, ...]
-    rows: Sequence[Mapping[str, Any]]
-
-
-def read_documents(sources: Path) -> AcceptedDocuments:
-    """The documents that `write_documents` left, read once in a process."""
-    path = sources / DOCUMENTS
-    return _read(path, path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=1)
-def _read(path: Path, _changed: int) -> AcceptedDocuments:
-    rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-    return AcceptedDocuments(tuple(row["entity"] for row in rows), rows)
+# --- plan -----------------------------------------------------------------------------------------
 
 
 def call_estimates(world: World, live: frozenset[str]) -> dict[str, CallEstimate]:
@@ -284,86 +316,30 @@ def call_estimates(world: World, live: frozenset[str]) -> dict[str, CallEstimate
     texts = [one.text for one in Composer(world).documents(0, count)]
     ones = [entity_facts(world, entity) for entity in range(count)]
     writing = [
-        _size(WRITE_DOCUMENT, writer_question(domain, one), WrittenDocument(text=text))
+        call_size(WRITE_DOCUMENT, writer_question(domain, one), WrittenDocument(text=text))
         for one, text in zip(ones, texts, strict=True)
     ]
     reading = [
-        _size(READ_FACTS, reader_question(domain, one.name, text), _said(one.facts))
+        call_size(READ_FACTS, reader_question(domain, one.name, text), _facts_answer(one.facts))
         for one, text in zip(ones, texts, strict=True)
     ]
-    trying = [_size(CALIBRATE, one.question, _said(one.facts)) for one in cases()]
-    made = {
-        WRITE_DOCUMENT.name: CallEstimate(world.entities, _CALLS, *_mean(writing)),
-        READ_FACTS.name: CallEstimate(world.entities, _CALLS, *_mean(reading)),
-        CALIBRATE.name: CallEstimate(len(trying), (1.0, 1.0), *_mean(trying)),
+    calibration = [
+        call_size(CALIBRATE, one.question, _facts_answer(one.facts))
+        for one in calibration_documents()
+    ]
+    estimates = {
+        WRITE_DOCUMENT.name: estimate_calls(world.entities, _CALLS, writing),
+        READ_FACTS.name: estimate_calls(world.entities, _CALLS, reading),
+        CALIBRATE.name: estimate_calls(len(calibration), (1.0, 1.0), calibration),
     }
-    return {name: one for name, one in made.items() if name in live}
+    return {name: one for name, one in estimates.items() if name in live}
 
 
-def _said(facts: Mapping[str, str]) -> ReadFacts:
+def _facts_answer(facts: Mapping[str, str]) -> ReadFacts:
     return ReadFacts(facts=[ReadFact(slot=slot, value=value) for slot, value in facts.items()])
 
 
-def _size(
-    agent: Agent[Any, Any], question: Question | AskFacts, answer: Shape
-) -> tuple[float, float]:
-    messages = agent.prompt.render(question.variables())
-    prompt = sum(len(one.content.encode()) for one in messages) + len(orjson.dumps(agent.schema))
-    return prompt, len(answer.model_dump_json().encode()) / _BYTES
-
-
-def _mean(sizes: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    prompts, answers = zip(*sizes, strict=True)
-    return round(sum(prompts) / len(sizes)), round(sum(answers) / len(sizes))
-
-
-LABEL_SOURCE = (
-    "that a document states all of its facts and no others rests on a model (read_facts) that read "
-    "it without knowing them; sources/documents.jsonl has what it read"
-)
-STRUCTURE = (
-    "that the reader's facts are those of the metadata, that their values stand in the text, and "
-    "that the qrels are what each query, read back from its words, asks of these facts"
-)
-LICENCE = "as the terms of the model that wrote them say"
-
-
-def is_written(job: Job[WorldParams]) -> bool:
-    """Whether a model writes the documents. Raises `RecipeError` where no model reads them."""
-    if WRITE_DOCUMENT.name not in job.live:
-        return False
-    unread = sorted({READ_FACTS.name, CALIBRATE.name} - job.live)
-    if unread:
-        raise RecipeError(
-            f"models: a model writes the documents, so one has to read them: name one for "
-            f"{' and '.join(unread)} (models.judge), or leave {WRITE_DOCUMENT.name} offline"
-        )
-    return True
-
-
-def required_agents(job: Job[WorldParams]) -> frozenset[str]:
-    """The agents that are asked: all, or none."""
-    return frozenset(agent.name for agent in AGENTS) if is_written(job) else frozenset()
-
-
-def sources_of(job: Job[WorldParams]) -> Path:
-    """Where the documents are that the model wrote."""
-    if job.sources is None:
-        raise ValueError("the agents of this job have not been asked")
-    return job.sources
-
-
-def documents_of(job: Job[WorldParams]) -> AcceptedDocuments | None:
-    """The documents that a model wrote; None where they are composed."""
-    return read_documents(sources_of(job)) if is_written(job) else None
-
-
-def reader_report(job: Job[WorldParams]) -> Mapping[str, Mapping[str, Any]]:
-    """How good the reader was found to be."""
-    if not is_written(job):
-        return {}
-    result = orjson.loads((sources_of(job) / CALIBRATION).read_bytes())
-    return {READ_FACTS.name: {**result, "measured": scores_text(result)}}
+# --- records --------------------------------------------------------------------------------------
 
 
 def written_corpus(documents: AcceptedDocuments, seed: int) -> Rows:

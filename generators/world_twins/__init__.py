@@ -11,29 +11,22 @@ A retriever that reads facts moves with the twin and not with the control.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Family, Plan
-from retgen.generators.params import Job, check_patterns
-from retgen.generators.records import Example, Records, rows_of
+from retgen.generators.params import Job, check_patterns, domain_digest
+from retgen.generators.records import OWN_LICENCE, Example, Records, rows_of
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.generators.world_twins.tables import ROLES, TwinTables, changeable, twin_tables
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.world import twins as proof
 from retgen.world.domain import Domain, load_domain
 
-if TYPE_CHECKING:
-    from retgen.generators.source import SourceDescription
-
 __all__ = ["WorldTwins"]
 
 _QREL = 2 * 58  # bytes of a row of the qrels, and of one of the grades
 _SAMPLE = 50  # documents whose size stands for that of all, in plans
-_LICENCE = "Apache-2.0 (retgen)"
 
 
 class WorldTwins(Family[TwinsParams]):
@@ -99,20 +92,16 @@ class WorldTwins(Family[TwinsParams]):
             word_lists=self.word_lists(job),
             card=_card(records, domain),
             facts=_figures(job.params, records, domain),
-            licences={"documents and queries": _LICENCE},
+            licences={"documents and queries": OWN_LICENCE},
             example=_example(records),
         )
 
     def word_lists(self, job: Job[TwinsParams]) -> Mapping[str, str]:
-        domain = load_domain(job.params.domain)
-        return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
+        return domain_digest(load_domain(job.params.domain))
 
     def checks(self, job: Job[TwinsParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
         return proof.proof_rules(domain.path, judgements)
-
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
 
 def _made(job: Job[TwinsParams]) -> TwinTables:

@@ -11,7 +11,7 @@ from retgen.errors import RecipeError
 from retgen.generators import family
 from retgen.generators.album.params import AlbumParams
 from retgen.generators.album.queries import SHARES, Conjunction, SceneGrades
-from retgen.generators.album.scenes import SLOTS, Scene, Scenes, Seen, bundled_lexicon
+from retgen.generators.album.scenes import SLOTS, Scene, Scenes, Seen, bundled_catalogue
 from retgen.generators.album.texts import Chinese, English
 from retgen.generators.params import Job
 from retgen.generators.records import Records
@@ -45,7 +45,7 @@ def last(bound: int) -> int:
 
 
 def test_captions_say_a_scene_in_both_languages() -> None:
-    english, chinese = English(bundled_lexicon()), Chinese(bundled_lexicon())
+    english, chinese = English(bundled_catalogue()), Chinese(bundled_catalogue())
     assert english.caption(DOG, first) == (
         "A white dog is sleeping on a beach at sunset, with a red bicycle and a temple in the "
         "background."
@@ -103,11 +103,11 @@ def test_grades_follow_from_the_facts(
     asked: Conjunction, english: str, chinese: str, grades: list[int]
 ) -> None:
     scenes = [DOG, GIRLS, EMAIL]
-    grader = SceneGrades(bundled_lexicon(), scenes)
+    grader = SceneGrades(bundled_catalogue(), scenes)
     assert [grader.grade(asked, i) for i in range(3)] == grades
     assert grader.of(asked) == {i: grade for i, grade in enumerate(grades) if grade}
-    assert English(bundled_lexicon()).query(asked, first) == english
-    assert Chinese(bundled_lexicon()).query(asked, first) == chinese
+    assert English(bundled_catalogue()).query(asked, first) == english
+    assert Chinese(bundled_catalogue()).query(asked, first) == chinese
 
 
 @pytest.mark.slow
@@ -164,12 +164,12 @@ def test_every_query_has_a_relevant_caption_and_types_keep_their_shares() -> Non
 
 
 def test_a_scene_depends_on_nothing_but_its_number() -> None:
-    scenes = Scenes(bundled_lexicon(), 7)
+    scenes = Scenes(bundled_catalogue(), 7)
     many = scenes.take(2 * SLOTS)
     assert scenes.take(150) == many[:150]
     assert len(set(many)) == 2 * SLOTS
-    assert Scenes(bundled_lexicon(), 8).take(150) != many[:150]
-    kinds = Counter(bundled_lexicon().concepts[scene.subject].kind for scene in many)
+    assert Scenes(bundled_catalogue(), 8).take(150) != many[:150]
+    kinds = Counter(bundled_catalogue().concepts[scene.subject].kind for scene in many)
     assert kinds["person"] == 804
     assert kinds["document"] == 160
 

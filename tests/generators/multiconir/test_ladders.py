@@ -10,8 +10,8 @@ import pytest
 
 from retgen.generators.multiconir.ladders import (
     Ladder,
-    Ladders,
-    Rungs,
+    LadderDocuments,
+    LadderFile,
     breaking_orders,
     condition_order,
     places,
@@ -44,11 +44,11 @@ def test_fewer_breaking_orders(count: int) -> None:
 
 
 def test_one_order_has_eleven_documents() -> None:
-    assert [sorted(rung.broken) for rung in Rungs(1).all] == [TEN[:i] for i in range(11)]
+    assert [sorted(rung.broken) for rung in LadderDocuments(1).all] == [TEN[:i] for i in range(11)]
 
 
 def test_several_orders_share_the_positive_and_the_last_rung() -> None:
-    result = Rungs(4).all
+    result = LadderDocuments(4).all
     assert result[0] == (frozenset(), (0, 1, 2, 3))
     assert result[-1] == (frozenset(TEN), (0, 1, 2, 3))
     assert len({rung.broken for rung in result}) == len(result) <= 2 + 4 * 9
@@ -72,7 +72,7 @@ def test_orders_depend_on_the_seed_and_the_ladder_alone() -> None:
 def test_ladders_are_read_one_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "ladders.jsonl"
     path.write_bytes(b"".join(LADDER._replace(id=f"l{i}").line() for i in range(5)))
-    result = Ladders(path)
+    result = LadderFile(path)
     assert len(result) == 5
     assert [result[i].id for i in (3, 0, 4)] == ["l3", "l0", "l4"]
     assert [one.id for one in result] == ["l0", "l1", "l2", "l3", "l4"]

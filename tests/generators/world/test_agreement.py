@@ -19,7 +19,7 @@ from retgen.generators.world.agents import (
     stands,
 )
 from retgen.generators.world.with_agents import (
-    cases,
+    calibration_documents,
     entity_facts,
     reader_scores,
     scores_text,
@@ -123,9 +123,11 @@ def test_words_stand_in_texts_as_whole_words() -> None:
 
 
 def test_calibration_states_facts_of_its_domains() -> None:
-    assert [sum(one.domain == name for one in cases()) for name in bundled()] == [8] * 5
-    assert len({one.title for one in cases()}) == 40
-    for one in cases():
+    assert [sum(one.domain == name for one in calibration_documents()) for name in bundled()] == [
+        8
+    ] * 5
+    assert len({one.title for one in calibration_documents()}) == 40
+    for one in calibration_documents():
         slots = load_domain(one.domain).slots
         for slot, value in one.facts.items():
             assert canonical(slots[slot], value) == value
@@ -134,7 +136,7 @@ def test_calibration_states_facts_of_its_domains() -> None:
 
 
 def test_the_reader_is_measured() -> None:
-    first, second, third = cases()[:3]
+    first, second, third = calibration_documents()[:3]
     right = {slot: [value] for slot, value in first.facts.items()}
     wrong = {slot: [value] for slot, value in second.facts.items()}
     slot = next(iter(wrong))
