@@ -1,4 +1,8 @@
-"""Where a recipe's documents come from, and how they are cut: blocks that families share."""
+"""The documents of a user: what a recipe says of them, and what `gen new` finds in them.
+
+`DocumentSource` and `PassageSize` are blocks of parameters that families share. `describe_source`
+looks at a source before a recipe is written for it: kinds, columns, languages, lengths.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,20 @@ from retgen.sources import (
 )
 from retgen.sources.folders import kinds
 from retgen.validators.languages import letters_of, named, tell
+
+_LOOKED_AT = 1000  # documents whose language is told
+
+
+_PIECE = 1000  # characters of each
+
+
+_ON_THE_HUB = 10_000  # rows of a data set that lies elsewhere
+
+
+_UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without blanks between words
+
+
+_PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z_./][\w./-]*", re.I | re.A)
 
 
 def _source_path(value: Path | str, info: ValidationInfo) -> Path | str:
@@ -99,11 +117,7 @@ class PassageSize(Params):
         return self
 
 
-_LOOKED_AT = 1000  # documents whose language is told
-_PIECE = 1000  # characters of each
-_ON_THE_HUB = 10_000  # rows of a data set that lies elsewhere
-_UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without blanks between words
-_PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z_./][\w./-]*", re.I | re.A)
+# --- before there is a recipe ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,11 @@
-"""Queries of an album: all that can be asked for by one name, and what its scenes hold together.
+"""Queries of an album: what they ask for, and what a scene is worth to them.
+
+A query is a conjunction over one scene: a thing (with number, colour, what it does), a place, a
+time, a topic, another thing. Its grade is
+
+    2   the scene has it, in the query's own terms, and nothing of it only in passing
+    1   the scene has it: as a kind of what is asked for, or in passing
+    0   else
 
 Types are CapRetrieval's eight (arXiv 2506.08592, Appendix B.1). `granularity`: "fine" asks for one
 thing, "middle" for two facts, "coarse" for a whole scene, as a summary does. `level`: "named", or
@@ -15,6 +22,27 @@ from typing import Any, NamedTuple
 from retgen.errors import RecipeError
 from retgen.generators.album.scenes import ConceptCatalogue, Scene
 from retgen.streams import Stream
+
+# of 100 queries; what a type lacks (there are only so many names) goes to the last two
+SHARES = {"object": 26, "person": 6, "place": 10, "concept": 9, "event": 11, "conjunction": 9,
+          "simple condition": 17, "complex condition": 12}  # fmt: skip
+
+
+GRANULARITY = dict.fromkeys(("object", "person", "place", "concept", "event"), "fine") | {
+    "conjunction": "middle", "simple condition": "middle", "complex condition": "coarse",
+}  # fmt: skip
+
+
+_TYPES = {"person": "person"}  # kinds of things that are no objects
+
+
+_GENERAL = 4  # one part of every so many conditions is asked for by its kind
+
+
+_TRIES = 8  # scenes looked at for each query before there are too few
+
+
+# --- grades ---------------------------------------------------------------------------------------
 
 
 class Conjunction(NamedTuple):
@@ -120,15 +148,7 @@ class SceneGrades:
         return 1 if wanted in self._concepts[there].parents else 0
 
 
-# of 100 queries; what a type lacks (there are only so many names) goes to the last two
-SHARES = {"object": 26, "person": 6, "place": 10, "concept": 9, "event": 11, "conjunction": 9,
-          "simple condition": 17, "complex condition": 12}  # fmt: skip
-GRANULARITY = dict.fromkeys(("object", "person", "place", "concept", "event"), "fine") | {
-    "conjunction": "middle", "simple condition": "middle", "complex condition": "coarse",
-}  # fmt: skip
-_TYPES = {"person": "person"}  # kinds of things that are no objects
-_GENERAL = 4  # one part of every so many conditions is asked for by its kind
-_TRIES = 8  # scenes looked at for each query before there are too few
+# --- drawing --------------------------------------------------------------------------------------
 
 
 class AlbumQuery(NamedTuple):

@@ -1,8 +1,14 @@
-"""Scenes: typed facts, drawn without repeats. Scene i depends on nothing but the seed and i.
+"""Scenes: typed facts over the concepts of album.yaml, drawn without repeats.
+
+    "dog, dogs; 狗, 只 @any #coat"    below    "canine, canines; 犬科动物, 只"
+
+A concept is what can be seen, said in both languages. Its first English name is its id; names after
+the first are exact synonyms.
 
 A *form* is a kind of scene: who does what, indoors or outdoors, with so many things in passing. Its
 scenes are a product of three lists, so they can be counted, and a keyed permutation of the product
-deals them out. Forms take turns on a schedule that keeps their shares.
+deals them out. Forms take turns on a schedule that keeps their shares. Scene i depends on nothing
+but the seed and i.
 """
 
 from __future__ import annotations
@@ -23,8 +29,28 @@ from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
 FILE = Path(__file__).parent / "album.yaml"
+
+
 _TAG = re.compile(r" ([@#!]\w+)")
+
+
 _UNIT = re.compile(r"(.+) \[(.+), (.+)\]")
+
+
+SLOTS = 1000  # places on the schedule
+
+
+# of the captions of a form: with nothing, one and two things in passing
+_PASSING = (0.25, 0.5, 0.25)
+
+
+_FEWEST = 250  # scenes of a form: one with fewer would soon be used up
+
+
+Side = Literal["in", "out"]
+
+
+# --- concepts -------------------------------------------------------------------------------------
 
 
 class ConceptName(NamedTuple):
@@ -177,11 +203,7 @@ def _names(line: str, part: str) -> tuple[tuple[ConceptName, ...], tuple[Concept
     return tuple(names), tuple(ConceptName(one, follows.strip()) for one in whole.split(" / "))
 
 
-SLOTS = 1000  # places on the schedule
-# of the captions of a form: with nothing, one and two things in passing
-_PASSING = (0.25, 0.5, 0.25)
-_FEWEST = 250  # scenes of a form: one with fewer would soon be used up
-Side = Literal["in", "out"]
+# --- scenes ---------------------------------------------------------------------------------------
 
 
 class Seen(NamedTuple):

@@ -1,4 +1,4 @@
-"""Scenes and queries in English."""
+"""Scenes and queries in words: in English, and in Chinese (simplified)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,15 @@
-"""Which documents hold what, so that every operator has every number of answers.
+"""Which documents hold what, where attributes are shared: with operators, and in balanced sets.
 
-A document holds some of a query's attributes: only A, only B, or both. Some of these combinations
-answer the query, and share its answers. Each other one stands in as many documents as the query
-has answers. So the operator decides nothing but which of them are relevant, and what ignores it
-meets as many documents in the way for one answer as for fifty.
+With operators every operator has every number of answers. A document holds some of a query's
+attributes: only A, only B, or both. Some of these combinations answer the query, and share its
+answers. Each other one stands in as many documents as the query has answers. So the operator
+decides nothing but which of them are relevant, and what ignores it meets as many documents in the
+way for one answer as for fifty.
+
+A balanced set has no query-blind shortcut. Every query asks for a pair of attributes of one pool.
+Every attribute stands in the same number of documents; a pair that is asked stands together only in
+its relevant documents. So the summed IDF, the number of asked attributes and the number of asked
+pairs are the same for every document.
 """
 
 from __future__ import annotations
@@ -20,6 +26,15 @@ from retgen.qrels import QrelMatrix, patterns
 from retgen.streams import Stream
 
 NOBODY = -1  # in place of an attribute or a document, where a row has fewer than others
+
+
+_TRIES = 20
+
+
+_STEPS = 200_000  # a bound on repairs, so that an unlucky recipe ends with an error
+
+
+# --- operators ------------------------------------------------------------------------------------
 
 
 class _Meaning(NamedTuple):
@@ -162,8 +177,7 @@ class _Deck:
         return list(map(int, result))
 
 
-_TRIES = 20
-_STEPS = 200_000  # a bound on repairs, so that an unlucky recipe ends with an error
+# --- balanced sets --------------------------------------------------------------------------------
 
 
 def balanced_sets(

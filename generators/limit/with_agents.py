@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import orjson
-
 from retgen.agents.agent import RepairsFailed
 from retgen.generators.family import CallEstimate
 from retgen.generators.limit.agents import (
@@ -39,6 +37,7 @@ from retgen.generators.limit.words import (
     proposed_file,
 )
 from retgen.generators.params import Job
+from retgen.generators.tables import read_rows, write_rows
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems
 from retgen.write import write_file
@@ -327,13 +326,10 @@ async def generate_descriptions(
         seen.add(made.description.casefold())
         return None
 
-    lines = [
-        orjson.dumps(made._asdict(), option=orjson.OPT_APPEND_NEWLINE)
-        async for made in context.accepted(
-            stage, enumerate(candidates), describe, lambda one: one[1].text, admit
-        )
-    ]
-    write_file(context.folder / DESCRIPTIONS, b"".join(lines))
+    accepted = context.accepted(
+        stage, enumerate(candidates), describe, lambda one: one[1].text, admit
+    )
+    write_rows(context.folder / DESCRIPTIONS, [one._asdict() async for one in accepted])
 
 
 class _Similar:
@@ -360,5 +356,4 @@ class _Similar:
 
 def read_descriptions(sources: Path) -> list[AttributeDescription]:
     """The descriptions that a run was told, one for each query."""
-    lines = (sources / DESCRIPTIONS).read_bytes().splitlines()
-    return [AttributeDescription(**orjson.loads(line)) for line in lines]
+    return [AttributeDescription(**row) for row in read_rows(sources / DESCRIPTIONS)]

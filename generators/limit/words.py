@@ -1,8 +1,14 @@
-"""The attribute catalogue: things a person could like, by category.
+"""The words of LIMIT: attributes, which are things a person could like, and people's names.
 
-The bundled lists stand in catalogue/*.txt: `[Category]` headings, one attribute a line. An
+The bundled attributes stand in catalogue/*.txt: `[Category]` headings, one attribute a line. An
 attribute's id is its index over all files in the order of their names; it does not depend on the
 split or on a filter. A recipe may bring one file of its own in the same form.
+
+A name is "First Last", unique without remembering any: first names and surnames are Faker's, of the
+locales below (all in Latin script), and a keyed bijection picks the pair, so ten million names cost
+no memory. Where there are fewer pairs than documents, every document's name has a middle name,
+which is another first name: "First Middle Last". No part of a name is a word of an attribute, after
+case folding and stemming: "Rose likes ..." would answer "Who likes Roses?".
 """
 
 from __future__ import annotations
@@ -26,6 +32,24 @@ from retgen.streams import Permutation
 from retgen.tokenizer import STOPWORDS
 
 ATTRIBUTES = "attributes.txt"  # in sources/: what agents have proposed
+
+
+Locale = Literal[
+    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
+    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
+]  # fmt: skip
+
+
+LOCALES: tuple[Locale, ...] = (
+    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
+    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
+)  # fmt: skip
+
+
+_WORD = re.compile(r"\w+")
+
+
+# --- attributes -----------------------------------------------------------------------------------
 
 
 def _category(value: str) -> str:
@@ -170,9 +194,6 @@ def attributes_digest(attributes: Sequence[Attribute]) -> str:
     return hashlib.sha256("\n".join(a.text for a in attributes).encode()).hexdigest()
 
 
-_WORD = re.compile(r"\w+")
-
-
 def attribute_stems(attributes: Sequence[Attribute]) -> frozenset[str]:
     """The stems of all words of the attributes."""
     words = {word for a in attributes for word in _WORD.findall(a.text.casefold())}
@@ -191,14 +212,7 @@ def stem_words(words: Sequence[str]) -> list[str]:
     return list(_stemmer().stemWords(words))
 
 
-Locale = Literal[
-    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
-    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
-]  # fmt: skip
-LOCALES: tuple[Locale, ...] = (
-    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
-    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
-)  # fmt: skip
+# --- names ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ class MultiConIR(Family[MultiConIRParams]):
             corpus=exported.corpus(),
             queries=exported.queries(),
             qrels={"test": exported.qrels()},
-            graded={"test": exported.graded()},
+            graded={"test": exported.grades()},
             features={
                 "corpus": {"ladder": "string", "broken": ["int32"], "orders": ["int32"]},
                 "queries": {
@@ -321,7 +321,7 @@ def _facts(job: Job[MultiConIRParams], exported: LadderTables) -> dict[str, str]
         "Number": f"{count:,}",
         "Queries of a style": f"{count * CONDITIONS:,}",
         "Hard negatives": f"{count * (len(exported.rungs) - 1):,}",
-        "Words a query": f"{of_queries / max(1, count * exported.asked):.1f}",
+        "Words a query": f"{of_queries / max(1, count * exported.queries_per_ladder):.1f}",
         "Words a positive": f"{of_documents / max(1, count):.1f}",
         "Source": _source(job),
         "Licence": OWN_LICENCE if is_drawn(job) else source_of(job.params).licence,

@@ -5,8 +5,11 @@
 judge, `verify_conditions`, knows nothing of what the writers did: it sees ten texts and ten
 conditions. `calibrate_judge` is the same judge, asked about cases whose answers are known.
 
-What is wrong with a part of an answer (one sentence of fourteen, one rewrite of ten) is found in
-`checks` by whoever asked, so that the rest of the answer can be used.
+What is wrong with a part of an answer (one sentence of fourteen, one rewrite of ten) is found by
+`checks`, so that the rest of the answer can be used.
+
+Lists are numbered from 1, in prompts and answers. Fields that a prompt does not show (`opening`,
+`where`) are what the offline baselines go by where a model follows the examples.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from retgen.generators.multiconir.checks import check_quote, check_rewrite
 from retgen.generators.multiconir.params import Strategy
 from retgen.prompts import bundled
 
+Verdict = Literal["satisfied", "violated", "cannot_tell"]
+
+
 # first words that lose their capital inside a sentence; any other may be a name
 _LOWER = frozenset(
     """the a an in on at after before during her his its their she he they it when while from for
@@ -31,27 +37,7 @@ _LOWER = frozenset(
 )
 
 
-def descriptive(conditions: Sequence[str], opening: str, where: str) -> list[str]:
-    """Queries in prose: the first for condition 1, the last for all of them.
-
-    `where` begins a clause with a subject of its own.
-    """
-    clauses = [f"{where} {_lowered(text)}" for text in conditions]
-    return [f"{opening} {_joined(clauses[:count])}." for count in range(1, len(clauses) + 1)]
-
-
-def _lowered(text: str) -> str:
-    first = text.partition(" ")[0].casefold().rstrip(",")
-    return text[:1].lower() + text[1:] if first in _LOWER else text
-
-
-def _joined(clauses: Sequence[str]) -> str:
-    if len(clauses) < 3:
-        return " and ".join(clauses)
-    return ", ".join(clauses[:-1]) + ", and " + clauses[-1]
-
-
-Verdict = Literal["satisfied", "violated", "cannot_tell"]
+# --- questions and answers ------------------------------------------------------------------------
 
 
 class RefusedSentence(Question):
@@ -243,6 +229,9 @@ def _counted(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
+# --- what is wrong with them ----------------------------------------------------------------------
+
+
 def rewrite_fault(question: AskRewrites, one: SentenceToRewrite, rewrite: str) -> str | None:
     """What is wrong with the rewrite of a sentence by itself."""
     if any((one.condition, rewrite) == (past.condition, past.rewrite) for past in question.refused):
@@ -251,6 +240,43 @@ def rewrite_fault(question: AskRewrites, one: SentenceToRewrite, rewrite: str) -
         one.sentence, question.conditions[one.condition - 1], rewrite, fewest=one.fewest,
         most=one.most, kept=question.kept / 100, key_terms=question.key_terms,
     )  # fmt: skip
+
+
+def read_verdicts(question: AskVerdicts, answer: Verdicts) -> tuple[list[Judged], dict[int, str]]:
+    """The entries that can be taken, satisfied or violated; what is wrong, by condition (from 1).
+
+    Wrong is a condition that was asked for and has no verdict, two for the same text, or one
+    without a quote of the text that it names. An entry for a condition that is not there is left
+    out.
+    """
+    taken: dict[tuple[int, int], Judged] = {}
+    faults: dict[int, str] = {}
+    open_ = set()
+    for one in answer.verdicts:
+        if not 1 <= one.condition <= len(question.conditions):
+            continue
+        where = one.condition, one.text
+        if one.verdict == "cannot_tell":
+            open_.add(one.condition)
+        elif not 1 <= one.text <= len(question.texts):
+            faults.setdefault(one.condition, f"there is no text {one.text}")
+        elif fault := check_quote(one.quote, question.texts[one.text - 1]):
+            faults.setdefault(one.condition, f"{fault} {one.text}")
+        elif where in taken and taken[where].verdict != one.verdict:
+            faults.setdefault(one.condition, f"there are two verdicts on text {one.text}")
+        else:
+            taken.setdefault(where, one)
+    for number in question.asked:
+        if number not in open_ and all(number != c for c, _ in taken):
+            faults.setdefault(number, "there is no verdict")
+    asked = set(question.asked)
+    return (
+        [one for (number, _), one in taken.items() if number not in faults],
+        {n: f"condition {n}: {why}" for n, why in sorted(faults.items()) if n in asked},
+    )
+
+
+# --- without a model ------------------------------------------------------------------------------
 
 
 def _extract(question: AskConditions) -> Extracted:
@@ -288,6 +314,29 @@ def _write(question: AskLadderQueries) -> Written:
     return Written(queries=[Query(number=n, text=texts[n - 1]) for n in question.counts])
 
 
+def descriptive(conditions: Sequence[str], opening: str, where: str) -> list[str]:
+    """Queries in prose: the first for condition 1, the last for all of them.
+
+    `where` begins a clause with a subject of its own.
+    """
+    clauses = [f"{where} {_lowered(text)}" for text in conditions]
+    return [f"{opening} {_joined(clauses[:count])}." for count in range(1, len(clauses) + 1)]
+
+
+def _lowered(text: str) -> str:
+    first = text.partition(" ")[0].casefold().rstrip(",")
+    return text[:1].lower() + text[1:] if first in _LOWER else text
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    if len(clauses) < 3:
+        return " and ".join(clauses)
+    return ", ".join(clauses[:-1]) + ", and " + clauses[-1]
+
+
+# --- agents ---------------------------------------------------------------------------------------
+
+
 EXTRACT = Agent(
     name="extract_conditions",
     role="write",
@@ -297,6 +346,8 @@ EXTRACT = Agent(
     offline=_extract,
     max_tokens=1024,
 )
+
+
 REWRITE = Agent(
     name="write_hard_negatives",
     role="write",
@@ -306,6 +357,8 @@ REWRITE = Agent(
     offline=_rewrite,
     max_tokens=1024,
 )
+
+
 QUERY = Agent(
     name="write_query",
     role="write",
@@ -315,6 +368,8 @@ QUERY = Agent(
     offline=_write,
     max_tokens=2048,
 )
+
+
 VERIFY = Agent(
     name="verify_conditions",
     role="judge",
@@ -324,40 +379,10 @@ VERIFY = Agent(
     offline=_verify,
     max_tokens=1024,
 )
+
+
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge")
+
+
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)
-
-
-def read_verdicts(question: AskVerdicts, answer: Verdicts) -> tuple[list[Judged], dict[int, str]]:
-    """The entries that can be taken, satisfied or violated; what is wrong, by condition (from 1).
-
-    Wrong is a condition that was asked for and has no verdict, two for the same text, or one
-    without a quote of the text that it names. An entry for a condition that is not there is left
-    out.
-    """
-    taken: dict[tuple[int, int], Judged] = {}
-    faults: dict[int, str] = {}
-    open_ = set()
-    for one in answer.verdicts:
-        if not 1 <= one.condition <= len(question.conditions):
-            continue
-        where = one.condition, one.text
-        if one.verdict == "cannot_tell":
-            open_.add(one.condition)
-        elif not 1 <= one.text <= len(question.texts):
-            faults.setdefault(one.condition, f"there is no text {one.text}")
-        elif fault := check_quote(one.quote, question.texts[one.text - 1]):
-            faults.setdefault(one.condition, f"{fault} {one.text}")
-        elif where in taken and taken[where].verdict != one.verdict:
-            faults.setdefault(one.condition, f"there are two verdicts on text {one.text}")
-        else:
-            taken.setdefault(where, one)
-    for number in question.asked:
-        if number not in open_ and all(number != c for c, _ in taken):
-            faults.setdefault(number, "there is no verdict")
-    asked = set(question.asked)
-    return (
-        [one for (number, _), one in taken.items() if number not in faults],
-        {n: f"condition {n}: {why}" for n, why in sorted(faults.items()) if n in asked},
-    )

@@ -1,7 +1,8 @@
-"""What a part of an agent's answer has to keep to, in words that a model can act on.
+"""Sentences of a document, and what each part of an agent's answer has to keep to.
 
-Each function returns what is wrong with one sentence, condition, rewrite, query or quote, or None.
-Tokens are lower-case words and numbers.
+A text is cut into sentences so that joining them with spaces gives it back. Each `check_` function
+returns, in words that a model can act on, what is wrong with one sentence, condition, rewrite,
+query or quote, or None. Tokens are lower-case words and numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from retgen.tokenizer import content_stems
 
 CONDITIONS = 10  # of every ladder (paper, §3.2)
 
+
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that can state a condition
+
 
 # a full stop after one of these does not end a sentence
 _ABBREVIATIONS = frozenset(
@@ -26,8 +29,37 @@ _ABBREVIATIONS = frozenset(
     jan feb mar apr jun jul aug sep sept oct nov dec approx dept univ cir supp u.s u.k d.c a.m p.m
     """.split()
 )
+
+
 _END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)")
+
+
 _OPENS = re.compile(r"[\"'“‘(\[]*[A-Z0-9À-ÖØ-Þ]")
+
+
+_SAME = 85  # of 100: above, two sentences say the same in nearly the same words
+
+
+_FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
+
+
+_SLACK = 14  # words of a query beside its conditions
+
+
+_NEGATORS = frozenset(
+    """no not never n't nor neither none nothing nobody without cannot did does do don didn doesn
+    was wasn were weren is isn had hadn has hasn have be been could couldn would wouldn t refused
+    failed to ever any""".split()
+)
+
+
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
+
+
+# --- sentences ------------------------------------------------------------------------------------
 
 
 def split(text: str) -> list[str]:
@@ -70,18 +102,7 @@ def usable(text: str) -> bool:
     )
 
 
-_SAME = 85  # of 100: above, two sentences say the same in nearly the same words
-_FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
-_SLACK = 14  # words of a query beside its conditions
-_NEGATORS = frozenset(
-    """no not never n't nor neither none nothing nobody without cannot did does do don didn doesn
-    was wasn were weren is isn had hadn has hasn have be been could couldn would wouldn t refused
-    failed to ever any""".split()
-)
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-
-
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
+# --- checks ---------------------------------------------------------------------------------------
 
 
 def _tokens(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A ladder that is being made: what stands so far, what was refused, and which texts are judged."""
+"""A ladder that is being made: what stands so far, what was refused, and what is asked next."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Draft:
         return self.chosen.count(None)
 
     @property
-    def taken(self) -> list[Found]:
+    def known(self) -> list[Found]:
         """Sentences in use, and spare ones."""
         return [*filter(None, self.chosen), *self.spare]
 
@@ -116,7 +116,7 @@ class Draft:
 
         Where only its condition is wrong, it may come again with another.
         """
-        taken = self.taken
+        taken = self.known
         sentences = [other.sentence for other in taken]
         if one.sentence in self.out:
             fault: str | None = "it was refused before"
@@ -173,7 +173,7 @@ class Draft:
         c, rewrite = which
         return (self.rewrites[c] or "") if rewrite else self.sentence(c)
 
-    def unjudged(self) -> Iterator[ShownTexts]:
+    def unjudged_texts(self) -> Iterator[ShownTexts]:
         """One or two documents with all texts that have no verdict, and ten texts in all.
 
         Half of the texts of the first are rewrites, and the second has the other of each, so no
@@ -222,7 +222,7 @@ class LadderQuestions:
         return AskConditions(
             noun=domain.noun, features=domain.features, examples=domain.examples.instruction,
             count=count, document=draft.document.text,
-            taken=tuple(one.sentence for one in draft.taken), refused=tuple(draft.refused),
+            taken=tuple(one.sentence for one in draft.known), refused=tuple(draft.refused),
         )  # fmt: skip
 
     def rewrites(self, draft: Draft, conditions: Sequence[int]) -> AskRewrites:

@@ -6,7 +6,7 @@
 Everything is in the order of the conditions; of their verdicts the sentence's stands before that of
 its rewrite. HNi of breaking order o replaces the sentences of the
 first i conditions of o by their rewrites (paper, §3.2, step 4); in which order the sentences stand
-in the document is drawn apart, so that rung and position are not confounded.
+in the document is drawn apart, so that a hard negative's level and a position are not confounded.
 """
 
 from __future__ import annotations
@@ -22,9 +22,20 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
+from retgen.generators.tables import json_line
 from retgen.streams import Stream
 
 DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
+
+
+# as quoted in Appendix F.2
+FILLER = (
+    "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
+    "There and back again.",
+)  # fmt: skip
+
+
+_CYCLE = sum(map(word_count, FILLER))
 
 
 class Evidence(NamedTuple):
@@ -62,7 +73,7 @@ class Ladder(NamedTuple):
 
     def line(self) -> bytes:
         """One line of the file."""
-        return orjson.dumps(self._asdict(), option=orjson.OPT_APPEND_NEWLINE)
+        return json_line(self._asdict())
 
     def text(self, order: Sequence[int], broken: frozenset[int] = frozenset()) -> str:
         """The document whose sentences stand in `order`, with the rewrites of `broken` conditions.
@@ -113,6 +124,9 @@ class LadderFile:
     def __del__(self) -> None:
         if "_file" in self.__dict__:
             os.close(self._file)
+
+
+# --- orders ---------------------------------------------------------------------------------------
 
 
 # --- orders -------------------------------------------------------------------------------------
@@ -173,12 +187,7 @@ class LadderDocuments:
         self.first = [rung for rung in self.all if 0 in rung.orders]
 
 
-# as quoted in Appendix F.2
-FILLER = (
-    "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
-    "There and back again.",
-)  # fmt: skip
-_CYCLE = sum(map(word_count, FILLER))
+# --- padding --------------------------------------------------------------------------------------
 
 
 def filler(words: int) -> list[str]:

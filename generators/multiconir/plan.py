@@ -89,7 +89,7 @@ def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, tu
         Rewrite(condition=c, rewrite=f"{one:{round(longer * len(one))}}")
         for c, one in enumerate(draft.sentences, 1)
     ]
-    shown = next(draft.unjudged())
+    shown = next(draft.unjudged_texts())
     verify = requests.verdicts(draft, shown, range(CONDITIONS))
     queries = requests.queries(draft, range(1, CONDITIONS + 1))
     return {

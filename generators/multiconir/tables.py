@@ -1,6 +1,16 @@
 """What a ladder becomes: documents, queries and qrels, the paper's flat tables, training data.
 
 A row of each depends on its ladder alone, so tables of any length are made ladder by ladder.
+
+People review a sample of 100 queries and 100 labels (paper, Appendix C):
+
+    {"query-id": "q0123456", "query": "Find a person ...", "style": "instruction", "conditions": 3,
+     "questions": [{"id": "natural", "ask": "...", "answers": ["yes", "no"]}, ...]}
+    {"query-id": "...", "corpus-id": "...", "query": "...", "document": "...", "label": 7, "of": 10,
+     "questions": [...]}
+
+Queries are spread over both styles and all lengths, labels over all levels of hard negatives and
+both styles; which ladder stands for which is drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +38,12 @@ from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
 STYLES = ("instruction", "descriptive")
+
+
 PADDED = (512, 1024)  # words (paper, Appendix F.2)
+
+
+SAMPLE = 100  # of each (paper, Appendix C)
 
 
 def _per_ladder(ladders: int, each: int, make: Callable[[int], Sequence[Row]]) -> Rows:
@@ -83,13 +98,13 @@ class LadderTables:
         self.singles = rungs.singles
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
         self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(self.rungs))
-        self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.asked)
+        self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.queries_per_ladder)
         self._known: tuple[int, Any] = -1, None
         # queries in another order than documents: a place in one tells nothing of the other
         self._order = Permutation(seed, f"multiconir/queries/{domain}", max(1, len(ladders)))
 
     @property
-    def asked(self) -> int:
+    def queries_per_ladder(self) -> int:
         """Queries of a ladder."""
         return len(STYLES) * CONDITIONS
 
@@ -101,18 +116,20 @@ class LadderTables:
 
     def queries(self) -> Rows:
         """Both styles of every number of conditions."""
-        return _per_ladder(len(self.ladders), self.asked, lambda i: self.queries_of(self.turn(i)))
+        return _per_ladder(
+            len(self.ladders), self.queries_per_ladder, lambda i: self.queries_of(self.turn(i))
+        )
 
     def qrels(self) -> Rows:
         """Every query with every document of its ladder: 1 where all its conditions are met."""
         return self._labels(lambda asked, met: int(met == asked))
 
-    def graded(self) -> Rows:
+    def grades(self) -> Rows:
         """The same pairs: how many of the query's conditions are met."""
         return self._labels(lambda asked, met: met)
 
     def _labels(self, score: Callable[[int, int], int]) -> Rows:
-        each = self.asked * len(self.rungs)
+        each = self.queries_per_ladder * len(self.rungs)
         return _per_ladder(len(self.ladders), each, lambda i: self._judged(self.turn(i), score))
 
     def turn(self, place: int) -> int:
@@ -157,7 +174,7 @@ class LadderTables:
     def queries_of(self, index: int) -> list[dict[str, Any]]:
         """A ladder's queries: ten in the first style, ten in the second."""
         ladder = self.ladders[index]
-        ids = iter(self._query_ids.texts(_block(index, self.asked)))
+        ids = iter(self._query_ids.texts(_block(index, self.queries_per_ladder)))
         return [
             {
                 "_id": next(ids),
@@ -173,7 +190,7 @@ class LadderTables:
 
     def _judged(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
         """`score`: of the conditions asked for and those met."""
-        ids = self._query_ids.texts(_block(index, self.asked))
+        ids = self._query_ids.texts(_block(index, self.queries_per_ladder))
         documents = self._shuffled(index)
         return [
             {
@@ -279,12 +296,12 @@ class LadderTables:
         n conditions has the document that breaks the n-th alone: every place is broken once.
         """
         made = {
-            "triplets": (self.asked, self._triplets),
+            "triplets": (self.queries_per_ladder, self._triplets),
             "ladders": (len(STYLES), self._listwise),
             "pairs": (len(STYLES) * CONDITIONS, self._pairs),
         }
         if self.singles:
-            made["singles"] = (self.asked, self._singles)
+            made["singles"] = (self.queries_per_ladder, self._singles)
         return {
             name: _per_ladder(len(self.ladders), each, make) for name, (each, make) in made.items()
         }
@@ -327,7 +344,7 @@ class LadderTables:
         ]  # fmt: skip
 
 
-SAMPLE = 100  # of each (paper, Appendix C)
+# --- the sample that people review ----------------------------------------------------------------
 
 
 @cache

@@ -1,4 +1,11 @@
-"""What models do: the judge is calibrated, then documents become ladders one by one."""
+"""What models do: the judge is calibrated, then documents become ladders one by one.
+
+A document becomes ten sentences with conditions, then rewrites, verdicts and queries. Five calls
+make a ladder where nothing has to be done again. What is wrong with one sentence, rewrite or query
+concerns that one: it is asked for again, and a sentence for which nothing will do gives its place
+to a spare one. A document is lost only where no ten of its sentences do. Whatever is asked of a
+document follows from the document and earlier answers about it.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +43,99 @@ from retgen.generators.multiconir.figures import WITH_A_MODEL
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Evidence, Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams, documents_of
 from retgen.generators.params import Job
+from retgen.generators.tables import json_line
 from retgen.sources import Refused, SourceDocument
 from retgen.write import AtomicFile
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
+
 SPARE = 4  # sentences that are asked for beyond those that are needed
+
+
 TRIES = 3  # times that a model is asked for the same part of an answer
+
+
 _IS = {"satisfied": "satisfies", "violated": "contradicts", "cannot_tell": "leaves open"}
+
+
 _EXPECTED = {False: "satisfied", True: "violated"}  # of a rewrite
+
+
+async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None:
+    """Draw ladders; or calibrate the judge, then make them of the source's documents.
+
+    Leaves `documents.jsonl` (the documents, as they were read or drawn), `ladders.jsonl` and, where
+    a model judges, `calibration.json`.
+    """
+    if is_drawn(job):
+        _draw(job, context)
+        return
+    if not context.offline(VERIFY):
+        await calibrate(context)
+    refused, read = _read(job.params, context.folder)
+    most = min(filter(None, (read, job.params.ladders, job.limit)), default=0)
+    wanted = job.params.ladders if job.limit is None else None
+    agents = (EXTRACT, REWRITE, VERIFY, QUERY)
+    stage = context.stage("ladders", wanted or most, *agents, candidates=read)
+    for one in refused:
+        where = {"where": one.where} | ({"id": one.id} if one.id else {})
+        context.reject(stage, RepairsFailed(one.rule, f"{one.where}: {one.reason}", ()), where)
+    work, asked = LadderWriting(job, context), set[int]()
+
+    def admit(made: Ladder) -> str | None:
+        """Queries that begin alike would be one query, with documents of two ladders."""
+        both = (made.conditions[0], *made.queries)
+        texts = {xxhash.xxh3_64_intdigest(one.encode()) for one in both}
+        if texts & asked:
+            return "another ladder has the same first condition, or the same query"
+        asked.update(texts)
+        return None
+
+    with AtomicFile(context.folder / LADDERS) as file:
+        async for ladder in context.accepted(
+            stage, _documents(context.folder), work.ladder, lambda one: one._asdict(),
+            admit, exact=wanted is not None,
+        ):  # fmt: skip
+            file.write(ladder.line())
+
+
+def _draw(job: Job[MultiConIRParams], context: Context) -> None:
+    """Write drawn ladders, and the positive of each as its document."""
+    drawing = LadderSampler(job.params, job.seed)
+    wanted = context.pilot_size(min(drawing.wanted, job.limit or drawing.wanted))
+    stage = context.stage("ladders", wanted)
+    with (
+        AtomicFile(context.folder / LADDERS) as file,
+        AtomicFile(context.folder / DOCUMENTS) as documents,
+    ):
+        for ladder in islice(drawing.ladders(), wanted):
+            file.write(ladder.line())
+            text = ladder.text(places(job.seed, ladder.id))
+            row = {"id": ladder.id, "text": text, "title": ladder.title}
+            documents.write(json_line(row))
+            stage.done += 1
+            context.show(stage)
+
+
+def _read(params: MultiConIRParams, folder: Path) -> tuple[list[Refused], int]:
+    """Copy the source's documents into the run; (what is refused, how many there are)."""
+    refused, count = [], 0
+    with AtomicFile(folder / DOCUMENTS) as file:
+        for one in documents_of(params):
+            if isinstance(one, Refused):
+                refused.append(one)
+            else:
+                file.write(json_line(one._asdict()))
+                count += 1
+    return refused, count
+
+
+def _documents(folder: Path) -> Iterator[SourceDocument]:
+    with open(folder / DOCUMENTS, "rb") as file:
+        for line in file:
+            yield SourceDocument(**orjson.loads(line))
 
 
 class LadderWriting:
@@ -72,7 +162,7 @@ class LadderWriting:
         for _ in range(TRIES):
             if (wanted := draft.missing - len(draft.spare)) <= 0:
                 break
-            known = {one.sentence for one in draft.taken} | draft.out
+            known = {one.sentence for one in draft.known} | draft.out
             left = len({one for one in split(document) if usable(one)} - known)
             if left < wanted:
                 break
@@ -83,7 +173,7 @@ class LadderWriting:
             if not result:
                 break
         if draft.missing > len(draft.spare):
-            have = len(draft.taken)
+            have = len(draft.known)
             message = (
                 f"it has {have} sentences of {CONDITIONS} that can be asked for and falsified; "
             )
@@ -157,7 +247,7 @@ class LadderWriting:
         Where not, what it finds wanting is gone from the draft.
         """
         faults: dict[DraftText, str] = {}
-        shown = list(draft.unjudged())
+        shown = list(draft.unjudged_texts())
         results = await asyncio.gather(
             *(self.verdicts(draft, one) for one in shown), return_exceptions=True
         )
@@ -254,78 +344,3 @@ class LadderWriting:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None:
-    """Draw ladders; or calibrate the judge, then make them of the source's documents.
-
-    Leaves `documents.jsonl` (the documents, as they were read or drawn), `ladders.jsonl` and, where
-    a model judges, `calibration.json`.
-    """
-    if is_drawn(job):
-        _draw(job, context)
-        return
-    if not context.offline(VERIFY):
-        await calibrate(context)
-    refused, read = _read(job.params, context.folder)
-    most = min(filter(None, (read, job.params.ladders, job.limit)), default=0)
-    wanted = job.params.ladders if job.limit is None else None
-    agents = (EXTRACT, REWRITE, VERIFY, QUERY)
-    stage = context.stage("ladders", wanted or most, *agents, candidates=read)
-    for one in refused:
-        where = {"where": one.where} | ({"id": one.id} if one.id else {})
-        context.reject(stage, RepairsFailed(one.rule, f"{one.where}: {one.reason}", ()), where)
-    work, asked = LadderWriting(job, context), set[int]()
-
-    def admit(made: Ladder) -> str | None:
-        """Queries that begin alike would be one query, with documents of two ladders."""
-        both = (made.conditions[0], *made.queries)
-        texts = {xxhash.xxh3_64_intdigest(one.encode()) for one in both}
-        if texts & asked:
-            return "another ladder has the same first condition, or the same query"
-        asked.update(texts)
-        return None
-
-    with AtomicFile(context.folder / LADDERS) as file:
-        async for ladder in context.accepted(
-            stage, _documents(context.folder), work.ladder, lambda one: one._asdict(),
-            admit, exact=wanted is not None,
-        ):  # fmt: skip
-            file.write(ladder.line())
-
-
-def _draw(job: Job[MultiConIRParams], context: Context) -> None:
-    """Write drawn ladders, and the positive of each as its document."""
-    drawing = LadderSampler(job.params, job.seed)
-    wanted = context.pilot_size(min(drawing.wanted, job.limit or drawing.wanted))
-    stage = context.stage("ladders", wanted)
-    with (
-        AtomicFile(context.folder / LADDERS) as file,
-        AtomicFile(context.folder / DOCUMENTS) as documents,
-    ):
-        for ladder in islice(drawing.ladders(), wanted):
-            file.write(ladder.line())
-            text = ladder.text(places(job.seed, ladder.id))
-            row = {"id": ladder.id, "text": text, "title": ladder.title}
-            documents.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-            stage.done += 1
-            context.show(stage)
-
-
-def _read(params: MultiConIRParams, folder: Path) -> tuple[list[Refused], int]:
-    """Copy the source's documents into the run; (what is refused, how many there are)."""
-    refused, count = [], 0
-    with AtomicFile(folder / DOCUMENTS) as file:
-        for one in documents_of(params):
-            if isinstance(one, Refused):
-                refused.append(one)
-            else:
-                file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))
-                count += 1
-    return refused, count
-
-
-def _documents(folder: Path) -> Iterator[SourceDocument]:
-    with open(folder / DOCUMENTS, "rb") as file:
-        for line in file:
-            yield SourceDocument(**orjson.loads(line))

@@ -249,7 +249,7 @@ def _features(tables: HaystackTables) -> Mapping[str, Mapping[str, Any]]:
             "name": "string", "filler": "string", "filtered": "bool", "distractors": "int32",
             "number": "int32",
         },
-        "queries": dict.fromkeys(tables.noted(), "string"),
+        "queries": dict.fromkeys(tables.query_columns(), "string"),
     }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """NIAH's agents: needles in groups, a judge of them, and terms that expand a question.
 
-Without a model the groups are the bundled ones, so offline answers there are none.
+The judge has to accept each group that is written. Without a model the groups are the bundled ones,
+so offline answers there are none.
 """
 
 from __future__ import annotations

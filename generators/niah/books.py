@@ -1,15 +1,21 @@
-"""Books cut into sentences, which haystacks are made of."""
+"""Books: cut into sentences, filtered for the questions, and kept with the groups in sources/.
+
+Sentences that hardly are prose are counted, with examples, before anything is made. A word is
+unlikely where it begins with a small letter and neither the dictionary (lemminflect) nor the
+bundled prose knows it, where marks stand within it, or where it is written in capitals. A sentence
+is unlikely if `_FEWEST_UNLIKELY` of its words and one in `_SHARE` are: code, tables, addresses,
+headings, lines of a licence, words that a scan has broken, dialect, other languages. What it means
+is for the reader to say.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from retgen.errors import SourceRefused
 from retgen.generators.niah.groups import (
@@ -24,24 +30,76 @@ from retgen.generators.niah.groups import (
 )
 from retgen.generators.niah.leaks import LeakFilter, check_groups
 from retgen.generators.niah.params import NiahParams
+from retgen.generators.tables import read_rows, write_rows
 from retgen.sources import Refused, SourceDocument, refusals
 from retgen.tokenizer import STOPWORDS
-from retgen.write import write_file
+
+GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
+
+
+EXPANSIONS = "expansions.jsonl"
+
+
+GROUP = {
+    "group": str, "name": str, "near": list[str],
+    **dict.fromkeys(NeedleGroup.model_fields.keys() - {"id", "set", "near"}, str),
+}  # fmt: skip
+
+
+BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
+
 
 PROSE = DATA / "prose"
+
+
 # bundled books for training; the others are for testing
 TRAIN = frozenset(
     {"brick_kiln", "dye_works", "ferry_log", "letter_carrier", "lighthouse_stairs", "orchard_year"}
 )
 
+
 _END = re.compile(r"[.!?][\"')\]\u201d\u2019]*(\s+)(?=[\"'(\[\u201c\u2018]*[A-Z\u00c0-\u00de])")
+
+
 _ABBREVIATED = re.compile(
     r"(?:\b(?:Mrs?|Ms|Dr|Prof|St|Capt|Col|Gen|No|vs|etc|e\.g|i\.e)|\b[A-Z])\.$"
 )
+
+
 _WHOLE = re.compile(r"[A-Z\u00c0-\u00de\"'(\u201c\u2018].*[.!?][\"')\]\u201d\u2019]*$")
+
+
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
+
+
 _LONGEST = 1000  # characters: what is longer is no sentence
+
+
 _FEWEST = 2  # words
+
+
+_SHOWN = 10  # names in a message
+
+
+_SHARE, _FEWEST_UNLIKELY = 5, 2
+
+
+_EXAMPLES = 3
+
+
+_CHARACTERS = 70  # of an example
+
+
+_PART = re.compile(r"[^\W\d_]+")
+
+
+_INNER = re.compile(r"[^\w\s'\u2018\u2019\u2013\u2014-]")  # marks that stand within no word
+
+
+_EDGES = ".,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026\u2013\u2014-_*"
+
+
+# --- sentences ------------------------------------------------------------------------------------
 
 
 class Sentence(NamedTuple):
@@ -131,113 +189,7 @@ def by_book(texts: Sequence[Sentence]) -> list[dict[str, object]]:
     ]
 
 
-GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
-EXPANSIONS = "expansions.jsonl"
-GROUP = {
-    "group": str, "name": str, "near": list[str],
-    **dict.fromkeys(NeedleGroup.model_fields.keys() - {"id", "set", "near"}, str),
-}  # fmt: skip
-BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
-_SHOWN = 10  # names in a message
-
-
-class Material(NamedTuple):
-    """What haystacks are made from. `sentences`: of the books; `refused`: what is none.
-    `expansions`: terms for the questions of groups, by their ids.
-    """
-
-    groups: list[NeedleGroup]
-    cast: Cast
-    sentences: list[Sentence]
-    refused: list[Refused]
-    expansions: Mapping[str, Sequence[str]]
-
-
-def gather_material(
-    params: NiahParams,
-    seed: int,
-    written: Sequence[NeedleGroup] = (),
-    expanded: Mapping[str, Sequence[str]] | None = None,
-) -> Material:
-    """Read table and books, check them, and give out names.
-
-    `written`: groups in place of the table's; `expanded`: terms in place of the bundled ones.
-    """
-    groups = list(written) or read_groups(params)
-    check_groups(groups, params.table)
-    firewall = LeakFilter(groups)
-    books, refused = read_books(params)
-    found = [
-        Sentence(book.id, text, firewall.fault(text) or "")
-        for book in books
-        for text in sentences(book.text)
-    ]
-    available = names_left(people().names, found)
-    if expanded is None:
-        known = {} if written or params.table is not None else expansions()
-        expanded = {group.id: known[group.id] for group in groups if group.id in known}
-    return Material(
-        groups, cast(groups, available, seed, other_names(params)), found, refused, expanded
-    )
-
-
-def held_names(material: Material) -> str:
-    """Which names nobody has since the books hold them; "" for none."""
-    left = set(names_left(people().names, material.sentences))
-    held = [name for name in people().names if name not in left]
-    if not held:
-        return ""
-    shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
-    return (
-        f"the books hold {len(held):,} of the {len(people().names):,} names, which are given to "
-        f"nobody, so that groups may have other names than with other books: {shown}"
-    )
-
-
-def other_names(params: NiahParams) -> int:
-    """Names that a haystack needs besides that of its needle."""
-    return max(*params.distractors, 0) + int(params.training or "neutral" in params.controls)
-
-
-def write_sources(material: Material, folder: Path) -> None:
-    """Leave the material in a folder."""
-    groups = [
-        {"group": group.id, **group.model_dump(exclude={"id", "set"}), "name": name}
-        for group, name in zip(material.groups, material.cast.of_group, strict=True)
-    ]
-    _write(folder / GROUPS, groups)
-    _write(folder / BOOKS, by_book(material.sentences))
-    _write(
-        folder / EXPANSIONS,
-        ({"group": name, "terms": terms} for name, terms in material.expansions.items()),
-    )
-    _write(folder / SENTENCES, (one._asdict() for one in material.sentences))
-
-
-def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
-    """The material of a run."""
-    rows, found = _read(folder / GROUPS), [Sentence(**row) for row in _read(folder / SENTENCES)]
-    names = tuple(row.pop("name") for row in rows)
-    groups = [NeedleGroup.model_validate({"id": row.pop("group"), **row}) for row in rows]
-    available = names_left(people().names, found)
-    expanded = {row["group"]: row["terms"] for row in _read(folder / EXPANSIONS)}
-    return Material(groups, cast_of(names, available, seed), found, [], expanded)
-
-
-def _write(path: Path, rows: Iterable[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> None:
-    write_file(path, b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
-
-
-_SHARE, _FEWEST_UNLIKELY = 5, 2
-_EXAMPLES = 3
-_CHARACTERS = 70  # of an example
-_PART = re.compile(r"[^\W\d_]+")
-_INNER = re.compile(r"[^\w\s'\u2018\u2019\u2013\u2014-]")  # marks that stand within no word
-_EDGES = ".,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026\u2013\u2014-_*"
+# --- what hardly is prose -------------------------------------------------------------------------
 
 
 def prose_note(found: Sequence[Sentence]) -> str:
@@ -288,3 +240,92 @@ def _bundled_words() -> frozenset[str]:
     """Words of the bundled prose: also those that the dictionary has under no part of speech."""
     texts = (path.read_text("utf-8") for path in PROSE.glob("*.txt"))
     return frozenset(word for text in texts for word in _PART.findall(text.lower()))
+
+
+# --- what a run keeps in sources ------------------------------------------------------------------
+
+
+class Material(NamedTuple):
+    """What haystacks are made from. `sentences`: of the books; `refused`: what is none.
+    `expansions`: terms for the questions of groups, by their ids.
+    """
+
+    groups: list[NeedleGroup]
+    cast: Cast
+    sentences: list[Sentence]
+    refused: list[Refused]
+    expansions: Mapping[str, Sequence[str]]
+
+
+def gather_material(
+    params: NiahParams,
+    seed: int,
+    written: Sequence[NeedleGroup] = (),
+    expanded: Mapping[str, Sequence[str]] | None = None,
+) -> Material:
+    """Read table and books, check them, and give out names.
+
+    `written`: groups in place of the table's; `expanded`: terms in place of the bundled ones.
+    """
+    groups = list(written) or read_groups(params)
+    check_groups(groups, params.table)
+    leaks = LeakFilter(groups)
+    books, refused = read_books(params)
+    found = [
+        Sentence(book.id, text, leaks.fault(text) or "")
+        for book in books
+        for text in sentences(book.text)
+    ]
+    available = names_left(people().names, found)
+    if expanded is None:
+        known = {} if written or params.table is not None else expansions()
+        expanded = {group.id: known[group.id] for group in groups if group.id in known}
+    return Material(
+        groups, cast(groups, available, seed, other_names(params)), found, refused, expanded
+    )
+
+
+def held_names(material: Material) -> str:
+    """Which names nobody has since the books hold them; "" for none."""
+    left = set(names_left(people().names, material.sentences))
+    held = [name for name in people().names if name not in left]
+    if not held:
+        return ""
+    shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
+    return (
+        f"the books hold {len(held):,} of the {len(people().names):,} names, which are given to "
+        f"nobody, so that groups may have other names than with other books: {shown}"
+    )
+
+
+def other_names(params: NiahParams) -> int:
+    """Names that a haystack needs besides that of its needle."""
+    return max(*params.distractors, 0) + int(params.training or "neutral" in params.controls)
+
+
+def write_sources(material: Material, folder: Path) -> None:
+    """Leave the material in a folder."""
+    groups = [
+        {"group": group.id, **group.model_dump(exclude={"id", "set"}), "name": name}
+        for group, name in zip(material.groups, material.cast.of_group, strict=True)
+    ]
+    write_rows(folder / GROUPS, groups)
+    write_rows(folder / BOOKS, by_book(material.sentences))
+    write_rows(
+        folder / EXPANSIONS,
+        ({"group": name, "terms": terms} for name, terms in material.expansions.items()),
+    )
+    write_rows(folder / SENTENCES, (one._asdict() for one in material.sentences))
+
+
+def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
+    """The material of a run."""
+    rows, found = (
+        read_rows(folder / GROUPS),
+        [Sentence(**row) for row in read_rows(folder / SENTENCES)],
+    )
+    names = tuple(row.pop("name") for row in rows)
+    groups = [NeedleGroup.model_validate({"id": row.pop("group"), **row}) for row in rows]
+    available = names_left(people().names, found)
+    expanded = {row["group"]: row["terms"] for row in read_rows(folder / EXPANSIONS)}
+    return Material(groups, cast_of(names, available, seed), found, [], expanded)

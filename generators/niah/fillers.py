@@ -21,10 +21,125 @@ from retgen.generators.niah.params import FillerKind, Order
 from retgen.streams import Stream
 
 Ints = NDArray[np.int64]
+
+
 Bools = NDArray[np.bool_]
 
+
+Kind = Literal["one_hop", "literal", "neutral", "none", "near"]
+
+
+_SNIPPET = 250  # tokens of consecutive sentences of one book are fewer
+
+
+_SNIPPETS = 4  # at least so many to a body
+
+
+_CLOSE = 48  # tokens left of a body that are filled by one sentence or two
+
+
+_SPARE = (12, 3)  # sentences of a size that there should be, and have to be
+
+
+_ATTEMPTS = 40
+
+
+_RUNS = 200  # snippets that are tried in a row without one that fits
+
+
+_DRAWS = 256
+
+
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
+
+
 _EACH = 3  # sentences that there are to begin with, for each filler
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+class FillerKey(NamedTuple):
+    """What all haystacks of one filler share. `group`: its index."""
+
+    length: int
+    group: int
+    number: int
+    filler: FillerKind
+    filtered: bool
+    distractors: int
+
+
+class Variant(NamedTuple):
+    """What stands where in a filler."""
+
+    needle: Kind
+    order: Order | Literal[""] = ""
+    place: int = -1
+
+
+class FillerText(NamedTuple):
+    """A body with its near-answers, and where needles go.
+
+    `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
+    all, and the tail); `offsets`: tokens before each boundary between parts; `body`: its sentences
+    but near-answers, by their numbers in the pool; `used`: their texts.
+    """
+
+    parts: tuple[str, ...]
+    boundaries: tuple[int, ...]
+    offsets: tuple[int, ...]
+    body: Body
+    used: frozenset[int]
+
+
+class Haystack(NamedTuple):
+    """A finished text. `filler`: its number; `span`: characters of the needle; `depth`: tokens
+    of the filler before it, as a share of all of the filler: 0 at the beginning, 1 at the end.
+    """
+
+    filler: int
+    key: FillerKey
+    variant: Variant
+    text: str
+    span: tuple[int, int]
+    depth: float
+
+
+class Gaps(NamedTuple):
+    """Of a coherent filler without its tail: its sentences, those of its books that are left out
+    between them, and how many books there are. `own_tail`: the tail is of the last one, too.
+    """
+
+    sentences: int
+    left_out: int
+    books: int
+    own_tail: bool
+
+
+class SizedSentence(NamedTuple):
+    """A sentence that is put into a filler, and its tokens."""
+
+    text: str
+    tokens: int
+
+
+class Body(NamedTuple):
+    """Sentences by their numbers, and the one from which on a tail is looked for."""
+
+    chosen: tuple[int, ...]
+    at: int
+
+
+# --- choosing sentences ---------------------------------------------------------------------------
+
+
+class NoFit(Exception):
+    """No choice of sentences has so many tokens; why, and what helps."""
+
+    def __init__(self, why: str = "", helps: str = "") -> None:
+        super().__init__(why)
+        self.why, self.helps = why, helps
 
 
 class Draw(NamedTuple):
@@ -76,30 +191,6 @@ class Runs:
         can = (end - begin >= least) & (left < len(self._after))
         can[can] = self._after[left[can]]
         yield from zip(begin[can].tolist(), end[can].tolist(), strict=True)
-
-
-_SNIPPET = 250  # tokens of consecutive sentences of one book are fewer
-_SNIPPETS = 4  # at least so many to a body
-_CLOSE = 48  # tokens left of a body that are filled by one sentence or two
-_SPARE = (12, 3)  # sentences of a size that there should be, and have to be
-_ATTEMPTS = 40
-_RUNS = 200  # snippets that are tried in a row without one that fits
-_DRAWS = 256
-
-
-class NoFit(Exception):
-    """No choice of sentences has so many tokens; why, and what helps."""
-
-    def __init__(self, why: str = "", helps: str = "") -> None:
-        super().__init__(why)
-        self.why, self.helps = why, helps
-
-
-class Body(NamedTuple):
-    """Sentences by their numbers, and the one from which on a tail is looked for."""
-
-    chosen: tuple[int, ...]
-    at: int
 
 
 class SentencePool:
@@ -179,7 +270,7 @@ class SentencePool:
         most = int(ascending[fitting - 1])
         return most, np.flatnonzero(self._array <= most)
 
-    def shuffled(self, tokens: int, least: int, stream: Stream) -> Body:
+    def shuffled_body(self, tokens: int, least: int, stream: Stream) -> Body:
         """At least `least` sentences that have exactly so many tokens. Raises `NoFit`."""
         most, fitting = self.short(tokens, least)
         for _ in range(_ATTEMPTS):
@@ -197,7 +288,7 @@ class SentencePool:
             "use longer haystacks, fewer places, or more books with short sentences",
         )
 
-    def coherent(self, tokens: int, least: int, tail: int, spread: int, draw: Draw) -> Body:
+    def coherent_body(self, tokens: int, least: int, tail: int, spread: int, draw: Draw) -> Body:
         """At least `least` sentences in order, of at most so many tokens; see `Runs`.
 
         What they leave is left to the tail, which has `tail` tokens and up to `spread` more beside.
@@ -307,71 +398,3 @@ class SentencePool:
             if self.books[i] != book or too_long:
                 return
             yield i
-
-
-Kind = Literal["one_hop", "literal", "neutral", "none", "near"]
-
-
-class FillerKey(NamedTuple):
-    """What all haystacks of one filler share. `group`: its index."""
-
-    length: int
-    group: int
-    number: int
-    filler: FillerKind
-    filtered: bool
-    distractors: int
-
-
-class Variant(NamedTuple):
-    """What stands where in a filler."""
-
-    needle: Kind
-    order: Order | Literal[""] = ""
-    place: int = -1
-
-
-class FillerText(NamedTuple):
-    """A body with its near-answers, and where needles go.
-
-    `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
-    all, and the tail); `offsets`: tokens before each boundary between parts; `body`: its sentences
-    but near-answers, by their numbers in the pool; `used`: their texts.
-    """
-
-    parts: tuple[str, ...]
-    boundaries: tuple[int, ...]
-    offsets: tuple[int, ...]
-    body: Body
-    used: frozenset[int]
-
-
-class Haystack(NamedTuple):
-    """A finished text. `filler`: its number; `span`: characters of the needle; `depth`: tokens
-    of the filler before it, as a share of all of the filler: 0 at the beginning, 1 at the end.
-    """
-
-    filler: int
-    key: FillerKey
-    variant: Variant
-    text: str
-    span: tuple[int, int]
-    depth: float
-
-
-class Gaps(NamedTuple):
-    """Of a coherent filler without its tail: its sentences, those of its books that are left out
-    between them, and how many books there are. `own_tail`: the tail is of the last one, too.
-    """
-
-    sentences: int
-    left_out: int
-    books: int
-    own_tail: bool
-
-
-class SizedSentence(NamedTuple):
-    """A sentence that is put into a filler, and its tokens."""
-
-    text: str
-    tokens: int

@@ -145,7 +145,7 @@ class HaystackBuilder:
         ]
         return min(pieces, key=lambda piece: abs(piece.tokens - wanted))
 
-    def near(self, key: FillerKey, count: int) -> list[SizedSentence]:
+    def near_answers(self, key: FillerKey, count: int) -> list[SizedSentence]:
         """Near-answers of a group, each about somebody else."""
         group = self.groups[key.group]
         stream = Stream(self._seed, f"niah/near/{group.id}/{key.number}")
@@ -195,7 +195,7 @@ class HaystackBuilder:
         pool, numbers = self._pools[key.filtered]
         group, places = self.groups[key.group], self.params.places
         longest = self.longest(key.group)
-        near = self.near(key, key.distractors)
+        near = self.near_answers(key, key.distractors)
         beside = sum(piece.tokens for piece in near)
         try:
             tail = pool.tail(longest)
@@ -203,7 +203,7 @@ class HaystackBuilder:
             stream = Stream(self._seed, f"niah/{key.filler}/{group.id}/{key.length}/{key.number}")
             least = max(1, places - 2 - len(near))
             if key.filler == "shuffled":
-                body = pool.shuffled(tokens, least, stream)
+                body = pool.shuffled_body(tokens, least, stream)
             else:
                 stream = Stream(self._seed, f"niah/coherent/{key.length}")  # of all of them
                 draw = Draw(
@@ -211,7 +211,7 @@ class HaystackBuilder:
                     len(self.groups) * self.params.fillers,
                     int(stream.integers(1 << 62, 1)[0]) << 2,
                 )
-                body = pool.coherent(tokens, least, tail, longest, draw)
+                body = pool.coherent_body(tokens, least, tail, longest, draw)
         except NoFit as error:
             raise RecipeError(self._no_fit(key, longest, beside, error)) from None
         parts = [SizedSentence(self._texts[numbers[i]], pool.sizes[i]) for i in body.chosen]
@@ -341,7 +341,7 @@ class HaystackBuilder:
         if variant.needle == "neutral":
             return self.neutral(key)
         if variant.needle == "near":
-            return self.near(key, key.distractors + 1)[-1]
+            return self.near_answers(key, key.distractors + 1)[-1]
         return self.needle(key.group, variant.needle, variant.order or "default")
 
     def tail(self, key: FillerKey, made: FillerText, tokens: int, bare: bool = False) -> list[int]:

@@ -1,4 +1,4 @@
-"""The firewall: which words are related to a question, and which sentences may stand beside it.
+"""The lexical-leak filter: words related to a question, and sentences that may stand beside it.
 
 A word is related to a word of a question if both have one stem (Snowball), if it is an inflection
 of it (lemminflect: ate, eaten, spoken), or if they begin alike: one is the beginning of the other,

@@ -1,6 +1,7 @@
 """World's agents: one puts facts into prose, another reads facts from prose.
 
-Without a model documents are composed by rules, so offline answers there are none.
+Without a model documents are composed by rules, so offline answers there are none. `differences`
+says how what was read differs from what is so.
 """
 
 from __future__ import annotations

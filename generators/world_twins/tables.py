@@ -1,4 +1,9 @@
-"""Triples into records: three documents each, a query a wording, and qrels by execution."""
+"""Triples and their records: three documents each, a query a wording, and qrels by execution.
+
+A triple is an entity's facts, the same with one changed, and what is stated and asked of them.
+Which of the two values is the base's is tossed, so that without the query nothing tells base from
+twin.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +40,27 @@ from retgen.world.facts import ABSENT, Codes, World
 from retgen.world.table import Table
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken
+
+
 _VALUES = 24  # other values that are drawn for an entity
+
+
 _WIDTH = 8  # an entailed range of numbers is about this part of all of them
+
+
+_FULL = 1 << 32
+
+
+_TRIES = 100  # of another order
+
+
+Role = Literal["base", "twin", "control"]
+
+
+ROLES: tuple[Role, ...] = ("base", "twin", "control")
+
+
+# --- triples --------------------------------------------------------------------------------------
 
 
 class TripleCell(NamedTuple):
@@ -167,6 +191,9 @@ def _shuffled(names: list[str], stream: Stream) -> tuple[str, ...]:
     return tuple(names[i] for i in stream.permutation(len(names)).tolist())
 
 
+# --- conditions -----------------------------------------------------------------------------------
+
+
 # --- conditions -------------------------------------------------------------------------------
 
 
@@ -224,10 +251,7 @@ def _round(number: int) -> int:
     return max(2, *(factor * unit for factor in (1, 2, 5) if factor * unit <= max(number, 1)))
 
 
-Role = Literal["base", "twin", "control"]
-ROLES: tuple[Role, ...] = ("base", "twin", "control")
-_FULL = 1 << 32
-_TRIES = 100  # of another order
+# --- records --------------------------------------------------------------------------------------
 
 
 class StatedFacts:
