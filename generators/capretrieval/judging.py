@@ -162,10 +162,10 @@ def candidates(
         if language := queries[query].language:  # bundled labels are known within one
             pool = [i for i in pool if passages[i].language == language]
         result.append(pool)
-    return _within(result, judge.pairs)
+    return trim_pools(result, judge.pairs)
 
 
-def _within(pools: list[list[int]], most: int) -> list[list[int]]:
+def trim_pools(pools: list[list[int]], most: int) -> list[list[int]]:
     """The pools without their ends, so that there are `most` pairs in all."""
     level, left = 0, most
     longer = len(pools)

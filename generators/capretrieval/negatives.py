@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from retgen.generators.capretrieval.agents import ANNOTATE, AskRelevance, split_pages
 from retgen.generators.capretrieval.language import stems_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Holders, Passage, Phrase
+from retgen.generators.capretrieval.passages import Holders, Passage, PhraseTerms
 from retgen.generators.capretrieval.queries import PassageQuery
 from retgen.generators.params import Job
 from retgen.streams import Stream
@@ -38,7 +38,7 @@ async def mine_negatives(
     document_of: Sequence[int],
     wording: Wording,
     splits: Sequence[str],
-    held: dict[Phrase, Holders],
+    held: dict[PhraseTerms, Holders],
     job: Job[CapRetrievalParams],
     context: Context,
 ) -> dict[str, Any]:
@@ -67,7 +67,7 @@ async def mine_negatives(
     left_out: set[tuple[int, int]] = set()
     wanted = settings.negatives * (_SPARE if settings.judge else 1)
 
-    def excluded(query: int, document: int) -> bool:
+    def is_excluded(query: int, document: int) -> bool:
         number = document_of[own[document]]
         wrong = (
             wording.groups[number] in near[query]
@@ -82,10 +82,10 @@ async def mine_negatives(
     result = mine(
         texts, [one.text for one in trained], positives, by=settings.by,
         count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
-        excluded=excluded,
+        excluded=is_excluded,
     )  # fmt: skip
     ranked = [set(negatives) for negatives in result]
-    _draw(result, len(own), wanted, excluded, positives, job.seed)
+    _draw(result, len(own), wanted, is_excluded, positives, job.seed)
     judged: dict[str, Any] = {}
     if settings.judge:
         judged = await _judged(result, trained, texts, settings.negatives, context)
@@ -163,5 +163,5 @@ def _draw(
                 negatives.append(document)
 
 
-def _phrase(one: PassageQuery, passages: Sequence[Passage]) -> Phrase:
-    return Phrase.of(one.text, passages[one.passage].language)
+def _phrase(one: PassageQuery, passages: Sequence[Passage]) -> PhraseTerms:
+    return PhraseTerms.of(one.text, passages[one.passage].language)

@@ -241,14 +241,14 @@ def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) 
 # --- labels ---------------------------------------------------------------------------------------
 
 
-class Phrase(NamedTuple):
+class PhraseTerms(NamedTuple):
     """A phrase for comparing: its words folded, and their stems in its language."""
 
     words: Terms
     stems: Terms
 
     @classmethod
-    def of(cls, text: str, language: str) -> Phrase:
+    def of(cls, text: str, language: str) -> PhraseTerms:
         """The phrase that a text is."""
         return cls(tuple(words_of(text)), tuple(stems_of(text, language)))
 
@@ -264,7 +264,9 @@ class Holders(NamedTuple):
     stems: list[int]
 
 
-def holders(passages: Sequence[Passage], phrases: Iterable[Phrase]) -> dict[Phrase, Holders]:
+def holders(
+    passages: Sequence[Passage], phrases: Iterable[PhraseTerms]
+) -> dict[PhraseTerms, Holders]:
     """Which passages hold each phrase, title and text."""
     every = set(phrases)
     of_words: dict[Terms, list[int]] = {phrase.words: [] for phrase in every}
@@ -311,7 +313,7 @@ class PassageLabels:
     `held`: the passages that hold each phrase (`holders`).
     """
 
-    def __init__(self, passages: Sequence[Passage], phrases: Iterable[Phrase]) -> None:
+    def __init__(self, passages: Sequence[Passage], phrases: Iterable[PhraseTerms]) -> None:
         self.held = holders(passages, phrases)
         self._places: dict[str, _Places] = defaultdict(lambda: _Places([], [], []))
         for number, one in enumerate(passages):
@@ -320,7 +322,7 @@ class PassageLabels:
             places.starts.append(one.start)
             places.stops.append(one.stop)
 
-    def relevant(self, phrase: Phrase | None, rests_on: Iterable[Span]) -> set[int]:
+    def relevant(self, phrase: PhraseTerms | None, rests_on: Iterable[Span]) -> set[int]:
         """Numbers of the passages, of all splits. `phrase`: of a keyword or phrase."""
         result = set(self.held[phrase].words) if phrase is not None else set()
         return result.union(*map(self.holding, rests_on))

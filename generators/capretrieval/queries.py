@@ -14,7 +14,13 @@ from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Summary, 
 from retgen.generators.capretrieval.language import fold_text
 from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.params import QueryCounts
-from retgen.generators.capretrieval.passages import Holders, Passage, PassageLabels, Phrase, Span
+from retgen.generators.capretrieval.passages import (
+    Holders,
+    Passage,
+    PassageLabels,
+    PhraseTerms,
+    Span,
+)
 from retgen.validators.querywords import query_sets
 from retgen.validators.similar import matches
 
@@ -37,11 +43,11 @@ class PassageQuery:
     positives: list[int] = field(default_factory=list)
     negatives: list[int] = field(default_factory=list)
 
-    def phrase(self, passages: Sequence[Passage]) -> Phrase | None:
+    def phrase(self, passages: Sequence[Passage]) -> PhraseTerms | None:
         """What a passage has to hold to be relevant, where that is enough."""
         if self.kind not in ("keyword", "phrase"):
             return None
-        return Phrase.of(self.text, passages[self.passage].language)
+        return PhraseTerms.of(self.text, passages[self.passage].language)
 
     def to_json(self) -> dict[str, Any]:
         """A row of sources/queries.jsonl."""
@@ -99,7 +105,7 @@ def select_queries(
     split: Sequence[str],
     counts: QueryCounts,
     rejected: list[Rejection],
-) -> tuple[list[PassageQuery], dict[Phrase, Holders]]:
+) -> tuple[list[PassageQuery], dict[PhraseTerms, Holders]]:
     """The queries that are kept, with positives and split; and who holds which keyword.
 
     `split`: of each passage. A text is one query, whoever it was written for first. Positives are

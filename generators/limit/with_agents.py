@@ -111,7 +111,7 @@ async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
     stage = context.stage("attributes", size, PROPOSE, REMOVE)
     wanted = context.pilot_size(size)
     categories = _categories(job)
-    result = _Growing(job.params)
+    result = GrowingCatalogue(job.params)
     number = barren = 0
     while len(result) < wanted and barren < _BARREN:
         before = len(result)
@@ -138,7 +138,7 @@ async def _round(
     categories: Sequence[str],
     number: int,
     wanted: int,
-    result: _Growing,
+    result: GrowingCatalogue,
     context: Context,
     stage: Stage,
 ) -> None:
@@ -176,7 +176,7 @@ async def _round(
 
 
 async def _remove_overlaps(
-    touched: Sequence[str], number: int, result: _Growing, context: Context, stage: Stage
+    touched: Sequence[str], number: int, result: GrowingCatalogue, context: Context, stage: Stage
 ) -> None:
     """Look by category first, then across all of them, until nothing has to go."""
 
@@ -211,7 +211,7 @@ async def _remove_overlaps(
             break
 
 
-class _Growing:
+class GrowingCatalogue:
     """A list of attributes no two of which share a word, or nearly the same spelling."""
 
     def __init__(self, params: LimitParams) -> None:

@@ -33,7 +33,7 @@ from retgen.generators.multiconir.ladders import (
     LADDERS,
     Ladder,
     LadderDocuments,
-    LadderFile,
+    StoredLadders,
 )
 from retgen.generators.multiconir.params import (
     MultiConIRParams,
@@ -149,7 +149,7 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
-        ladders = LadderFile(job.source_folder() / LADDERS)
+        ladders = StoredLadders(job.source_folder() / LADDERS)
         exported = LadderTables(
             ladders, job.seed, LadderDocuments(params.orders, params.singles), _opening(job),
             domain.name, _judge(job),

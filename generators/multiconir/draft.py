@@ -84,7 +84,7 @@ class Draft:
         return self.chosen.count(None)
 
     @property
-    def known(self) -> list[Found]:
+    def known_sentences(self) -> list[Found]:
         """Sentences in use, and spare ones."""
         return [*filter(None, self.chosen), *self.spare]
 
@@ -116,7 +116,7 @@ class Draft:
 
         Where only its condition is wrong, it may come again with another.
         """
-        taken = self.known
+        taken = self.known_sentences
         sentences = [other.sentence for other in taken]
         if one.sentence in self.out:
             fault: str | None = "it was refused before"
@@ -222,7 +222,8 @@ class LadderQuestions:
         return AskConditions(
             noun=domain.noun, features=domain.features, examples=domain.examples.instruction,
             count=count, document=draft.document.text,
-            taken=tuple(one.sentence for one in draft.known), refused=tuple(draft.refused),
+            taken=tuple(one.sentence for one in draft.known_sentences),
+            refused=tuple(draft.refused),
         )  # fmt: skip
 
     def rewrites(self, draft: Draft, conditions: Sequence[int]) -> AskRewrites:

@@ -90,7 +90,7 @@ class LadderDocument(NamedTuple):
     orders: tuple[int, ...]
 
 
-class LadderFile:
+class StoredLadders:
     """The ladders of a file, read one at a time: what is kept is where each line begins."""
 
     def __init__(self, path: Path) -> None:

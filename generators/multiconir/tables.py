@@ -28,7 +28,7 @@ from retgen.generators.multiconir.ladders import (
     Ladder,
     LadderDocument,
     LadderDocuments,
-    LadderFile,
+    StoredLadders,
     padded_text,
     places,
 )
@@ -88,7 +88,7 @@ class LadderTables:
     """
 
     def __init__(
-        self, ladders: LadderFile, seed: int, rungs: LadderDocuments, opening: str, domain: str,
+        self, ladders: StoredLadders, seed: int, rungs: LadderDocuments, opening: str, domain: str,
         judge: tuple[str, str],
     ) -> None:  # fmt: skip
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain

@@ -162,7 +162,7 @@ class LadderWriting:
         for _ in range(TRIES):
             if (wanted := draft.missing - len(draft.spare)) <= 0:
                 break
-            known = {one.sentence for one in draft.known} | draft.out
+            known = {one.sentence for one in draft.known_sentences} | draft.out
             left = len({one for one in split(document) if usable(one)} - known)
             if left < wanted:
                 break
@@ -173,7 +173,7 @@ class LadderWriting:
             if not result:
                 break
         if draft.missing > len(draft.spare):
-            have = len(draft.known)
+            have = len(draft.known_sentences)
             message = (
                 f"it has {have} sentences of {CONDITIONS} that can be asked for and falsified; "
             )

@@ -173,7 +173,7 @@ def names_left(names: Sequence[str], texts: Sequence[Sentence]) -> list[str]:
     return [name for name in names if name.casefold() not in held]
 
 
-def by_book(texts: Sequence[Sentence]) -> list[dict[str, object]]:
+def counts_by_book(texts: Sequence[Sentence]) -> list[dict[str, object]]:
     """A row a book: how many sentences it has, how many are kept, why the others are not."""
     counts: dict[str, Counter[str]] = {}
     for one in texts:
@@ -310,7 +310,7 @@ def write_sources(material: Material, folder: Path) -> None:
         for group, name in zip(material.groups, material.cast.of_group, strict=True)
     ]
     write_rows(folder / GROUPS, groups)
-    write_rows(folder / BOOKS, by_book(material.sentences))
+    write_rows(folder / BOOKS, counts_by_book(material.sentences))
     write_rows(
         folder / EXPANSIONS,
         ({"group": name, "terms": terms} for name, terms in material.expansions.items()),

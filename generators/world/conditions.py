@@ -77,13 +77,13 @@ _OPEN = 1 << 30  # beyond every value
 
 
 class Ranges(ConditionPool):
-    """The slot's value lies between two ends, (count,) each; `made` says it."""
+    """The slot's value lies between two ends, (count,) each; `of_ends` makes the condition."""
 
     def __init__(
-        self, slot: str, low: Counts, high: Counts, made: Callable[[int, int], Condition]
+        self, slot: str, low: Counts, high: Counts, of_ends: Callable[[int, int], Condition]
     ) -> None:
         super().__init__(slot, len(low))
-        self._low, self._high, self._made = low, high, made
+        self._low, self._high, self._of_ends = low, high, of_ends
 
     def counts(self, values: NDArray[Any]) -> Counts:
         found = np.sort(values[values >= 0])
@@ -91,7 +91,7 @@ class Ranges(ConditionPool):
         return np.searchsorted(found, self._high, "right") - below
 
     def condition(self, index: int) -> Condition:
-        return self._made(int(self._low[index]), int(self._high[index]))
+        return self._of_ends(int(self._low[index]), int(self._high[index]))
 
 
 class ConditionPools:
@@ -99,13 +99,13 @@ class ConditionPools:
 
     def __init__(self, table: Table, slots: Sequence[Slot]) -> None:
         self._table, self._slots = table, slots
-        self._made: dict[Kind, list[ConditionPool]] = {}
+        self._pools: dict[Kind, list[ConditionPool]] = {}
         self._totals: dict[int, Counts] = {}
 
     def kind(self, kind: Kind) -> list[ConditionPool]:
-        if kind not in self._made:
-            self._made[kind] = [pool for slot in self._slots for pool in self._of(slot, kind)]
-        return self._made[kind]
+        if kind not in self._pools:
+            self._pools[kind] = [pool for slot in self._slots for pool in self._of(slot, kind)]
+        return self._pools[kind]
 
     def totals(self, pool: ConditionPool) -> Counts:
         """How many of all entities meet each condition of a pool."""
@@ -130,10 +130,10 @@ class ConditionPools:
 
 
 def _points(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
-    def made(low: int, high: int) -> Condition:
+    def condition(low: int, high: int) -> Condition:
         return Is(slot.name, _scalar(slot, low))
 
-    yield Ranges(slot.name, values, values, made)
+    yield Ranges(slot.name, values, values, condition)
 
 
 def _steps(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
@@ -192,7 +192,7 @@ _RANGES: dict[Kind, Callable[[Slot, Counts], Iterator[ConditionPool]]] = {
 
 
 def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> ConditionPool:
-    def made(low: int, high: int) -> Condition:
+    def condition(low: int, high: int) -> Condition:
         return Between(
             slot.name,
             None if low == -_OPEN else _scalar(slot, low),
@@ -201,7 +201,7 @@ def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> ConditionPool:
 
     listed: Sequence[tuple[int, int]] = list(ends)
     both = np.array(listed, np.int64).reshape(len(listed), 2)
-    return Ranges(slot.name, both[:, 0], both[:, 1], made)
+    return Ranges(slot.name, both[:, 0], both[:, 1], condition)
 
 
 def _days(year: int, first: int, last: int) -> tuple[int, int]:

@@ -81,7 +81,7 @@ class _Draw:
     def below(self, bound: int) -> int:
         return int(self._stream.integers(bound, 1)[0])
 
-    def between(self, low: int, high: int) -> int:
+    def log_uniform(self, low: int, high: int) -> int:
         """Uniform in the logarithm: as often from 10 to 100 as from 100 to 1,000."""
         low, high = max(low, 1), max(low, high, 1)
         share = self.below(1 << 20) / (1 << 20)
@@ -192,7 +192,7 @@ class Search:
             return None
         slot = slots[draw.below(len(slots))]
         around = Window(2 * k + 1, max(self._table.count // 3, 2 * k + 1))
-        size = draw.between(around.low, around.high)
+        size = draw.log_uniform(around.low, around.high)
         found = self._narrow(
             cell.wording, Window(size, min(2 * size, around.high)), draw, 1 + draw.below(2),
             None, {slot},
@@ -243,7 +243,7 @@ class Search:
             if part is None:
                 last = False
                 least = max(wanted.high + 1, 2)
-                size = draw.between(least, count - 1)
+                size = draw.log_uniform(least, count - 1)
                 wide = Window(max(least, size // 3), min(count - 1, size * 3))
                 part = self._pick(kind, wide, draw, rows, used)
             if part is None:

@@ -169,7 +169,7 @@ def _card(records: TwinTables, domain: Domain) -> list[str]:
 
 def _example(records: TwinTables) -> Example:
     number = next((q.triple for q in records.questions), 0)
-    texts = [records.written(number, role).text for role in ROLES]
+    texts = [records.composed_document(number, role).text for role in ROLES]
     query = next(one.text for one in records.questions if one.triple == number)
     rows = [("twin", texts[0], texts[1]), ("control", texts[0], texts[2])]
     return Example(query, ("", "base", "changed"), rows)

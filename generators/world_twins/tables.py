@@ -324,7 +324,7 @@ class TwinTables:
         """Row i of the corpus."""
         which = int(self._order(np.array([i]))[0])
         triple, role = self.triples[which // 3], ROLES[which % 3]
-        written = self.written(which // 3, role)
+        written = self.composed_document(which // 3, role)
         return {
             "_id": self._doc_id(which),
             "title": written.name,
@@ -380,7 +380,7 @@ class TwinTables:
 
     # --- texts ----------------------------------------------------------------------------------
 
-    def written(self, number: int, role: Role) -> Written:
+    def composed_document(self, number: int, role: Role) -> Written:
         """A document. The twin has the plan of the base: wordings, order, subjects, fillers."""
         triple, composer = self.triples[number], self._composer
         draw = Stream(self.seed, f"world_twins/texts/{number}")

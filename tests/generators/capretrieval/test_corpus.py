@@ -12,7 +12,7 @@ from retgen.generators.capretrieval.params import SplitShares
 from retgen.generators.capretrieval.passages import (
     Holders,
     Passage,
-    Phrase,
+    PhraseTerms,
     document_splits,
     holders,
 )
@@ -31,7 +31,7 @@ def passage(number: int, text: str, language: str = "en", title: str = "") -> Pa
 
 
 def held(passages: list[Passage], text: str, language: str = "en") -> Holders:
-    phrase = Phrase.of(text, language)
+    phrase = PhraseTerms.of(text, language)
     return holders(passages, [phrase])[phrase]
 
 

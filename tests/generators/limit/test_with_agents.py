@@ -20,7 +20,7 @@ from retgen.generators.limit.agents import (
     glossary,
 )
 from retgen.generators.limit.params import LimitParams
-from retgen.generators.limit.with_agents import _Growing, catalogue_size
+from retgen.generators.limit.with_agents import GrowingCatalogue, catalogue_size
 from retgen.generators.limit.words import CatalogueParams, load_attributes
 from retgen.plan import plan
 from retgen.recipe import load_recipe
@@ -71,7 +71,7 @@ def params(**changes: object) -> LimitParams:
 
 
 def test_a_catalogue_grows_by_what_is_apart() -> None:
-    result = _Growing(params())
+    result = GrowingCatalogue(params())
     assert result.add("Sundials", "Instruments") is None
     assert result.add("Salt and Pepper", "Food") == (
         "it holds 'and', which separates attributes in a document"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retgen.generators.niah.books import Sentence, by_book, names_left, read_books, sentences
+from retgen.generators.niah.books import Sentence, counts_by_book, names_left, read_books, sentences
 from retgen.generators.niah.params import NiahParams
 
 
@@ -30,7 +30,7 @@ def test_bundled_books_of_the_sets() -> None:
 def test_names_that_no_book_holds() -> None:
     found = [Sentence("a", "It was Kofi's boat."), Sentence("b", "A LUKA came.", "word")]
     assert names_left(["Kofi", "Luka", "Femi", "Lu"], found) == ["Femi", "Lu"]
-    assert by_book(found) == [
+    assert counts_by_book(found) == [
         {"book": "a", "sentences": 1, "kept": 1, "left_out": {}},
         {"book": "b", "sentences": 1, "kept": 0, "left_out": {"word": 1}},
     ]

@@ -48,7 +48,7 @@ def test_under_a_cap_no_query_has_more_than_another_could(
     sizes: list[int], most: int, kept: list[int]
 ) -> None:
     pools = [list(range(size)) for size in sizes]
-    assert judging._within(pools, most) == [list(range(size)) for size in kept]
+    assert judging.trim_pools(pools, most) == [list(range(size)) for size in kept]
 
 
 def test_a_second_pass_has_another_order_and_long_passages_another_page() -> None:
