@@ -66,10 +66,10 @@ class Album(Family[AlbumParams]):
     def plan(self, job: Job[AlbumParams]) -> Plan:
         tables = _tables(job.params, job.seed)
         written = (_corpus(tables), _queries(tables), _qrels(tables))
-        few = 400  # rows say how long the others are
+        sample = 400  # rows say how long the others are
         size = 0
         for rows in written:
-            shown = min(few, rows.count)
+            shown = min(sample, rows.count)
             size += len(rows.jsonl(0, shown)) * rows.count // max(1, shown)
         return Plan(
             documents=len(tables.captions),
