@@ -21,9 +21,9 @@ from typing import Any
 
 from retgen.agents.calls import ModelOptions
 from retgen.generate import BLOCK
+from retgen.generators.niah.books import gather_material, read_material
 from retgen.generators.niah.counting import load_counter
-from retgen.generators.niah.haystacks import Haystack, Haystacks
-from retgen.generators.niah.sourcing import gather, read_material
+from retgen.generators.niah.haystacks import Haystack, HaystackBuilder
 from retgen.recipe import load_recipe
 from retgen.with_agents import generate_with_agents
 
@@ -42,10 +42,10 @@ def main() -> None:
         whole, unchecked, checked, naive = [], [], [], []
         for _ in range(given.rounds):
             began = time.perf_counter()
-            gather(job.params, job.seed)
+            gather_material(job.params, job.seed)
             assert job.sources is not None
             material = read_material(job.sources, job.params, job.seed)
-            every = Haystacks(
+            every = HaystackBuilder(
                 job.params, job.seed, material.groups, material.cast, material.sentences, counter
             )
             ready = time.perf_counter()
@@ -75,7 +75,7 @@ def main() -> None:
     print(f"largest process: {peak:.0f} MB")
 
 
-def slow(every: Haystacks, sentences: Sequence[str], sample: int) -> float:
+def slow(every: HaystackBuilder, sentences: Sequence[str], sample: int) -> float:
     """Haystacks a second of the naive way, as many of each length."""
     tokenizer: Any = every.counter._tokenizer  # type: ignore[attr-defined]
     each = every.count // len(every.params.lengths)

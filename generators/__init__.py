@@ -10,9 +10,8 @@ from typing import Any
 
 from retgen import plugins
 from retgen.agents.agent import Rejection
-from retgen.generators.family import Family
+from retgen.generators.family import CallEstimate, Family, Plan
 from retgen.generators.params import InputFile, Job, Params
-from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records, Rows, rows_of
 
 # what the author of a family needs

@@ -8,27 +8,87 @@ order (`generate`), and hands out the rules that prove the structural labels fro
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Generic,
-    Literal,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple
 
 from retgen.agents.agent import Agent
 from retgen.generators.params import Job, P
-from retgen.generators.plan import Plan
 from retgen.generators.records import Records
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
     from retgen.agents.context import Context
-    from retgen.generators.source import PassageSize
-    from retgen.generators.source_description import SourceDescription
+    from retgen.generators.source import PassageSize, SourceDescription
+
+
+class CallEstimate(NamedTuple):
+    """What a job will ask one agent: of so many records, each with so many calls.
+
+    `calls`: the fewest and the most that are to be expected a record; `prompt`: bytes of a prompt;
+    `answer`: tokens of an answer.
+    """
+
+    records: int
+    calls: tuple[float, float]
+    prompt: int
+    answer: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job will make and cost. `bytes` is an estimate of dataset/ on disk (as JSON Lines).
+
+    A family says what it will ask its live agents (`call_estimates`); the calls, the tokens (in and
+    out), the dollars (None: a model has no known price) and the seconds follow from the recipe's
+    models. `unknown`: how many records there will be is not known, and all counts are 0.
+    `about`: queries and qrels are estimated, from what was seen of such documents.
+    """
+
+    documents: int
+    queries: int
+    qrels: int
+    bytes: int
+    call_estimates: dict[str, CallEstimate] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    calls: dict[str, int] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+    usd: tuple[float, float] | None = (0.0, 0.0)
+    seconds: tuple[float, float] = (0.0, 0.0)
+    unknown: bool = False
+    about: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys that `gen plan --json` prints; null is what is not known."""
+        if self.unknown:
+            between = dict.fromkeys(("low", "high"))
+            return {
+                **dict.fromkeys(("documents", "queries", "qrels")),
+                "calls": dict.fromkeys(self.calls),
+                "models": self.models,
+                "tokens": dict.fromkeys(self.tokens),
+                "usd": between,
+                "seconds": between,
+                "bytes": None,
+                "notes": list(self.notes),
+            }
+        low, high = self.usd or (None, None)
+        return {
+            "documents": self.documents,
+            "queries": self.queries,
+            "qrels": self.qrels,
+            "calls": self.calls,
+            "models": self.models,
+            "tokens": self.tokens,
+            "usd": {"low": low, "high": high},
+            "seconds": {"low": self.seconds[0], "high": self.seconds[1]},
+            "bytes": self.bytes,
+            "notes": list(self.notes),
+        }
 
 
 Evidence = Literal["structural", "judged"]
@@ -119,7 +179,7 @@ class Family(ABC, Generic[P]):
         """The main measure of a data set of this job: that of `gen eval` and of MTEB's task."""
         return self.main_measure
 
-    def own(self, job: Job[P]) -> Literal["nothing", "sentences", "documents", "queries"]:
+    def from_user(self, job: Job[P]) -> Literal["nothing", "sentences", "documents", "queries"]:
         """What comes from the user: sentences of the documents, the documents, the queries as well.
 
         Where both do, retgen answers for no order of theirs.
@@ -138,7 +198,7 @@ class Family(ABC, Generic[P]):
     def generate(self, job: Job[P]) -> Records:
         """The records. Same job, same records, whoever asks and in whatever order."""
 
-    def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
+    def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
         """The records of a finished run, its source documents cut in another way (None: not cut).
 
         `sources`, `seed`: the run's. Nothing but these is read, as the source itself may have
@@ -157,9 +217,9 @@ class Family(ABC, Generic[P]):
     def checks(self, job: Job[P], judgements: Judgements) -> Sequence[CorpusRule]:
         """Rules that prove the structural labels from the written files, without the generator."""
 
-    @abstractmethod
     def scaffold(self, source: SourceDescription | None = None) -> str:
-        """A commented recipe to start from, as `gen new` writes it.
+        """A commented recipe to start from, as `gen new` writes it: `scaffold.yaml` of the family.
 
         `source`: of documents that it is for; only families that take a source are given one.
         """
+        return Path(inspect.getfile(type(self))).with_name("scaffold.yaml").read_text("utf-8")

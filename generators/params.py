@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
-from typing import (
-    Annotated,
-    Generic,
-    NamedTuple,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+
+from retgen.errors import RecipeError
+from retgen.messages import did_you_mean
+
+if TYPE_CHECKING:
+    from retgen.world.domain import Domain
+
+
+T = TypeVar("T")
 
 
 class Params(BaseModel):
@@ -19,7 +24,7 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def located(value: Path, info: ValidationInfo) -> Path | None:
+def resolved_path(value: Path, info: ValidationInfo) -> Path | None:
     """Where a path of a recipe leads; None where no recipe file is around (a notebook, the schema).
 
     It is relative to the recipe's folder. One that `--set` gives was typed in the current folder:
@@ -40,7 +45,7 @@ def located(value: Path, info: ValidationInfo) -> Path | None:
 
 
 def _resolve(value: Path, info: ValidationInfo) -> Path:
-    path = located(value, info)
+    path = resolved_path(value, info)
     if path is None:
         return value
     if not path.is_file():
@@ -48,6 +53,13 @@ def _resolve(value: Path, info: ValidationInfo) -> Path:
     return path
 
 
+def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("a value stands there twice")
+    return values
+
+
+Distinct = AfterValidator(_distinct)  # of a list without repeats
 # a file that a recipe names; a run keeps a copy of it under inputs/
 InputFile = Annotated[Path, AfterValidator(_resolve)]
 
@@ -69,3 +81,71 @@ class Job(NamedTuple, Generic[P]):
     limit: int | None = None
     live: frozenset[str] = frozenset()
     sources: Path | None = None
+
+    def source_folder(self) -> Path:
+        """The folder that `generate_with_agents` has written to. Raises ValueError before that."""
+        if self.sources is None:
+            raise ValueError("the agents of this job have not been asked")
+        return self.sources
+
+
+# --- domains of facts ---------------------------------------------------------------------------
+
+_FILES = (".yaml", ".yml")
+
+
+def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
+    """A name, or the path of a file; a run keeps a copy of the file."""
+    from retgen.world.domain import bundled
+
+    if Path(value).suffix not in _FILES:
+        if str(value) not in bundled():
+            hint = did_you_mean(str(value), bundled()) or "."
+            raise ValueError(
+                f"there is no domain {str(value)!r}{hint} Bundled: {', '.join(bundled())}. One of "
+                "your own is named by its .yaml file"
+            )
+        return str(value)
+    path = resolved_path(Path(value), info)
+    if path is not None and not path.is_file():
+        raise ValueError(f"there is no domain file {path}")
+    return path or Path(value)
+
+
+DomainName = Annotated[Path | str, AfterValidator(_domain)]
+Patterns = Annotated[
+    InputFile | None,
+    Field(
+        description="words by which the proof tells the slots of a domain of your own: "
+        "my_domain.patterns.yaml beside my_domain.yaml"
+    ),
+]
+
+
+def check_patterns(domain: Path | str, named: Path | None, path: Path) -> None:
+    """Raise `RecipeError` where patterns are not those beside a domain, whose file is `path`, and
+    `UsageError` where the proof could not use them.
+    """
+    if named is not None and not isinstance(domain, Path):
+        raise RecipeError(f"params.patterns: for a domain of your own, and {domain} is bundled")
+    patterns = path.with_suffix(".patterns.yaml")
+    if named is None and isinstance(domain, Path) and patterns.is_file():
+        raise RecipeError(
+            f"params.patterns: name {patterns.name}, which stands beside the domain, so that a run "
+            "keeps a copy of both"
+        )
+    if named is not None and named.resolve() != patterns:
+        raise RecipeError(f"params.patterns: {named} is read only as {patterns}, beside the domain")
+    if isinstance(domain, Path):
+        # what reads queries is not needed for recipes of other families
+        from retgen.validators.world.cues import read_patterns
+        from retgen.validators.world.definitions import read_definition
+        from retgen.validators.world.queries import QueryReader
+
+        definition = read_definition(path)
+        QueryReader(definition, read_patterns(definition, path))
+
+
+def domain_digest(domain: Domain) -> dict[str, str]:
+    """The word list that a domain is: its name, and the SHA-256 of its file."""
+    return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import (
-    Any,
-    NamedTuple,
-    Protocol,
-)
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 from retgen.agents.agent import Rejection
+
+OWN_LICENCE = "Apache-2.0 (retgen)"  # of texts that are bundled, or composed of bundled ones
+MODEL_TERMS = "as the terms of the model that wrote them say"
 
 
 class Rows(Protocol):

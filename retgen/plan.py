@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.models import ModelSettings
-from retgen.generators.plan import CallEstimate, Plan
+from retgen.generators.family import CallEstimate, Plan
 from retgen.recipe import Recipe, load_recipe, with_judge
 
 if TYPE_CHECKING:  # most plans ask no model

@@ -63,7 +63,7 @@ def recut(dataset: Dataset, path: Path, size: PassageSize | None) -> Records:
             "changed: finish it with `gen run`, or make it again with --fresh"
         ) from error
     try:
-        result = owner.recut(dataset.run / SOURCES, seed, size)
+        result = owner.rechunk(dataset.run / SOURCES, seed, size)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise DatasetError(
             f"{dataset.run / SOURCES} cannot be read ({error}). It holds the documents and what "
@@ -79,7 +79,7 @@ def recut(dataset: Dataset, path: Path, size: PassageSize | None) -> Records:
 
 def _able() -> str:
     """The families whose documents can be cut in another way."""
-    names = [name for name in families() if type(family(name)).recut is not Family.recut]
+    names = [name for name in families() if type(family(name)).rechunk is not Family.rechunk]
     return f"{'family' if len(names) == 1 else 'families'} {', '.join(names)}"
 
 

@@ -28,7 +28,7 @@ from retgen.directory import (
 )  # fmt: skip
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import TABLES, write_dataset, write_rejected
-from retgen.generators.plan import Plan
+from retgen.generators.family import Plan
 from retgen.manifest import manifest_of, measured, recipe_files
 from retgen.memory import keep_freed
 from retgen.plan import plan, plan_from

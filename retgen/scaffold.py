@@ -6,7 +6,7 @@ from pathlib import Path
 
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.generators import families, family
-from retgen.generators.source_description import SourceDescription, describe_source
+from retgen.generators.source import SourceDescription, describe_source
 from retgen.plan import plan
 from retgen.write import write_file
 

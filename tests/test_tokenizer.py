@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retgen.generators.limit.attributes import bundled_files
+from retgen.generators.limit.words import bundled_files
 from retgen.tokenizer import (
     STOPWORDS,
     content_stems,

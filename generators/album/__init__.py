@@ -16,29 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from retgen.generators.album.asking import Asking, Query
-from retgen.generators.album.chinese import Chinese
-from retgen.generators.album.concepts import album, digest
-from retgen.generators.album.english import English
 from retgen.generators.album.params import AlbumParams, Language
-from retgen.generators.album.scenes import Scene, Scenes
-from retgen.generators.album.training import Training
-from retgen.generators.family import Family
-from retgen.generators.ids import Ids
+from retgen.generators.album.queries import AlbumQuery, QuerySampler
+from retgen.generators.album.scenes import Scene, Scenes, bundled_catalogue, catalogue_digest
+from retgen.generators.album.tables import TrainingTables
+from retgen.generators.album.texts import Chinese, English
+from retgen.generators.family import Family, Plan
 from retgen.generators.params import Job
-from retgen.generators.plan import Plan
-from retgen.generators.records import Records, Rows, rows_of
+from retgen.generators.records import OWN_LICENCE, Records, Rows, rows_of
+from retgen.generators.tables import Ids
 from retgen.streams import Stream
 from retgen.validators import album as proof
 from retgen.validators.rule import CorpusRule, Judgements
-
-if TYPE_CHECKING:
-    from retgen.generators.source_description import SourceDescription
 
 __all__ = ["Album"]
 
@@ -49,7 +42,7 @@ _BELOW = 2**16
 class _Tables(NamedTuple):
     scenes: list[Scene]
     captions: list[str]
-    queries: list[Query]
+    queries: list[AlbumQuery]
     doc_ids: list[str]
     query_ids: list[str]
 
@@ -73,10 +66,10 @@ class Album(Family[AlbumParams]):
     def plan(self, job: Job[AlbumParams]) -> Plan:
         tables = _tables(job.params, job.seed)
         written = (_corpus(tables), _queries(tables), _qrels(tables))
-        few = 400  # rows say how long the others are
+        sample = 400  # rows say how long the others are
         size = 0
         for rows in written:
-            shown = min(few, rows.count)
+            shown = min(sample, rows.count)
             size += len(rows.jsonl(0, shown)) * rows.count // max(1, shown)
         return Plan(
             documents=len(tables.captions),
@@ -103,10 +96,10 @@ class Album(Family[AlbumParams]):
                 },
             },
             complete=True,
-            word_lists={"album": digest()},
+            word_lists={"album": catalogue_digest()},
             card=[*_CARD, *([_TRAINING] if training else [])],
             languages=["zho-Hans" if job.params.language == "zh" else "eng-Latn"],
-            licences={"captions and queries": "Apache-2.0 (retgen)"},
+            licences={"captions and queries": OWN_LICENCE},
             facts={
                 "pairs graded": f"{len(tables.captions) * len(tables.queries):,}",
                 "graded 2": f"{strong:,}",
@@ -118,9 +111,6 @@ class Album(Family[AlbumParams]):
         params = job.params
         spec = proof.Spec(params.language, params.captions, params.queries, bool(params.training))
         return proof.proof_rules(spec, judgements)
-
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
 
 _CARD = [
@@ -148,7 +138,7 @@ _TRAINING = (
 def _tables(params: AlbumParams, seed: int) -> _Tables:
     scenes, captions, speaker = _captions(params.language, params.captions, seed)
     count = params.captions
-    asking = Asking(album(), scenes, seed, speaker.query)
+    asking = QuerySampler(bundled_catalogue(), scenes, seed, speaker.query)
     queries = asking.draw(params.queries)
     doc_ids = Ids(seed, "album/ids", "d", count).texts(np.arange(count))
     query_ids = Ids(seed, "album/ids", "q", len(queries)).texts(np.arange(len(queries)))
@@ -161,15 +151,15 @@ def _training(params: AlbumParams, seed: int) -> Mapping[str, Rows]:
     first = params.captions
     scenes, captions, speaker = _captions(params.language, first + params.training, seed)
     kept_out = frozenset(query.asked for query in _tables(params, seed).queries)
-    return Training(
-        album(), scenes[first:], captions[first:], seed, speaker.query, kept_out
+    return TrainingTables(
+        bundled_catalogue(), scenes[first:], captions[first:], seed, speaker.query, kept_out
     ).tables()
 
 
 def _captions(
     language: Language, count: int, seed: int
 ) -> tuple[list[Scene], list[str], English | Chinese]:
-    scenes = Scenes(album(), seed).take(count)
+    scenes = Scenes(bundled_catalogue(), seed).take(count)
     speaker = _speaker(language)
     dealt = Stream(seed, f"album/words/{language}")
     draws = dealt.draws(0, len(scenes), np.full(_DRAWS, _BELOW, np.uint64))
@@ -181,7 +171,7 @@ def _captions(
 
 
 def _speaker(language: Language) -> English | Chinese:
-    return Chinese(album()) if language == "zh" else English(album())
+    return Chinese(bundled_catalogue()) if language == "zh" else English(bundled_catalogue())
 
 
 def _dealer(draws: list[int]) -> Callable[[int], int]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen import marks
-from retgen.generators.album.concepts import Album, album
+from retgen.generators.album.scenes import ConceptCatalogue, bundled_catalogue
 from retgen.tokenizer import unspaced
 
 _OWN = ("action", "object", "place", "moment", "topic", "month")  # asked for by their part
@@ -31,7 +31,7 @@ def view(
 
     On a blind page there are no metadata, and so nothing beside the texts.
     """
-    known, text = album(), document["text"]
+    known, text = bundled_catalogue(), document["text"]
     asked = _expression(query["metadata"].get("expression"))
     held = list(_held(document["metadata"].get("facts"), known))
     if not asked or not held:
@@ -63,7 +63,7 @@ def _expression(given: Any) -> dict[str, Any]:
     return asked if isinstance(asked, dict) else {}
 
 
-def _held(stated: Any, known: Album) -> Iterator[_Held]:
+def _held(stated: Any, known: ConceptCatalogue) -> Iterator[_Held]:
     """What the facts of a caption say is there; what the album does not know is left out."""
     facts = [str(fact).partition("=")[::2] for fact in stated] if isinstance(stated, list) else []
     of_subject = dict(facts)
@@ -79,11 +79,11 @@ def _held(stated: Any, known: Album) -> Iterator[_Held]:
             yield _Held(value, part)
 
 
-def _fits(wanted: Any, name: str, known: Album) -> bool:
+def _fits(wanted: Any, name: str, known: ConceptCatalogue) -> bool:
     return wanted == name or wanted in known.concepts[name].parents
 
 
-def _described(one: _Held, wanted: str, part: str, known: Album, chinese: bool) -> str:
+def _described(one: _Held, wanted: str, part: str, known: ConceptCatalogue, chinese: bool) -> str:
     said = _words([word for word in (one.number, one.colour) if word] + [one.name], known, chinese)
     notes = []
     if one.name != wanted and _fits(wanted, one.name, known):
@@ -93,7 +93,7 @@ def _described(one: _Held, wanted: str, part: str, known: Album, chinese: bool) 
     return f"{said} ({', '.join(notes)})" if notes else said
 
 
-def _words(names: list[Any], known: Album, chinese: bool) -> str:
+def _words(names: list[Any], known: ConceptCatalogue, chinese: bool) -> str:
     """Number, colour and name in the language of the captions."""
     said = []
     for name in map(str, names):
@@ -107,7 +107,7 @@ def _words(names: list[Any], known: Album, chinese: bool) -> str:
     return " ".join(said)
 
 
-def _places(name: str, text: str, known: Album) -> list[marks.Span]:
+def _places(name: str, text: str, known: ConceptCatalogue) -> list[marks.Span]:
     """Where a caption says it, by any of its names."""
     concept = known.concepts[name]
     plurals = [one.also for one in concept.english if concept.part == "thing" and one.also]

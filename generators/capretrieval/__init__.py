@@ -22,29 +22,30 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from retgen.errors import SourceRefused, UsageError
-from retgen.generators.capretrieval.agents import AGENTS
-from retgen.generators.capretrieval.checks import SETS
-from retgen.generators.capretrieval.judged.agents import ANNOTATE
-from retgen.generators.capretrieval.judged.given import Given
-from retgen.generators.capretrieval.judged.judging import (
+from retgen.generators.capretrieval.agents import AGENTS, ANNOTATE, SETS
+from retgen.generators.capretrieval.judging import (
     FIGURES,
     GIVEN,
     JUDGED,
     JUDGEMENT,
     JUDGEMENTS,
+    GivenQuery,
     judge_queries,
 )
-from retgen.generators.capretrieval.judged.plan import AGENTS as JUDGES
-from retgen.generators.capretrieval.judged.plan import check_judge, plan_judged
-from retgen.generators.capretrieval.judged.tables import NONE, JudgedTables
-from retgen.generators.capretrieval.language import has_baseline, in_words, language_of
 from retgen.generators.capretrieval.negatives import MINE
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import spans
-from retgen.generators.capretrieval.queries import Query
-from retgen.generators.capretrieval.sourcing import LICENCE, documents_of
-from retgen.generators.capretrieval.tables import SPLITS, Tables
-from retgen.generators.capretrieval.writing import (
+from retgen.generators.capretrieval.passages import LICENCE, documents_of, spans
+from retgen.generators.capretrieval.plan import (
+    JUDGES,
+    QUERIES_OF_A_PASSAGE,
+    call_estimates,
+    check_judge,
+    plan_judged,
+    plan_notes,
+)
+from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
+from retgen.generators.capretrieval.with_agents import (
     DOCUMENTS,
     MINED,
     PASSAGE,
@@ -53,12 +54,10 @@ from retgen.generators.capretrieval.writing import (
     agents_of,
     write_queries,
 )
-from retgen.generators.family import Evidence, Family, RowType
+from retgen.generators.family import Evidence, Family, Plan, RowType
 from retgen.generators.params import Job
-from retgen.generators.plan import CallEstimate, Plan
-from retgen.generators.records import Example, Records
-from retgen.generators.source import PassageSize
-from retgen.generators.source_description import SourceDescription
+from retgen.generators.records import MODEL_TERMS, Example, Records
+from retgen.generators.source import PassageSize, SourceDescription
 from retgen.sources import HUB, Refused, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
@@ -71,7 +70,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CapRetrieval"]
 
-_QUERIES = 12  # of a passage, for plans: not all that are asked for pass
 _QUERY, _QREL, _ROW = 165, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
@@ -85,7 +83,6 @@ _CORPUS_CARD = (
     "The corpus is made of the source's documents as they are; what is not used stands in "
     "`rejected.jsonl`."
 )
-_PROMPT, _ANSWER = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
 
 
 class CapRetrieval(Family[CapRetrievalParams]):
@@ -121,8 +118,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 f"{source.path} is not looked up for a plan: how many documents it has is not known"
             )
             count = min(limits, default=0)
-            return Plan(documents=count, queries=_QUERIES * count, qrels=_QUERIES * count, bytes=0,
-                        notes=(note,), unknown=not limits)  # fmt: skip
+            queries = QUERIES_OF_A_PASSAGE * count
+            return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
         documents, refused = [], list[Refused]()
         for one in documents_of(params, job.limit):
             if isinstance(one, Refused):
@@ -142,14 +139,16 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if params.judge is not None:
             return plan_judged(job, lengths)
         passages, size = len(lengths), sum(lengths)
-        queries = passages * min(_QUERIES, params.queries.keywords + params.queries.summaries)
+        queries = passages * min(
+            QUERIES_OF_A_PASSAGE, params.queries.keywords + params.queries.summaries
+        )
         return Plan(
             documents=passages,
             queries=queries,
             qrels=queries,
             bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
-            call_estimates=_estimates(job, passages, size),
-            notes=tuple(_notes(job, documents)),
+            call_estimates=call_estimates(job, passages, size),
+            notes=tuple(plan_notes(job, documents)),
             about=True,
         )
 
@@ -171,19 +170,19 @@ class CapRetrieval(Family[CapRetrievalParams]):
             return self.summary
         return "which documents answer which queries, graded 0, 1 or 2"
 
-    def own(self, job: Job[CapRetrievalParams]) -> Literal["documents", "queries"]:
+    def from_user(self, job: Job[CapRetrievalParams]) -> Literal["documents", "queries"]:
         return "documents" if job.params.judge is None else "queries"
 
     def judges(self, job: Job[CapRetrievalParams]) -> Mapping[str, Mapping[str, Any]]:
         if job.params.judge is None:
             return {}
-        return {"annotate_relevance": JudgedTables(_sources(job), job.seed).judge()}
+        return {"annotate_relevance": JudgedTables(job.source_folder(), job.seed).judge()}
 
     def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
         both: dict[str, RowType] = {DOCUMENTS: SourceDocument, PASSAGES: PASSAGE}
         if job.params.judge is None:
-            return {**both, QUERIES: Query, MINED: MINE}
-        return {**both, GIVEN: Given, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
+            return {**both, QUERIES: PassageQuery, MINED: MINE}
+        return {**both, GIVEN: GivenQuery, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
         params = job.params
@@ -192,8 +191,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
         return all(one is None or isinstance(one.path, Path) for one in (params.source, asked))
 
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
-        sources = _sources(job)
-        tables = Tables(sources, job.seed)
+        sources = job.source_folder()
+        tables = QueryTables(sources, job.seed)
         if job.params.judge is not None:
             return _judged(job, tables, JudgedTables(sources, job.seed))
         mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
@@ -219,17 +218,19 @@ class CapRetrieval(Family[CapRetrievalParams]):
             licences=_licences(job),
         )  # fmt: skip
 
-    def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
+    def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
         if (sources / JUDGEMENTS).is_file():
             raise UsageError(
                 "--passages: these labels are a judge's, of the passages as they were cut; run the "
                 "recipe again with other params.passages"
             )
-        tables = Tables(sources, seed).recut(size)
-        return Records(tables.corpus(), tables.query_rows(), tables.qrels(), card=_recut_card(size))
+        tables = QueryTables(sources, seed).rechunk(size)
+        return Records(
+            tables.corpus(), tables.query_rows(), tables.qrels(), card=_rechunk_card(size)
+        )
 
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        sources = _sources(job)
+        sources = job.source_folder()
         return proof.proof_rules(
             proof.Spec(
                 sources / DOCUMENTS,
@@ -245,20 +246,14 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
-        text = (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
+        text = super().scaffold()
         if source is None:
             return text
         head, _, rest = text.partition("  # source:")
         return head + source.block() + rest.partition("\n")[2]
 
 
-def _sources(job: Job[CapRetrievalParams]) -> Path:
-    if job.sources is None:
-        raise ValueError("the agents of this job have not been asked")
-    return job.sources
-
-
-def _judged(job: Job[CapRetrievalParams], tables: Tables, pairs: JudgedTables) -> Records:
+def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTables) -> Records:
     """The records of given queries."""
     return Records(
         corpus=tables.corpus(),
@@ -277,52 +272,17 @@ def _judged(job: Job[CapRetrievalParams], tables: Tables, pairs: JudgedTables) -
     )
 
 
-def _notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
-    """What the plan says: languages without a baseline, and what only a model writes."""
-    if agents_of(job.params) <= job.live:
-        return []
-    notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
-    languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
-    for code in sorted(code for code in languages if not has_baseline(code)):
-        notes.append(
-            f"{in_words(code)} has no rules: without a model its documents get no "
-            "query but their titles"
-        )
-    return notes
-
-
-def _estimates(job: Job[CapRetrievalParams], passages: int, size: int) -> dict[str, CallEstimate]:
-    counts = job.params.queries
-    wanted = {
-        "write_queries": counts.keywords + counts.summaries,
-        "write_keywords": counts.keywords,
-        "write_summaries": counts.summaries,
-    }
-    length = size // max(1, passages)
-    result = {
-        name: CallEstimate(passages, (1.0, 1.2), _PROMPT + length, _ANSWER * wanted[name])
-        for name in sorted(agents_of(job.params) & job.live & wanted.keys())
-    }
-    if job.params.mine.judge:
-        shown = 2 * job.params.mine.negatives
-        queries = passages * min(_QUERIES, counts.keywords + counts.summaries)
-        prompt = _PROMPT + shown * length
-        result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
-    return result
-
-
 def _licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
     source = job.params.source
     documents = LICENCE if source is None else source.licence
     if job.params.judge is not None:
         given = job.params.judge.queries
         return {"documents": documents, "queries": LICENCE if given is None else given.licence}
-    written = "as the terms of the model that wrote them say"
-    queries = written if job.live else "of the documents whose words they are"
+    queries = MODEL_TERMS if job.live else "of the documents whose words they are"
     return {"documents": documents, "queries": queries}
 
 
-def _languages(tables: Tables) -> list[str]:
+def _languages(tables: QueryTables) -> list[str]:
     """ISO 639-3 and script of the documents' languages, most first."""
     by_language: dict[str, list[str]] = {}
     for one in tables.passages:
@@ -375,7 +335,7 @@ def _shared(mined: Mapping[str, Any]) -> str:
     )
 
 
-def _recut_card(size: PassageSize | None) -> list[str]:
+def _rechunk_card(size: PassageSize | None) -> list[str]:
     cutting = (
         "Its documents are whole."
         if size is None
@@ -413,7 +373,7 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _facts(tables: Tables) -> dict[str, str]:
+def _facts(tables: QueryTables) -> dict[str, str]:
     """The columns of the paper's Table 6."""
     sets = Counter(SETS[one.kind] for one in tables.queries)
     words = Counter[str]()
@@ -432,7 +392,7 @@ def _facts(tables: Tables) -> dict[str, str]:
     return result
 
 
-def _example(tables: Tables) -> Example | None:
+def _example(tables: QueryTables) -> Example | None:
     """The queries of the first passage that has some."""
     for number, passage in enumerate(tables.passages):
         rows = [

@@ -1,21 +1,63 @@
-"""CapRetrieval's agents (paper, section 4.1): keywords and phrases, summaries and questions.
+"""CapRetrieval's agents (paper, section 4.1): writers of keywords and summaries, and a judge.
 
 A keyword names the words of the passage that it rests on, which says where it stands. What is wrong
-with one query of twelve is found in `checks` by whoever asked, so that the rest can be used; an
-answer of which less than half can be used goes back.
+with one query of twelve (`fault`) concerns that one, so that the rest can be used; an answer of
+which less than half can be used goes back.
+
+The judge (paper, section 2 and Appendix B) grades passages 0, 1 or 2, ten at a time. In the second
+pass it reads them, and the grades, in another order, so that it is a reading of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, AnswerSchema, Question
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, models_work
 from retgen.generators.capretrieval import offline
-from retgen.generators.capretrieval.checks import LONGEST, fault
+from retgen.generators.capretrieval.language import CHINESE, fold_text
+from retgen.generators.capretrieval.passages import bundled_labels
 from retgen.prompts import bundled
+from retgen.tokenizer import length, tokens
+
+Kind = Literal["keyword", "phrase", "hypernym", "title", "summary", "topics", "question"]
+
+
+Set = Literal["KW", "SM"]
+
+
+SETS: dict[Kind, Set] = {
+    "keyword": "KW", "phrase": "KW", "hypernym": "KW",
+    "title": "SM", "summary": "SM", "topics": "SM", "question": "SM",
+}  # fmt: skip
+
+
+LONGEST: dict[Set, int] = {"KW": 200, "SM": 600}  # characters: a word may be an address
+
+
+_KW_WORDS, _KW_CHARACTERS = 8, 16
+
+
+_SM_WORDS = 60
+
+
+_COPIED = 8  # tokens in a row that a summary may not share with its passage
+
+
+PAGE, CHARACTERS = 10, 12_000  # passages, and characters of them, that are judged in one call
+
+
+GRADES = {
+    2: "who asks this wants the passage: it is about what the query names, or answers it",
+    1: "the passage has something of it, but in passing, in part, or only probably",
+    0: "the passage has nothing of it",
+}
+
+
+# --- writers --------------------------------------------------------------------------------------
 
 
 class AskKeywords(Question):
@@ -82,6 +124,57 @@ class Queries(AnswerSchema):
     summaries: list[Summary]
 
 
+def fault(kind: Kind, text: str, rests_on: str, passage: str, language: str) -> str | None:
+    """Why a text is no query of its kind for a passage; None where it is one.
+
+    `rests_on`: the words of the passage that a keyword is, or that a hypernym generalises.
+    """
+    if not text.strip():
+        return "it is empty"
+    if not any(character.isalpha() for character in text):
+        return "it has no letter"
+    if any(character in "\n\r\t\0" for character in text):
+        return "it has a line break"
+    if len(text) > LONGEST[SETS[kind]]:
+        return f"it is longer than {LONGEST[SETS[kind]]} characters"
+    words = length(text)
+    if SETS[kind] == "KW":
+        most = _KW_CHARACTERS if language == CHINESE else _KW_WORDS
+        if words > most:
+            return f"it is longer than {most} words"
+        if len(text.strip()) < 2:
+            return "it is one letter"
+        return _ungrounded(kind, text, rests_on, passage, language)
+    if words > _SM_WORDS:
+        return f"it is longer than {_SM_WORDS} words"
+    if rests_on.strip() and fold_text(rests_on, language) not in fold_text(passage, language):
+        return f"the passage does not hold {rests_on[:60]!r}"
+    if kind in ("summary", "question") and copies_text(text, passage):
+        return f"it copies {_COPIED} words in a row from the passage"
+    return None
+
+
+def _ungrounded(kind: Kind, text: str, rests_on: str, passage: str, language: str) -> str | None:
+    held, stated = fold_text(passage, language), fold_text(rests_on, language)
+    if not stated or stated not in held:
+        return f"the passage does not hold {rests_on!r}"
+    if kind == "hypernym":
+        if fold_text(text, language) == stated:
+            return "a hypernym is another word than what it generalises"
+    elif fold_text(text, language) != stated:
+        return f"a {kind} stands in the passage word for word; {text!r} does not"
+    return None
+
+
+def copies_text(text: str, passage: str) -> bool:
+    """Whether a text shares too many tokens in a row with a passage."""
+    own, there = tokens(text), " ".join(tokens(passage))
+    padded = f" {there} "
+    return any(
+        f" {' '.join(own[i : i + _COPIED])} " in padded for i in range(len(own) - _COPIED + 1)
+    )
+
+
 def _keywords(passage: str, language: str, count: int) -> list[Keyword]:
     result = []
     for one in offline.keyphrases(passage, language, count):
@@ -129,6 +222,8 @@ WRITE_KEYWORDS = Agent(
     check=lambda asked, answer: _check(asked.passage, asked.language, answer.keywords, ()),
     max_tokens=512,
 )
+
+
 WRITE_SUMMARIES = Agent(
     name="write_summaries",
     role="write",
@@ -141,6 +236,8 @@ WRITE_SUMMARIES = Agent(
     check=lambda asked, answer: _check(asked.passage, asked.language, (), answer.summaries),
     max_tokens=512,
 )
+
+
 WRITE_QUERIES = Agent(
     name="write_queries",
     role="write",
@@ -156,4 +253,135 @@ WRITE_QUERIES = Agent(
     ),
     max_tokens=768,
 )
+
+
 AGENTS = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
+
+
+# --- the judge ------------------------------------------------------------------------------------
+
+
+class AskRelevance(Question):
+    """A query and passages, each of which is graded. `turn`: the first or the second pass."""
+
+    query: str
+    passages: tuple[str, ...]
+    turn: Literal[1, 2]
+
+    def variables(self) -> dict[str, str]:
+        # a text may hold numbers in brackets, or words of a prompt
+        shown = (
+            f'<passage number="{number}">\n{text}\n</passage>'
+            for number, text in enumerate(self.passages, 1)
+        )
+        return {
+            "query": self.query, "passages": "\n".join(shown), "grades": _grades(self.turn),
+        }  # fmt: skip
+
+
+class Graded(AnswerSchema):
+    """The grade of the passage of a number, from 1."""
+
+    passage: int
+    relevance: int = Field(ge=0, le=2)
+
+
+class Grades(AnswerSchema):
+    """The answer of `annotate_relevance`."""
+
+    grades: list[Graded]
+
+    def in_order(self) -> list[int]:
+        """The grades in the order of the passages."""
+        return [one.relevance for one in sorted(self.grades, key=lambda one: one.passage)]
+
+
+class AskConflict(Question):
+    """A query, a passage, and the two grades that it got."""
+
+    query: str
+    passage: str
+    readings: tuple[int, int]
+
+    def variables(self) -> dict[str, str]:
+        first, second = sorted(self.readings)
+        return {
+            "query": self.query, "passage": self.passage, "grades": _grades(1),
+            "readings": f"{first} and {second}",
+        }  # fmt: skip
+
+
+class Settled(AnswerSchema):
+    """The answer of `adjudicate_relevance`."""
+
+    reason: str = Field(max_length=2000)
+    relevance: int = Field(ge=0, le=2)
+
+
+def _grades(turn: int) -> str:
+    order = sorted(GRADES, reverse=turn == 1)
+    return "\n".join(f"- {grade}: {GRADES[grade]}" for grade in order)
+
+
+def _check_grades(asked: AskRelevance, answer: Grades) -> str | None:
+    numbers = sorted(one.passage for one in answer.grades)
+    wanted = list(range(1, len(asked.passages) + 1))
+    if numbers == wanted:
+        return None
+    if missing := sorted(set(wanted) - set(numbers)):
+        return f"passage {missing[0]} has no grade"
+    if more := sorted(set(numbers) - set(wanted)):
+        return f"there is no passage {more[0]}"
+    return "a passage has two grades"
+
+
+def _bundled_grades(asked: AskRelevance) -> Grades:
+    """The labels of the bundled captions; nobody else's are known without a model."""
+    labels: Mapping[str, int] = bundled_labels().get(asked.query, {})
+    if unknown := [text for text in asked.passages if text not in labels]:
+        message = f"grading {unknown[0][:40]!r} is a model's work: name one (--model)"
+        raise RepairsFailed("annotate_relevance/offline", message, ())
+    return Grades(grades=[
+        Graded(passage=number, relevance=labels[text])
+        for number, text in enumerate(asked.passages, 1)
+    ])  # fmt: skip
+
+
+def split_pages(order: Sequence[int], texts: Callable[[int], str]) -> list[tuple[int, ...]]:
+    """Numbers of texts in their order, cut into what is judged in one call."""
+    parts: list[tuple[int, ...]] = []
+    held: list[int] = []
+    size = 0
+    for number in order:
+        characters = len(texts(number))
+        if held and (len(held) == PAGE or size + characters > CHARACTERS):
+            parts.append(tuple(held))
+            held, size = [], 0
+        held.append(number)
+        size += characters
+    return [*parts, tuple(held)] if held else parts
+
+
+ANNOTATE = Agent(
+    name="annotate_relevance",
+    role="judge",
+    prompt=bundled("capretrieval/annotate_relevance"),
+    question=AskRelevance,
+    answer=Grades,
+    offline=_bundled_grades,
+    check=_check_grades,
+)
+
+
+# a name of its own: what a ledger says of the corpus does not depend on the calibration
+CALIBRATE = replace(ANNOTATE, name="calibrate_relevance")
+
+
+ADJUDICATE = Agent(
+    name="adjudicate_relevance",
+    role="judge",
+    prompt=bundled("capretrieval/adjudicate_relevance"),
+    question=AskConflict,
+    answer=Settled,
+    offline=models_work("adjudicate_relevance", "settling a conflict"),
+)

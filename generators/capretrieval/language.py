@@ -69,7 +69,7 @@ def words_of(text: str) -> list[str]:
 def stems_of(text: str, language: str) -> list[str]:
     """The same in looser terms: stems where they are known, characters whatever is between them."""
     folded_text = unicodedata.normalize("NFKC", text)
-    result = sequence(simplified(folded_text) if language == CHINESE else folded_text)
+    result = sequence(simplify_chinese(folded_text) if language == CHINESE else folded_text)
     stemmer = _stemmer(language)
     return result if stemmer is None else list(stemmer.stemWords(result))
 
@@ -130,15 +130,15 @@ def _converter() -> Any:
     return opencc.OpenCC("t2s")
 
 
-def simplified(text: str) -> str:
+def simplify_chinese(text: str) -> str:
     """Chinese text in simplified characters."""
     return str(_converter().convert(text))
 
 
-def folded(text: str, language: str) -> str:
+def fold_text(text: str, language: str) -> str:
     """A text without differences of case, width, white space, and of Chinese scripts."""
     result = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return simplified(result) if language == CHINESE else result
+    return simplify_chinese(result) if language == CHINESE else result
 
 
 def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
@@ -185,6 +185,6 @@ _SURE = 0.9  # probability of a language that is believed
 _LETTERS = 4
 
 
-def in_words(code: str) -> str:
+def language_name(code: str) -> str:
     """A language by its name."""
     return "Text without letters" if code == UNKNOWN else LANGUAGES.get(code, code)

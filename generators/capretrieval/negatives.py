@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from retgen.generators.capretrieval.corpus import Held, Phrase
-from retgen.generators.capretrieval.judged.agents import ANNOTATE, AskRelevance
-from retgen.generators.capretrieval.judged.given import pages
+from retgen.generators.capretrieval.agents import ANNOTATE, AskRelevance, split_pages
 from retgen.generators.capretrieval.language import stems_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage
-from retgen.generators.capretrieval.queries import Query
+from retgen.generators.capretrieval.passages import Holders, Passage, PhraseTerms
+from retgen.generators.capretrieval.queries import PassageQuery
 from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.validators.capretrieval.wording import Wording
@@ -35,12 +33,12 @@ _SPARE = 2  # times as many are mined as are wanted where a judge leaves some ou
 
 
 async def mine_negatives(
-    queries: Sequence[Query],
+    queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
     document_of: Sequence[int],
     wording: Wording,
     splits: Sequence[str],
-    held: dict[Phrase, Held],
+    held: dict[PhraseTerms, Holders],
     job: Job[CapRetrievalParams],
     context: Context,
 ) -> dict[str, Any]:
@@ -69,7 +67,7 @@ async def mine_negatives(
     left_out: set[tuple[int, int]] = set()
     wanted = settings.negatives * (_SPARE if settings.judge else 1)
 
-    def excluded(query: int, document: int) -> bool:
+    def is_excluded(query: int, document: int) -> bool:
         number = document_of[own[document]]
         wrong = (
             wording.groups[number] in near[query]
@@ -84,10 +82,10 @@ async def mine_negatives(
     result = mine(
         texts, [one.text for one in trained], positives, by=settings.by,
         count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
-        excluded=excluded,
+        excluded=is_excluded,
     )  # fmt: skip
     ranked = [set(negatives) for negatives in result]
-    _draw(result, len(own), wanted, excluded, positives, job.seed)
+    _draw(result, len(own), wanted, is_excluded, positives, job.seed)
     judged: dict[str, Any] = {}
     if settings.judge:
         judged = await _judged(result, trained, texts, settings.negatives, context)
@@ -113,7 +111,7 @@ async def mine_negatives(
 
 async def _judged(
     mined: list[list[int]],
-    queries: Sequence[Query],
+    queries: Sequence[PassageQuery],
     texts: Sequence[str],
     count: int,
     context: Context,
@@ -122,7 +120,7 @@ async def _judged(
     asked = [
         (number, page)
         for number, found in enumerate(mined)
-        for page in pages(found, texts.__getitem__)
+        for page in split_pages(found, texts.__getitem__)
     ]
     stage = context.stage("negatives", len(asked), ANNOTATE, candidates=len(asked))
 
@@ -165,5 +163,5 @@ def _draw(
                 negatives.append(document)
 
 
-def _phrase(one: Query, passages: Sequence[Passage]) -> Phrase:
-    return Phrase.of(one.text, passages[one.passage].language)
+def _phrase(one: PassageQuery, passages: Sequence[Passage]) -> PhraseTerms:
+    return PhraseTerms.of(one.text, passages[one.passage].language)

@@ -16,7 +16,7 @@ from retgen.generators.capretrieval.language import (
     CHINESE,
     has_baseline,
     names_something,
-    simplified,
+    simplify_chinese,
     stopwords,
     yake_name,
 )
@@ -42,7 +42,7 @@ _MARKUP = re.compile(
 _NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
-class Phrase(NamedTuple):
+class Keyphrase(NamedTuple):
     """A keyphrase and where it stands in the passage."""
 
     text: str
@@ -55,17 +55,17 @@ def without_markup(text: str) -> str:
     return _MARKUP.sub(lambda match: re.sub(r"\S", " ", match.group()), text)
 
 
-def keyphrases(text: str, language: str, count: int) -> list[Phrase]:
+def keyphrases(text: str, language: str, count: int) -> list[Keyphrase]:
     """The most salient phrases of a passage, best first; none where no rules know the language."""
     original, text = text, without_markup(text)[:_LONGEST]
     if not count or not has_baseline(language):
         return []
     named = _chinese(text, count) if language == CHINESE else _yake(text, language, count)
-    result: list[Phrase] = []
+    result: list[Keyphrase] = []
     for name in named:
         place = _place(text, name)
         if place is not None and original[slice(*place)] == text[slice(*place)]:
-            result.append(Phrase(original[slice(*place)], *place))
+            result.append(Keyphrase(original[slice(*place)], *place))
     return result
 
 
@@ -125,7 +125,7 @@ def _weights(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
     weights: dict[str, float] = {}
     for word, flag in cut:
         if flag.startswith(_NOUNS) and word.casefold() not in stops:
-            weights[word] = weights.get(word, 0.0) + table.get(simplified(word), median)
+            weights[word] = weights.get(word, 0.0) + table.get(simplify_chinese(word), median)
     return weights, cut
 
 
@@ -169,18 +169,18 @@ def in_few_words(text: str, language: str) -> str:
     return " ".join(distinct[:_MOST]) if len(distinct) >= _FEWEST else ""
 
 
-def abouts(text: str, language: str, count: int) -> list[Phrase]:
+def abouts(text: str, language: str, count: int) -> list[Keyphrase]:
     """What a passage is about in few words, each with its sentence: the first ones."""
     if not has_baseline(language):
         return []
-    result: list[Phrase] = []
+    result: list[Keyphrase] = []
     text = without_markup(text)[:_LONGEST]
     for start, stop in sentences(text):
         if len(result) == min(count, _SENTENCES):
             break
         short = in_few_words(text[start:stop], language)
         if short:
-            result.append(Phrase(short, start, stop))
+            result.append(Keyphrase(short, start, stop))
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from retgen.generators.params import Params
-from retgen.generators.source import PassageSize, Source
+from retgen.generators.source import DocumentSource, PassageSize
 
 
 class QueryCounts(Params):
@@ -30,7 +30,7 @@ class QueryCounts(Params):
         return self
 
 
-class Mine(Params):
+class MiningParams(Params):
     """Hard negatives of the training queries, from the same corpus.
 
     `by`: bm25, or a retriever that `gen eval --model` knows. `negatives`: of every query.
@@ -45,20 +45,20 @@ class Mine(Params):
     judge: bool = Field(False, description="leave out what a model calls relevant")
 
     @model_validator(mode="after")
-    def _deep_enough(self) -> Mine:
+    def _deep_enough(self) -> MiningParams:
         if self.negatives > self.depth:
             raise ValueError(f"negatives {self.negatives} is more than depth {self.depth}")
         return self
 
 
-class Splits(Params):
+class SplitShares(Params):
     """Shares of the documents whose queries are held out. Near-duplicates stay on one side."""
 
     test: float = Field(0.15, gt=0, lt=1)
     dev: float = Field(0.05, ge=0, lt=1)
 
     @model_validator(mode="after")
-    def _some_left(self) -> Splits:
+    def _some_left(self) -> SplitShares:
         if self.test + self.dev >= 1:
             raise ValueError("test and dev leave no document to train on")
         return self
@@ -96,7 +96,7 @@ class Judge(Params):
     of more than so many pairs the lowest-ranked are not judged. Unjudged is never 0.
     """
 
-    queries: Source | None = Field(
+    queries: DocumentSource | None = Field(
         None, description="a row a query; default: bundled ones, to the bundled captions"
     )
     by: tuple[str, ...] = Field(("bm25",), min_length=1)
@@ -111,7 +111,7 @@ _WRITTEN = ("queries", "mine", "splits", "decontaminate")
 class CapRetrievalParams(Params):
     """Queries over the documents of a source: written for them, or given and judged."""
 
-    source: Source | None = Field(
+    source: DocumentSource | None = Field(
         None, description="default: bundled captions of a phone album, English and Chinese"
     )
     language: str | None = Field(
@@ -120,8 +120,8 @@ class CapRetrievalParams(Params):
     )  # fmt: skip
     passages: PassageSize | None = None
     queries: QueryCounts = QueryCounts()
-    mine: Mine = Mine()
-    splits: Splits = Splits()
+    mine: MiningParams = MiningParams()
+    splits: SplitShares = SplitShares()
     decontaminate: Decontaminate = Decontaminate()
     judge: Judge | None = None
 

@@ -1,4 +1,4 @@
-"""Documents cut into passages, each with its place in the document.
+"""Documents, cut into passages with their places, and the passages that are relevant to a query.
 
 Cuts fall on white space, at the end of a sentence where one is near, and never within a word. In
 scripts without spaces every character counts as a word and any place will do.
@@ -7,14 +7,93 @@ scripts without spaces every character counts as a word and any place will do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.generators.capretrieval.language import stems_of, words_of
+from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
+from retgen.generators.tables import read_rows
+from retgen.sources import Columns, Refused, SourceDocument, read_sources
+from retgen.streams import Stream
 from retgen.tokenizer import unspaced
 
+_DATA = Path(__file__).parent / "data"
+
+
+_LANGUAGES = "en", "zh"
+
+
+CAPTIONS = tuple(_DATA / f"captions_{language}.jsonl" for language in _LANGUAGES)
+
+
+LICENCE = "CC0-1.0"  # of the bundled captions
+
+
 _END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
+
+
 _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked for
+
+
+Terms = tuple[str, ...]
+
+
+Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def documents_of(
+    params: CapRetrievalParams, limit: int | None = None
+) -> Iterator[SourceDocument | Refused]:
+    """The documents in their order, and what is not used with its reason; at most `limit` rows."""
+    source = params.source
+    if source is None:
+        rows = (None, None) if limit is None else (limit - limit // 2, limit // 2)
+        return chain.from_iterable(
+            read_sources(path, Columns("text", "_id"), limit=most)
+            for path, most in zip(CAPTIONS, rows, strict=True)
+        )
+    return source.rows(limit)
+
+
+@cache
+def bundled_queries() -> tuple[dict[str, str], ...]:
+    """The queries to the bundled captions: id, text, language, type (paper, Appendix B.1)."""
+    return tuple(
+        {"id": row["_id"], "text": row["text"], "type": row["type"], "language": language}
+        for language in _LANGUAGES
+        for row in read_rows(_DATA / f"queries_{language}.jsonl")
+    )
+
+
+@cache
+def bundled_labels() -> Mapping[str, Mapping[str, int]]:
+    """The grade of every caption of a query's language, by the texts of query and caption."""
+    result: dict[str, dict[str, int]] = {}
+    for language in _LANGUAGES:
+        captions = {
+            row["_id"]: row["text"] for row in read_rows(_DATA / f"captions_{language}.jsonl")
+        }
+        asked = {row["_id"]: row["text"] for row in read_rows(_DATA / f"queries_{language}.jsonl")}
+        for text in asked.values():
+            result[text] = dict.fromkeys(captions.values(), 0)
+        for row in read_rows(_DATA / f"qrels_{language}.jsonl"):
+            result[asked[row["query-id"]]][captions[row["corpus-id"]]] = row["score"]
+    return result
+
+
+# --- passages -------------------------------------------------------------------------------------
 
 
 class Passage(NamedTuple):
@@ -38,7 +117,7 @@ class Whole(NamedTuple):
     language: str
 
 
-def words(text: str) -> list[tuple[int, int]]:
+def word_spans(text: str) -> list[tuple[int, int]]:
     """The places of a text's words, and of each character of scripts without spaces."""
     result: list[tuple[int, int]] = []
     for match in re.finditer(r"\S+", text):
@@ -62,7 +141,7 @@ def words(text: str) -> list[tuple[int, int]]:
 
 def spans(text: str, size: PassageSize | None) -> list[tuple[int, int]]:
     """Where the passages of a text begin and end; the whole of it where it is short enough."""
-    placed = words(text) if size is not None else []
+    placed = word_spans(text) if size is not None else []
     if size is None or len(placed) <= size.tokens:
         return [(0, len(text))]
     ends = {match.end() for match in _END.finditer(text)}
@@ -96,7 +175,7 @@ def _near(opening: list[int], low: int, high: int) -> int | None:
     return opening[at] if at >= 0 and opening[at] >= max(1, low) else None
 
 
-def cut(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passage]:
+def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passage]:
     """The passages of documents in their order: a document that is one by its own id, others as
     DOCUMENT#1, DOCUMENT#2, with as many # as it takes where somebody has such an id.
     """
@@ -117,3 +196,145 @@ def cut(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passag
 
 def _numbered(name: str, mark: str, count: int) -> list[str]:
     return [f"{name}{mark}{number}" for number in range(1, count + 1)]
+
+
+def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) -> list[str]:
+    """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
+
+    `repeats`: a number of each document that near-duplicates share (`alike`). A group of these
+    goes to a held-out split where it fits into its share; where none does, the smallest one goes
+    there. All are "train" where all are alike; two groups are train and test.
+    """
+    members: dict[int, list[int]] = defaultdict(list)
+    for document, group in enumerate(repeats.tolist()):
+        members[group].append(document)
+    every = list(members.values())
+    left = {
+        name: max(1, round(share * len(repeats)))
+        for name, share in (("test", splits.test), ("dev", splits.dev))
+        if share
+    }
+    while left and len(left) >= len(every):
+        left.popitem()
+    order = Stream(seed, "capretrieval/splits").permutation(len(every)).tolist()
+    split_of = dict.fromkeys(order, "train")
+    trained = len(repeats)
+    for group in order:
+        size = len(every[group])
+        for name in left:
+            if size <= left[name] and trained > size:
+                left[name] -= size
+                trained -= size
+                split_of[group] = name
+                break
+    for name in left:
+        trained_groups = [group for group in order if split_of[group] == "train"]
+        if name not in split_of.values() and len(trained_groups) > 1:
+            split_of[min(trained_groups, key=lambda group: len(every[group]))] = name
+    result = ["train"] * len(repeats)
+    for group, name in split_of.items():
+        for document in every[group]:
+            result[document] = name
+    return result
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+class PhraseTerms(NamedTuple):
+    """A phrase for comparing: its words folded, and their stems in its language."""
+
+    words: Terms
+    stems: Terms
+
+    @classmethod
+    def of(cls, text: str, language: str) -> PhraseTerms:
+        """The phrase that a text is."""
+        return cls(tuple(words_of(text)), tuple(stems_of(text, language)))
+
+
+class Holders(NamedTuple):
+    """The passages (their numbers, ascending) that hold a phrase side by side.
+
+    `words`: word for word; `stems`: these, and those whose words have its stems. A stem is no
+    evidence of relevance ("business" and "busy" share theirs), but it is one of doubt.
+    """
+
+    words: list[int]
+    stems: list[int]
+
+
+def holders(
+    passages: Sequence[Passage], phrases: Iterable[PhraseTerms]
+) -> dict[PhraseTerms, Holders]:
+    """Which passages hold each phrase, title and text."""
+    every = set(phrases)
+    of_words: dict[Terms, list[int]] = {phrase.words: [] for phrase in every}
+    of_stems: dict[Terms, list[int]] = {phrase.stems: [] for phrase in every}
+    sizes = [sorted({len(one) for one in phrases}) for phrases in (of_words, of_stems)]
+    for number, passage in enumerate(passages):
+        text = f"{passage.title} {passage.text}"
+        _note(words_of(text), of_words, sizes[0], number)
+        _note(stems_of(text, passage.language), of_stems, sizes[1], number)
+    return {
+        one: Holders(of_words[one.words], sorted({*of_words[one.words], *of_stems[one.stems]}))
+        for one in every
+    }
+
+
+def _note(
+    held: Sequence[str], phrases: dict[Terms, list[int]], sizes: Sequence[int], number: int
+) -> None:
+    """Add a passage to all phrases that its terms hold."""
+    for size in sizes:
+        for at in range(len(held) - size + 1):
+            known = phrases.get(tuple(held[at : at + size]))
+            if known is not None and (not known or known[-1] != number):
+                known.append(number)
+
+
+class _Places(NamedTuple):
+    """A document's passages: their numbers and places, in order; no passage lies in another."""
+
+    numbers: list[int]
+    starts: list[int]
+    stops: list[int]
+
+
+class PassageLabels:
+    """Which passages are relevant to a query, however the documents are cut; no model is asked.
+
+    Every query rests on characters [start, stop) of its document, also on those of every query of
+    the same text that was merged into it. A passage is relevant if it holds such a span whole.
+    Where none does, as a span that is longer than a passage, those are relevant that lie in it by
+    more than half of themselves, or, if there is none, the one that overlaps it most. To keywords
+    and phrases every passage is relevant that holds the words side by side, whatever its document.
+
+    `held`: the passages that hold each phrase (`holders`).
+    """
+
+    def __init__(self, passages: Sequence[Passage], phrases: Iterable[PhraseTerms]) -> None:
+        self.held = holders(passages, phrases)
+        self._places: dict[str, _Places] = defaultdict(lambda: _Places([], [], []))
+        for number, one in enumerate(passages):
+            places = self._places[one.source]
+            places.numbers.append(number)
+            places.starts.append(one.start)
+            places.stops.append(one.stop)
+
+    def relevant(self, phrase: PhraseTerms | None, rests_on: Iterable[Span]) -> set[int]:
+        """Numbers of the passages, of all splits. `phrase`: of a keyword or phrase."""
+        result = set(self.held[phrase].words) if phrase is not None else set()
+        return result.union(*map(self.holding, rests_on))
+
+    def holding(self, span: Span) -> list[int]:
+        """Numbers of the passages that are relevant to who rests on a span, ascending."""
+        source, start, stop = span
+        numbers, starts, stops = self._places[source]
+        low, high = bisect_right(stops, start), bisect_left(starts, stop)
+        shared = {i: min(stops[i], stop) - max(starts[i], start) for i in range(low, high)}
+        if not shared:  # it is empty, or the white space between two passages
+            return [numbers[min(low, len(numbers) - 1)]]
+        whole = [i for i, count in shared.items() if count == stop - start]
+        inside = [i for i, count in shared.items() if 2 * count > stops[i] - starts[i]]
+        return [numbers[i] for i in whole or inside or [max(shared, key=shared.__getitem__)]]

@@ -10,20 +10,23 @@ from typing import Any
 
 from retgen import data
 from retgen.agents.agent import Rejection
-from retgen.generators.capretrieval.agents import Keyword, Summary
-from retgen.generators.capretrieval.checks import SETS, Kind, fault
-from retgen.generators.capretrieval.corpus import Held, Phrase
-from retgen.generators.capretrieval.labels import Labels, Span
-from retgen.generators.capretrieval.language import folded
+from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Summary, fault
+from retgen.generators.capretrieval.language import fold_text
 from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.params import QueryCounts
-from retgen.generators.capretrieval.passages import Passage
+from retgen.generators.capretrieval.passages import (
+    Holders,
+    Passage,
+    PassageLabels,
+    PhraseTerms,
+    Span,
+)
 from retgen.validators.querywords import query_sets
 from retgen.validators.similar import matches
 
 
 @dataclass
-class Query:
+class PassageQuery:
     """A query, as sources/queries.jsonl has it.
 
     `passage`: number of the one it was written for. `span`: characters of the source document that
@@ -40,24 +43,24 @@ class Query:
     positives: list[int] = field(default_factory=list)
     negatives: list[int] = field(default_factory=list)
 
-    def phrase(self, passages: Sequence[Passage]) -> Phrase | None:
+    def phrase(self, passages: Sequence[Passage]) -> PhraseTerms | None:
         """What a passage has to hold to be relevant, where that is enough."""
         if self.kind not in ("keyword", "phrase"):
             return None
-        return Phrase.of(self.text, passages[self.passage].language)
+        return PhraseTerms.of(self.text, passages[self.passage].language)
 
     def to_json(self) -> dict[str, Any]:
         """A row of sources/queries.jsonl."""
         return asdict(self)
 
 
-def written(
+def usable_queries(
     number: int,
     passage: Passage,
     keywords: Sequence[Keyword],
     summaries: Sequence[Summary],
     rejected: list[Rejection],
-) -> Iterator[Query]:
+) -> Iterator[PassageQuery]:
     """The queries of a passage that can be used, its title among them, without repetitions."""
     seen: set[str] = set()
     whole = passage.start, passage.stop
@@ -69,12 +72,12 @@ def written(
         text = " ".join(text.split())
         reason = fault(kind, text, rests_on, passage.text, passage.language)
         if reason is None:
-            key = folded(text, passage.language)
+            key = fold_text(text, passage.language)
             if key in seen:
                 continue
             seen.add(key)
             place = _placed(passage, rests_on)
-            yield Query(text, kind, number, place or whole)
+            yield PassageQuery(text, kind, number, place or whole)
         elif kind != "title":
             record = {"passage": passage.id, "kind": kind, "text": text, "rests_on": rests_on}
             rejected.append(Rejection("query/fault", reason, record))
@@ -96,13 +99,13 @@ def _placed(passage: Passage, words: str) -> tuple[int, int] | None:
     return passage.start + at, passage.start + end
 
 
-def selected(
-    queries: Sequence[Query],
+def select_queries(
+    queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
     split: Sequence[str],
     counts: QueryCounts,
     rejected: list[Rejection],
-) -> tuple[list[Query], dict[Phrase, Held]]:
+) -> tuple[list[PassageQuery], dict[PhraseTerms, Holders]]:
     """The queries that are kept, with positives and split; and who holds which keyword.
 
     `split`: of each passage. A text is one query, whoever it was written for first. Positives are
@@ -112,17 +115,17 @@ def selected(
     say nearly the same as one of another split.
     """
     phrases = [one.phrase(passages) for one in queries]
-    labels = Labels(passages, {phrase for phrase in phrases if phrase is not None})
+    labels = PassageLabels(passages, {phrase for phrase in phrases if phrase is not None})
     spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
     most = max(1, int(counts.common * len(passages)))
     texts: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(queries):
-        texts[folded(one.text, passages[one.passage].language)].append(i)
-    kept: list[Query] = []
+        texts[fold_text(one.text, passages[one.passage].language)].append(i)
+    kept: list[PassageQuery] = []
     taken: Counter[tuple[int, str]] = Counter()
     room = {"KW": counts.keywords, "SM": counts.summaries}
     for i, one in enumerate(queries):
-        same = texts[folded(one.text, passages[one.passage].language)]
+        same = texts[fold_text(one.text, passages[one.passage].language)]
         if same[0] != i:
             continue
         passage, kind_set = passages[one.passage], SETS[one.kind]
@@ -147,8 +150,8 @@ def selected(
 
 
 def _apart(
-    kept: list[Query], passages: Sequence[Passage], rejected: list[Rejection]
-) -> list[Query]:
+    kept: list[PassageQuery], passages: Sequence[Passage], rejected: list[Rejection]
+) -> list[PassageQuery]:
     """Without held-out queries that say nearly the same as one of another split."""
     for own, other in (("test", "dev"), ("test", "train"), ("dev", "train")):
         near = [0]
@@ -167,5 +170,5 @@ def _apart(
     return kept
 
 
-def _dropped(rule: str, reason: str, one: Query, passage: Passage) -> Rejection:
+def _dropped(rule: str, reason: str, one: PassageQuery, passage: Passage) -> Rejection:
     return Rejection(rule, reason, {"passage": passage.id, "kind": one.kind, "text": one.text})

@@ -1,29 +1,39 @@
-"""What the queries become: corpus, queries, qrels by split, and training pairs."""
+"""What queries become: corpus, queries, qrels by split, and training pairs; of judged ones, qrels.
+
+Queries without any relevant passage are in a split of their own (`NONE`): a ranking measure cannot
+say anything of them (paper, Appendix B.2), a classifier can.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 
-from retgen.generators.capretrieval.checks import SETS
-from retgen.generators.capretrieval.labels import Labels
-from retgen.generators.capretrieval.passages import Passage, Whole, cut
-from retgen.generators.capretrieval.queries import Query
-from retgen.generators.capretrieval.writing import DOCUMENTS, PASSAGES, QUERIES
-from retgen.generators.ids import Ids
+from retgen.generators.capretrieval.agents import SETS
+from retgen.generators.capretrieval.judging import GIVEN, JUDGED, JUDGEMENTS, agreement_text
+from retgen.generators.capretrieval.passages import Passage, PassageLabels, Whole, cut_passages
+from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.with_agents import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.source import PassageSize
-from retgen.streams import Permutation
+from retgen.generators.tables import Ids, read_rows
+from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
 
 SPLITS = ("train", "dev", "test")
+
+
+NONE = "no_positives"
+
+
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
 
@@ -32,16 +42,16 @@ class _Pair(NamedTuple):
     passage: int
 
 
-class Tables:
+class QueryTables:
     """All tables of a run, from its sources/."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.documents: dict[str, tuple[str, str]] = {}
-        for row in _lines(folder / DOCUMENTS):
+        for row in read_rows(folder / DOCUMENTS):
             self.documents[row["id"]] = row["title"], row["text"]
         self.passages: list[Passage] = []
         self.split: list[str] = []
-        for row in _lines(folder / PASSAGES):
+        for row in read_rows(folder / PASSAGES):
             title, text = self.documents[row["source"]]
             start, stop = row["start"], row["stop"]
             self.passages.append(
@@ -50,20 +60,20 @@ class Tables:
             )  # fmt: skip
             self.split.append(row["split"])
         self.queries = [
-            Query(**(row | {
+            PassageQuery(**(row | {
                 "span": tuple(row["span"]), "rests_on": [tuple(span) for span in row["rests_on"]],
             }))
-            for row in _lines(folder / QUERIES)
+            for row in read_rows(folder / QUERIES)
         ]  # fmt: skip
         count = len(self.queries)
-        self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(_numbers(count))
+        self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(np.arange(count))
         # another order than that of the documents: a place in one tells nothing of the other
         self._order = (
-            Permutation(seed, "capretrieval/order", count)(_numbers(count)).tolist()
+            Permutation(seed, "capretrieval/order", count)(np.arange(count)).tolist()
             if count else []
         )  # fmt: skip
 
-    def recut(self, size: PassageSize | None) -> Tables:
+    def rechunk(self, size: PassageSize | None) -> QueryTables:
         """The same queries over the same documents, cut in another way; without negatives.
 
         `Labels` has the rule by which the positives are found again. Queries keep their splits.
@@ -77,10 +87,12 @@ class Tables:
             Whole(source, title, text, of_source[source][0])
             for source, (title, text) in self.documents.items()
         ]
-        result.passages = list(cut(wholes, size))
+        result.passages = list(cut_passages(wholes, size))
         result.split = [of_source[one.source][1] for one in result.passages]
         phrases = [one.phrase(self.passages) for one in self.queries]
-        labels = Labels(result.passages, {phrase for phrase in phrases if phrase is not None})
+        labels = PassageLabels(
+            result.passages, {phrase for phrase in phrases if phrase is not None}
+        )
         result.queries = []
         for one, phrase in zip(self.queries, phrases, strict=True):
             relevant = labels.relevant(phrase, one.rests_on)
@@ -192,7 +204,7 @@ class Tables:
 
         return make
 
-    def positive(self, one: Query) -> str:
+    def positive(self, one: PassageQuery) -> str:
         """The passage without what the query was made from, where enough is left.
 
         That is for a title every line that says it: the heading of a page, and `title: ` before it.
@@ -232,13 +244,111 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _numbers(count: int) -> Any:
-    import numpy as np
+class JudgedTables:
+    """The queries and qrels of a run, from its sources/."""
 
-    return np.arange(count, dtype=np.int64)
+    def __init__(self, folder: Path, seed: int) -> None:
+        given = read_rows(folder / GIVEN)
+        # another order than the documents': a place in one tells nothing of the other
+        self.given = [given[i] for i in Stream(seed, "capretrieval/given").permutation(len(given))]
+        # a conflict that nobody settled has readings, and no grade
+        self.judgements = [
+            row for row in read_rows(folder / JUDGEMENTS) if row["relevance"] is not None
+        ]
+        self.judged: dict[str, Any] = orjson.loads((folder / JUDGED).read_bytes())
+        self.answered = {row["query"] for row in self.judgements if row["relevance"]}
+
+    def queries(self) -> Rows:
+        """The queries, as they were given."""
+
+        def make(i: int) -> dict[str, Any]:
+            one = self.given[i]
+            kind = {"type": one["type"]} if one["type"] else {}
+            split = "test" if one["id"] in self.answered else NONE
+            note = {**kind, "language": one["language"], "split": split}
+            return {"_id": one["id"], "text": one["text"], "metadata": note}
+
+        return rows_of(make, len(self.given))
+
+    def qrels(self) -> dict[str, Rows]:
+        """The judged pairs: of queries that have a relevant passage, and of those that have not."""
+        test = [row for row in self.judgements if row["query"] in self.answered]
+        rest = [row for row in self.judgements if row["query"] not in self.answered]
+        result = {"test": _judged_qrels(test)}
+        return {**result, NONE: _judged_qrels(rest)} if rest else result
+
+    def sentences(self) -> list[str]:
+        """For the card: how the labels came about, and what is known of them."""
+        found = self.judged
+        unjudged = found["candidates"] - found["judged"]
+        result = [
+            "The queries were given, not written for these documents. "
+            f"{found['judged']:,} pairs of a query and a passage were judged 0 (not relevant), 1 "
+            f"(in part) or 2, of which {found['relevant']:,} are relevant; each has a row in the "
+            "qrels. "
+            + (
+                "Every pair was judged."
+                if found["complete"]
+                else "A pair without a row was not judged, which does not mean that it is not "
+                "relevant."
+            )
+        ]
+        if len(self.answered) < len(self.given):
+            result[0] += f" Queries without a relevant passage are in the configuration `{NONE}`."
+        if unjudged:
+            result[0] += f" {unjudged:,} candidates got no grade that could be used."
+        if found["agreement"] is None:
+            result.append("The labels came with the captions; a language model wrote both.")
+        else:
+            words = agreement_text(found["agreement"])
+            result.append(
+                f"{words[0].upper()}{words[1:]}; {found['conflicts']:,} conflicts "
+                "were settled by a third look at the pair. Cohen's kappa is left out: where hardly "
+                "any pair is relevant it is low for good judges as well."
+            )
+        return result
+
+    def notes(self) -> Mapping[str, str]:
+        """What `gen run` prints."""
+        found = self.judged
+        line = (
+            f"{found['judged']:,} of {found['candidates']:,} pairs; {found['relevant']:,} are "
+            f"relevant; {len(self.answered):,} of {len(self.given):,} queries have such a passage"
+        )
+        if found["agreement"] is None:
+            return {"pairs": line}
+        settled = f"{agreement_text(found['agreement'])}; {found['conflicts']:,} conflicts settled"
+        return {"pairs": line, "agreement": settled}
+
+    def judge(self) -> dict[str, Any]:
+        """How good the judge was found to be; see `Family.judges`."""
+        known = self.judged["calibration"]
+        if known is None:
+            by = "labels that came with the captions"
+            return {"by": by, "measured": "written by a language model"}
+        twice = self.judged["agreement"]
+        if not known["pairs"]:
+            return {**known, "measured": f"unmeasured, as no answer came; {agreement_text(twice)}"}
+        precision, recall = (
+            "undefined" if known[name] is None else f"{known[name]:.2f}"
+            for name in ("precision", "recall")
+        )
+        return {
+            **known,
+            **{name: twice[name] for name in ("raw", "positive", "ac1")},
+            "measured": (
+                f"right about {known['exact']:.0%} of {known['pairs']} pairs of bundled captions "
+                f"whose grades are known (relevant or not: precision {precision}, recall "
+                f"{recall}); {agreement_text(twice)}"
+            ),
+        }
 
 
-def _lines(path: Path) -> Iterator[Any]:
-    with open(path, "rb") as file:
-        for line in file:
-            yield orjson.loads(line)
+def _judged_qrels(rows: list[dict[str, Any]]) -> Rows:
+    def make(i: int) -> dict[str, Any]:
+        row = rows[i]
+        return {
+            "query-id": row["query"], "corpus-id": row["passage"], "score": row["relevance"],
+        }  # fmt: skip
+
+    return rows_of(make, len(rows))

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retgen.errors import RecipeError
-from retgen.generators.family import Evidence, Family, RowType
-from retgen.generators.ids import Ids
-from retgen.generators.limit import questions
+from retgen.generators.family import Evidence, Family, Plan, RowType
+from retgen.generators.limit import tables
 from retgen.generators.limit.agents import (
     AGENTS,
     IDENTIFY,
@@ -33,57 +32,55 @@ from retgen.generators.limit.agents import (
     REMOVE,
     glossary,
 )
-from retgen.generators.limit.attributes import (
+from retgen.generators.limit.latent import build_latent, count_queries
+from retgen.generators.limit.params import (
+    BalancedForm,
+    ConditionsForm,
+    CyclePattern,
+    DensePattern,
+    DisjointPattern,
+    FactorialPattern,
+    FilePattern,
+    HadamardPattern,
+    LimitParams,
+    PowerLawPattern,
+    ProjectivePattern,
+    RegularPattern,
+    SemanticForm,
+    SingleForm,
+)
+from retgen.generators.limit.tables import DocumentTable, TrainingTable
+from retgen.generators.limit.with_agents import (
+    DESCRIPTIONS,
+    AttributeDescription,
+    call_estimates,
+    catalogue_size,
+    generate_attributes,
+    generate_descriptions,
+    read_descriptions,
+)
+from retgen.generators.limit.words import (
     ATTRIBUTES,
     Attribute,
     attribute_stems,
-    digest,
+    attributes_digest,
+    has_proposed_attributes,
     job_attributes,
     load_attributes,
-    made_file,
-    proposes,
+    load_names,
+    proposed_file,
     source_files,
     stem_words,
 )
-from retgen.generators.limit.documents import Documents
-from retgen.generators.limit.latent import build_latent, count_queries
-from retgen.generators.limit.names import load_names
-from retgen.generators.limit.pairs import TrainingPairs
-from retgen.generators.limit.params import (
-    Balanced,
-    Conditions,
-    Cycle,
-    Dense,
-    Disjoint,
-    Factorial,
-    File,
-    Hadamard,
-    LimitParams,
-    PowerLaw,
-    Projective,
-    Regular,
-    Semantic,
-    Single,
-)
-from retgen.generators.limit.with_agents import (
-    DESCRIPTIONS,
-    Described,
-    call_estimates,
-    catalogue_size,
-    described,
-    generate_attributes,
-    generate_descriptions,
-)
 from retgen.generators.params import Job
-from retgen.generators.plan import Plan
-from retgen.generators.records import Records
+from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Records
+from retgen.generators.tables import Ids
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
-    from retgen.generators.source_description import SourceDescription
 
 __all__ = ["Limit"]
 
@@ -116,7 +113,7 @@ class Limit(Family[LimitParams]):
 
     def plan(self, job: Job[LimitParams]) -> Plan:
         params = job.params
-        if proposes(job):
+        if has_proposed_attributes(job):
             size = catalogue_size(params)
             available = size if params.catalogue.split == "all" else (size + 1) // 2
             item, id_size = float(_ITEM), len(str(size))
@@ -126,15 +123,15 @@ class Limit(Family[LimitParams]):
             available = len(chosen)
             item = sum(len(a.text.encode()) for a in chosen) / len(chosen)
             id_size = len(str(max(a.id for a in chosen)))
-            if isinstance(params.form, Semantic) and PARAPHRASE.name not in job.live:
+            if isinstance(params.form, SemanticForm) and PARAPHRASE.name not in job.live:
                 _check_glossary(chosen, count_queries(params))
         latent = build_latent(params, job.seed, available)
         load_names(params.names.locales, frozenset(), job.seed, params.catalogue.split, params.docs)
         document = 90 + 16 + params.attributes_per_doc * (item + 2 + id_size + 1)
-        asked = _DESCRIPTION if isinstance(params.form, Semantic) else item
+        asked = _DESCRIPTION if isinstance(params.form, SemanticForm) else item
         query = 90 + latent.asked.shape[1] * (asked + 5)
         qrels = latent.matrix.nnz
-        if isinstance(params, Factorial):
+        if isinstance(params, FactorialPattern):
             query += 60
             qrels += int((latent.negatives >= 0).sum())
         else:
@@ -152,24 +149,26 @@ class Limit(Family[LimitParams]):
         )
 
     def required_agents(self, job: Job[LimitParams]) -> frozenset[str]:
-        names = [PROPOSE.name, REMOVE.name] if proposes(job) else []
-        if isinstance(job.params.form, Semantic):
+        names = [PROPOSE.name, REMOVE.name] if has_proposed_attributes(job) else []
+        if isinstance(job.params.form, SemanticForm):
             names += [PARAPHRASE.name, IDENTIFY.name]
         return frozenset(names)
 
     async def generate_with_agents(self, job: Job[LimitParams], context: Context) -> None:
-        if proposes(job):
+        if has_proposed_attributes(job):
             await generate_attributes(job, context)
-        if isinstance(job.params.form, Semantic):
+        if isinstance(job.params.form, SemanticForm):
             await generate_descriptions(job, context, job_attributes(job)[1])
 
     def evidence(self, job: Job[LimitParams]) -> Evidence:
-        return "judged" if isinstance(job.params.form, Semantic) else "structural"
+        return "judged" if isinstance(job.params.form, SemanticForm) else "structural"
 
     def judges(self, job: Job[LimitParams]) -> Mapping[str, Mapping[str, Any]]:
-        if not isinstance(job.params.form, Semantic):
+        if not isinstance(job.params.form, SemanticForm):
             return {}
-        tried = [one.control for one in _descriptions(job) if one.control is not None]
+        tried = [
+            one.control for one in read_descriptions(job.source_folder()) if one.control is not None
+        ]
         named = sum(choice != NONE for choice in tried)
         message = (
             f"wrong in {named} of {len(tried)} controls, from which the right answer was left out"
@@ -186,9 +185,11 @@ class Limit(Family[LimitParams]):
         texts, numbers = [a.text for a in chosen], [a.id for a in chosen]
         asked = texts
         first: list[int] = []
-        if isinstance(params.form, Semantic):
+        if isinstance(params.form, SemanticForm):
             where = {text: i for i, text in enumerate(texts)}
-            descriptions = {one.attribute: one.description for one in _descriptions(job)}
+            descriptions = {
+                one.attribute: one.description for one in read_descriptions(job.source_folder())
+            }
             first = [where[attribute] for attribute in descriptions]
             asked = [descriptions.get(text, text) for text in texts]
         latent = build_latent(params, seed, len(chosen), first)
@@ -196,24 +197,22 @@ class Limit(Family[LimitParams]):
             params.names.locales, of_attributes, seed, params.catalogue.split, params.docs
         )
         doc_ids = Ids(seed, "limit/ids", "d", params.docs)
-        corpus = Documents(
+        corpus = DocumentTable(
             params.docs, seed, params.attributes_per_doc, latent, names, doc_ids, texts, numbers,
             params.templates.document,
         )  # fmt: skip
-        if isinstance(params, Factorial):
-            queries, qrels = questions.tables_with_operators(
-                params, seed, latent, doc_ids, texts, numbers
-            )
+        if isinstance(params, FactorialPattern):
+            queries, qrels = tables.operator_tables(params, seed, latent, doc_ids, texts, numbers)
         else:
-            queries, qrels = questions.tables(
+            queries, qrels = tables.query_tables(
                 params.templates.query, seed, latent, doc_ids, asked, numbers
             )
         features: dict[str, Mapping[str, Any]] = {
             "corpus": {"attributes": ["int32"], "column": "int32"},
             "queries": {"attributes": ["int32"], "row": "int32"},
         }
-        if isinstance(params, Factorial):
-            features["queries"] = {**features["queries"], **questions.FEATURES}
+        if isinstance(params, FactorialPattern):
+            features["queries"] = {**features["queries"], **tables.FEATURES}
         elif latent.negatives.shape[1]:
             features["queries"] = {**features["queries"], "hard_negatives": ["string"]}
         return Records(
@@ -222,11 +221,11 @@ class Limit(Family[LimitParams]):
             qrels={"test": qrels},
             features=features,
             complete=True,
-            breakdown=questions.BREAKDOWN if isinstance(params, Factorial) else (),
-            word_lists={"attributes": digest(everything), "names (Faker)": names.digest},
+            breakdown=tables.BREAKDOWN if isinstance(params, FactorialPattern) else (),
+            word_lists={"attributes": attributes_digest(everything), "names (Faker)": names.digest},
             card=_card(params),
             training=(
-                {"pairs": TrainingPairs(queries, qrels, corpus)}
+                {"pairs": TrainingTable(queries, qrels, corpus)}
                 if params.catalogue.split == "train"
                 else {}
             ),
@@ -234,30 +233,31 @@ class Limit(Family[LimitParams]):
         )
 
     def sources(self, job: Job[LimitParams]) -> Mapping[str, RowType]:
-        described = {DESCRIPTIONS: Described} if isinstance(job.params.form, Semantic) else {}
-        return {**({ATTRIBUTES: None} if proposes(job) else {}), **described}
+        described = (
+            {DESCRIPTIONS: AttributeDescription}
+            if isinstance(job.params.form, SemanticForm)
+            else {}
+        )
+        return {**({ATTRIBUTES: None} if has_proposed_attributes(job) else {}), **described}
 
     def word_lists(self, job: Job[LimitParams]) -> Mapping[str, str]:
-        return {"attributes": digest(job_attributes(job)[0])}
+        return {"attributes": attributes_digest(job_attributes(job)[0])}
 
     def checks(self, job: Job[LimitParams], judgements: Judgements) -> Sequence[CorpusRule]:
         return proof.proof_rules(_spec(job), judgements)
 
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
-
 
 def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None:
     """No content word of a template may be one of an attribute: it would match every document."""
-    kinds = {"document": params.templates.document, "query": questions.sentences(params)}
+    kinds = {"document": params.templates.document, "query": tables.sentences(params)}
     for kind, templates in kinds.items():
         for template in templates:
-            plain = questions.without_marks(template)
+            plain = tables.without_marks(template)
             words = [word for word in tokens(plain) if word not in STOPWORDS]
             for word, stem in zip(words, stem_words(words), strict=True):
                 if stem in of_attributes:
                     what = f"the word {word!r} of {template!r} is a word of an attribute too"
-                    if kind == "query" and isinstance(params, Factorial):
+                    if kind == "query" and isinstance(params, FactorialPattern):
                         raise RecipeError(f"params.catalogue: {what}; leave that attribute out")
                     raise RecipeError(f"params.templates.{kind}: {what}; use another word")
 
@@ -266,8 +266,8 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
     """The recipe in the words of the proof, which reads the catalogue by itself."""
     params = job.params
     files = source_files(params.catalogue)
-    if proposes(job) and job.sources is not None:
-        files = (made_file(job.sources),)
+    if has_proposed_attributes(job) and job.sources is not None:
+        files = (proposed_file(job.sources),)
     listed = proof.read_attributes(files)
     half = proof.split_half([text for text, _ in listed], job.seed, params.catalogue.split)
     wanted, without = params.catalogue.categories, params.catalogue.without
@@ -284,21 +284,23 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
             if text in half and (wanted is None or category in wanted) and category not in without
         },
         document_templates=params.templates.document,
-        query_templates=() if isinstance(params, Factorial) else params.templates.query,
+        query_templates=() if isinstance(params, FactorialPattern) else params.templates.query,
         row_sums=sums,
-        per_query=1 if isinstance(params.form, Single | Semantic) else 2,
+        per_query=1 if isinstance(params.form, SingleForm | SemanticForm) else 2,
         descriptions=(
             proof.read_descriptions(job.sources / DESCRIPTIONS)
-            if isinstance(params.form, Semantic) and job.sources is not None
+            if isinstance(params.form, SemanticForm) and job.sources is not None
             else None
         ),
-        hard_negatives=(params.form.hard_negatives if isinstance(params.form, Conditions) else 0),
-        balanced=isinstance(params.form, Balanced),
+        hard_negatives=(
+            params.form.hard_negatives if isinstance(params.form, ConditionsForm) else 0
+        ),
+        balanced=isinstance(params.form, BalancedForm),
         common_documents=common,
-        distinct_rows=not isinstance(params, PowerLaw | File | Factorial),
+        distinct_rows=not isinstance(params, PowerLawPattern | FilePattern | FactorialPattern),
         factorial=(
             proof.Factorial(params.form.operators, params.answer_sizes, params.queries_per_cell)
-            if isinstance(params, Factorial)
+            if isinstance(params, FactorialPattern)
             else None
         ),
         matrix_file=matrix_file,
@@ -313,20 +315,20 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
 def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Path | None]:
     """(queries, least and most relevant documents, documents any two queries share, own matrix)."""
     match params:
-        case Hadamard():
+        case HadamardPattern():
             degree = (params.n - round(params.n**0.5)) // 2
             return params.n, (degree, degree), proof.hadamard_common(params.n), None
-        case Projective():
+        case ProjectivePattern():
             return params.p**2 + params.p + 1, (params.p + 1, params.p + 1), 1, None
-        case PowerLaw():
+        case PowerLawPattern():
             return params.queries, (1, params.maximum), None, None
-        case File():
+        case FilePattern():
             lines = params.path.read_text("utf-8-sig").splitlines()[1:]
             judged = [line.split("\t") for line in lines if line.strip()]
             positives = [cells[0] for cells in judged if float(cells[2]) > 0]
             sums = [positives.count(query) for query in dict.fromkeys(positives)]
             return len(sums), (min(sums), max(sums)), None, params.path
-        case Factorial():
+        case FactorialPattern():
             sizes = params.answer_sizes
             return len(list(params.cells())), (min(sizes), max(sizes)), None, None
         case _:
@@ -336,30 +338,24 @@ def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Pa
 def _structure(params: LimitParams) -> tuple[int | None, int | None]:
     """(documents with a query, queries that each is relevant to); None where the draw decides."""
     match params:
-        case Dense():
+        case DensePattern():
             n = params.k
             while math.comb(n, params.k) < params.queries:
                 n += 1
             return n, None  # fewer would leave too few subsets, so each is in some
-        case Regular():
+        case RegularPattern():
             among = params.relevant_docs or params.docs
             return among, params.queries * params.k // among
-        case Cycle():
+        case CyclePattern():
             return params.queries * (params.k - 1), 2 if params.k == 2 else None
-        case Disjoint():
+        case DisjointPattern():
             return params.queries * params.k, 1
-        case Hadamard():
+        case HadamardPattern():
             return params.n, (params.n - math.isqrt(params.n)) // 2
-        case Projective():
+        case ProjectivePattern():
             return params.p**2 + params.p + 1, params.p + 1
         case _:
             return None, None
-
-
-def _descriptions(job: Job[LimitParams]) -> list[Described]:
-    if job.sources is None:
-        raise ValueError("the agents of this job have not been asked")
-    return described(job.sources)
 
 
 def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
@@ -374,31 +370,29 @@ def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
 
 
 def _licences(job: Job[LimitParams]) -> dict[str, str]:
-    result = {"attributes and templates": "Apache-2.0 (retgen)", "names": "MIT (Faker)"}
-    if proposes(job):
+    result = {"attributes and templates": OWN_LICENCE, "names": "MIT (Faker)"}
+    if has_proposed_attributes(job):
         result = {
-            "templates": "Apache-2.0 (retgen)",
-            "attributes": "as the terms of the model that wrote them say",
+            "templates": OWN_LICENCE,
+            "attributes": MODEL_TERMS,
             "names": "MIT (Faker)",
         }
-    if isinstance(job.params.form, Semantic):
+    if isinstance(job.params.form, SemanticForm):
         live = PARAPHRASE.name in job.live
-        result["descriptions"] = (
-            "as the terms of the model that wrote them say" if live else "Apache-2.0 (retgen)"
-        )
+        result["descriptions"] = MODEL_TERMS if live else OWN_LICENCE
     return result
 
 
 def _card(params: LimitParams) -> list[str]:
-    text = questions.card(params) if isinstance(params, Factorial) else _of_conjunctions(params)
+    text = tables.card(params) if isinstance(params, FactorialPattern) else _of_conjunctions(params)
     if params.catalogue.split == "all":
         text.append("It uses the whole attribute catalogue: pair it with no retgen training set.")
     return text
 
 
 def _of_conjunctions(params: LimitParams) -> list[str]:
-    semantic = isinstance(params.form, Semantic)
-    one = isinstance(params.form, Single | Semantic)
+    semantic = isinstance(params.form, SemanticForm)
+    one = isinstance(params.form, SingleForm | SemanticForm)
     return [
         "Every document lists what one person likes; every query asks who likes "
         + ("one thing" if one else "two things at once")

@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
-from retgen.generators.limit.attributes import CatalogueParams, load_attributes
+from retgen.generators.limit.words import CatalogueParams, load_attributes
 from retgen.prompts import bundled
 from retgen.tokenizer import STOPWORDS, content_stems, tokens
 
@@ -24,7 +24,7 @@ NONE = "none of these"
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Propose(Question):
+class AskAttributes(Question):
     """So many attributes of a category, none of those that are `known`."""
 
     category: str
@@ -38,7 +38,7 @@ class Proposed(AnswerSchema):
     attributes: list[str]
 
 
-class Overlaps(Question):
+class AskOverlaps(Question):
     """A part of the list."""
 
     attributes: tuple[str, ...]
@@ -50,7 +50,7 @@ class Removed(AnswerSchema):
     remove: list[str]
 
 
-class Describe(Question):
+class AskDescription(Question):
     """The attribute that a query asks for."""
 
     attribute: str
@@ -63,7 +63,7 @@ class Description(AnswerSchema):
     description: Text
 
 
-class Identify(Question):
+class AskChoice(Question):
     """A description, and the attributes that it could mean."""
 
     description: str
@@ -85,7 +85,7 @@ def glossary() -> dict[str, str]:
     return dict(pairs)
 
 
-def unnamed(attribute: str, description: str) -> str | None:
+def naming_fault(attribute: str, description: str) -> str | None:
     """What gives an attribute away in its description; None for nothing."""
     shared = content_stems(attribute) & content_stems(description)
     given = [word for word in tokens(description) if content_stems(word) & shared]
@@ -109,7 +109,7 @@ def _akin(word: str, attribute: str) -> bool:
     )
 
 
-def _described(question: Describe, answer: Description) -> str | None:
+def _described(question: AskDescription, answer: Description) -> str | None:
     text = answer.description
     if any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") for c in text):
         return "it holds a control character, or one that cannot be seen"
@@ -117,16 +117,16 @@ def _described(question: Describe, answer: Description) -> str | None:
         return "it is one line without quotation marks, braces, and a full stop at the end"
     if not 4 <= len(text.split()) <= 20:
         return f"it has {len(text.split())} words, not 4 to 20"
-    return unnamed(question.attribute, text)
+    return naming_fault(question.attribute, text)
 
 
-def _chosen(question: Identify, answer: Choice) -> str | None:
+def _chosen(question: AskChoice, answer: Choice) -> str | None:
     if answer.choice not in (*question.options, NONE):
         return f"{answer.choice!r} is neither in the list nor {NONE!r}"
     return None
 
 
-def _propose_offline(question: Propose) -> Proposed:
+def _propose_offline(question: AskAttributes) -> Proposed:
     everything, _ = load_attributes(CatalogueParams(split="all"), 0)
     fresh = [a.text for a in everything if a.category == question.category]
     return Proposed(
@@ -134,14 +134,14 @@ def _propose_offline(question: Propose) -> Proposed:
     )
 
 
-def _describe_offline(question: Describe) -> Description:
+def _describe_offline(question: AskDescription) -> Description:
     result = glossary().get(question.attribute)
     if result is None:
         raise RepairsFailed("paraphrase_query/glossary", f"no entry for {question.attribute!r}", ())
     return Description(description=result)
 
 
-def _identify_offline(question: Identify) -> Choice:
+def _identify_offline(question: AskChoice) -> Choice:
     meant = [one for one in question.options if glossary().get(one) == question.description]
     return Choice(choice=meant[0] if meant else NONE)
 
@@ -150,7 +150,7 @@ PROPOSE = Agent(
     name="propose_attributes",
     role="write",
     prompt=bundled("limit/propose_attributes"),
-    question=Propose,
+    question=AskAttributes,
     answer=Proposed,
     offline=_propose_offline,
     max_tokens=512,
@@ -159,7 +159,7 @@ REMOVE = Agent(
     name="remove_overlaps",
     role="judge",
     prompt=bundled("limit/remove_overlaps"),
-    question=Overlaps,
+    question=AskOverlaps,
     answer=Removed,
     offline=lambda question: Removed(remove=[]),
     max_tokens=512,
@@ -168,7 +168,7 @@ PARAPHRASE = Agent(
     name="paraphrase_query",
     role="write",
     prompt=bundled("limit/paraphrase_query"),
-    question=Describe,
+    question=AskDescription,
     answer=Description,
     offline=_describe_offline,
     check=_described,
@@ -178,7 +178,7 @@ IDENTIFY = Agent(
     name="identify_attribute",
     role="judge",
     prompt=bundled("limit/identify_attribute"),
-    question=Identify,
+    question=AskChoice,
     answer=Choice,
     offline=_identify_offline,
     check=_chosen,

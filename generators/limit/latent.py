@@ -15,23 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
-from retgen.generators.limit import operators
-from retgen.generators.limit.balanced import balanced_sets
+from retgen.generators.limit import placement
 from retgen.generators.limit.params import (
-    Balanced,
-    Conditions,
-    Cycle,
-    Dense,
-    Disjoint,
-    Factorial,
-    File,
-    Hadamard,
+    BalancedForm,
+    ConditionsForm,
+    CyclePattern,
+    DensePattern,
+    DisjointPattern,
+    FactorialPattern,
+    FilePattern,
+    HadamardPattern,
     LimitParams,
-    PowerLaw,
-    Projective,
-    Random,
-    Regular,
+    PowerLawPattern,
+    ProjectivePattern,
+    RandomPattern,
+    RegularPattern,
 )
+from retgen.generators.limit.placement import balanced_sets
 from retgen.qrels import QrelMatrix, patterns
 from retgen.streams import Permutation, Stream
 
@@ -63,29 +63,29 @@ def build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
     """The latent matrix of the recipe's pattern, checked against `docs`."""
     rng = Stream(seed, "limit/matrix")
     match params:
-        case Dense():
+        case DensePattern():
             matrix = patterns.dense(params.queries, params.k, rng)
-        case Random():
+        case RandomPattern():
             matrix = patterns.random(params.queries, params.k, params.docs, rng)
             matrix = matrix.positives_only()[0]
-        case Regular():
+        case RegularPattern():
             among = params.relevant_docs or params.docs
             matrix = patterns.regular(params.queries, params.k, among, rng)
-        case Cycle():
+        case CyclePattern():
             matrix = patterns.cycle(params.queries, params.k)
-        case Disjoint():
+        case DisjointPattern():
             matrix = patterns.disjoint(params.queries, params.k)
-        case PowerLaw():
+        case PowerLawPattern():
             matrix = patterns.power_law(
                 params.queries, params.docs, params.exponent, params.maximum, rng
             ).positives_only()[0]
-        case File():
+        case FilePattern():
             matrix = patterns.from_file(params.path)[0]
-        case Hadamard():
+        case HadamardPattern():
             matrix = patterns.hadamard(params.n)
-        case Projective():
+        case ProjectivePattern():
             matrix = patterns.projective(params.p)
-        case Factorial():
+        case FactorialPattern():
             raise ValueError("the matrix of a factorial follows from what documents hold")
     if matrix.documents > params.docs:
         raise RecipeError(
@@ -103,11 +103,11 @@ def build_latent(
     `first`: the attributes that are asked for, row by row, where that is no free choice.
     """
     _check_before(params, available)
-    if isinstance(params, Factorial):
+    if isinstance(params, FactorialPattern):
         return _factorial(params, seed, available)
     matrix = build_matrix(params, seed)
     positions = Permutation(seed, "limit/positions", params.docs)(np.arange(matrix.documents))
-    if isinstance(params.form, Balanced):
+    if isinstance(params.form, BalancedForm):
         return _balanced(params, params.form, seed, available, matrix, positions)
     per_query = asked_attributes(params, 1)
     needed = matrix.queries * per_query
@@ -121,7 +121,7 @@ def build_latent(
     owners = np.repeat(positions[matrix.indices], per_query)
     held = asked[rows].reshape(-1)
     negatives = np.empty((matrix.queries, 0), np.int64)
-    if isinstance(params.form, Conditions) and params.form.hard_negatives:
+    if isinstance(params.form, ConditionsForm) and params.form.hard_negatives:
         negatives = _hard_negatives(params, params.form, seed, matrix, positions)
         owners = np.concatenate([owners, negatives.reshape(-1)])
         half = params.form.hard_negatives
@@ -131,13 +131,13 @@ def build_latent(
     return latent
 
 
-def _factorial(params: Factorial, seed: int, available: int) -> Latent:
-    placed = operators.place(params, seed)
+def _factorial(params: FactorialPattern, seed: int, available: int) -> Latent:
+    placed = placement.place_attributes(params, seed)
     order = Stream(seed, "limit/attributes").permutation(available)
     positions, columns = np.unique(placed.answers, return_inverse=True)
     matrix = QrelMatrix.from_pairs(placed.rows, columns, len(placed.asked), len(positions))
     there = placed.asked >= 0
-    asked = np.where(there, order[placed.asked], operators.NOBODY)
+    asked = np.where(there, order[placed.asked], placement.NOBODY)
     fillers = np.sort(order[there.sum() :])
     held = order[placed.held]
     latent = _grouped(matrix, positions, asked, placed.owners, held, fillers, placed.hard)
@@ -150,16 +150,16 @@ def _check_before(params: LimitParams, available: int) -> None:
     queries = sized_queries(params)
     if queries is None:
         return
-    if not isinstance(params.form, Balanced):
+    if not isinstance(params.form, BalancedForm):
         _check_attributes(params, queries, available)
-    if isinstance(params, Factorial):
-        operators.check(params)
+    if isinstance(params, FactorialPattern):
+        placement.check_places(params)
         return
     room = params.docs * params.attributes_per_doc
     k = getattr(params, "k", 1)
-    if queries * k > room and not isinstance(params.form, Balanced):
+    if queries * k > room and not isinstance(params.form, BalancedForm):
         least = -(-queries * k // params.attributes_per_doc)
-        if isinstance(params, Dense):  # as many as have enough subsets of k
+        if isinstance(params, DensePattern):  # as many as have enough subsets of k
             least = max(least, queries if k == 1 else k)
             while math.comb(least, k) < queries:
                 least += 1
@@ -173,13 +173,13 @@ def _check_before(params: LimitParams, available: int) -> None:
 def sized_queries(params: LimitParams) -> int | None:
     """Rows of the pattern's matrix; None where only a file tells."""
     match params:
-        case File():
+        case FilePattern():
             return None
-        case Hadamard():
+        case HadamardPattern():
             return params.n
-        case Projective():
+        case ProjectivePattern():
             return params.p**2 + params.p + 1
-        case Factorial():
+        case FactorialPattern():
             return len(list(params.cells()))
         case _:
             return params.queries
@@ -193,9 +193,9 @@ def count_queries(params: LimitParams) -> int:
 
 def asked_attributes(params: LimitParams, queries: int) -> int:
     """How many attributes all queries ask for, where each has attributes of its own."""
-    if isinstance(params, Factorial):
-        return operators.asked_attributes(params)
-    return queries * (2 if isinstance(params.form, Conditions) else 1)
+    if isinstance(params, FactorialPattern):
+        return placement.asked_attributes(params)
+    return queries * (2 if isinstance(params.form, ConditionsForm) else 1)
 
 
 def _check_attributes(params: LimitParams, queries: int, available: int) -> None:
@@ -251,7 +251,7 @@ def _check_sizes(params: LimitParams, latent: Latent) -> None:
 
 def _hard_negatives(
     params: LimitParams,
-    form: Conditions,
+    form: ConditionsForm,
     seed: int,
     matrix: QrelMatrix,
     positions: NDArray[np.int64],
@@ -289,7 +289,7 @@ def _hard_negatives(
 
 def _balanced(
     params: LimitParams,
-    form: Balanced,
+    form: BalancedForm,
     seed: int,
     available: int,
     matrix: QrelMatrix,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from retgen.generators.limit.attributes import CatalogueParams
-from retgen.generators.limit.names import LOCALES, Locale
-from retgen.generators.params import InputFile, Params
+from retgen.generators.limit.words import LOCALES, CatalogueParams, Locale
+from retgen.generators.params import Distinct, InputFile, Params
 
 
 def _document_template(template: str) -> str:
@@ -59,13 +58,13 @@ class NamesParams(Params):
     locales: tuple[Locale, ...] = Field(LOCALES, min_length=1, description="Faker locales")
 
 
-class Single(Params):
+class SingleForm(Params):
     """One attribute a query, as in the paper."""
 
     type: Literal["single"] = "single"
 
 
-class Conditions(Params):
+class ConditionsForm(Params):
     """Two attributes a query; `hard_negatives` documents hold only one of them, for each."""
 
     type: Literal["conditions"]
@@ -74,7 +73,7 @@ class Conditions(Params):
     )
 
 
-class Balanced(Params):
+class BalancedForm(Params):
     """Two attributes a query, drawn from one pool for all documents: no query-blind shortcut.
 
     Every attribute of the pool stands in the same number of documents, and an asked pair stands
@@ -85,7 +84,7 @@ class Balanced(Params):
     pool: int = Field(1000, ge=4, description="attributes that documents may have")
 
 
-class Semantic(Params):
+class SemanticForm(Params):
     """One attribute a query, which a description stands for: no word of it is in the query."""
 
     type: Literal["semantic"]
@@ -93,25 +92,18 @@ class Semantic(Params):
 
 Operator = Literal["and", "or", "and-not", "and-and-not"]
 OPERATORS: tuple[Operator, ...] = ("and", "or", "and-not", "and-and-not")
-T = TypeVar("T", bound=Hashable)
 
 
-def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    if len(set(values)) < len(values):
-        raise ValueError("a value stands there twice")
-    return values
-
-
-class Operators(Params):
+class OperatorsForm(Params):
     """Two or three attributes a query, joined by an operator: A and B, A or B, A but not B, ..."""
 
     type: Literal["operators"] = "operators"
-    operators: Annotated[tuple[Operator, ...], AfterValidator(_distinct)] = Field(
-        OPERATORS, min_length=1
-    )
+    operators: Annotated[tuple[Operator, ...], Distinct] = Field(OPERATORS, min_length=1)
 
 
-Form = Annotated[Single | Conditions | Balanced | Semantic, Field(discriminator="type")]
+Form = Annotated[
+    SingleForm | ConditionsForm | BalancedForm | SemanticForm, Field(discriminator="type")
+]
 Count = Annotated[int, Field(ge=1)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -119,7 +111,7 @@ Size = Annotated[int, Field(ge=1, le=1_000_000)]
 class _Common(Params):
     docs: Count = Field(50_000, description="documents, distractors included")
     attributes_per_doc: Count = Field(45, description="attributes of every document, exactly")
-    form: Form = Field(Single(), description="what a query asks for")
+    form: Form = Field(SingleForm(), description="what a query asks for")
     catalogue: CatalogueParams = CatalogueParams()
     names: NamesParams = NamesParams()
     templates: Templates = Templates()
@@ -130,38 +122,38 @@ class _Sized(_Common):
     k: Count = Field(2, description="relevant documents a query")
 
 
-class Dense(_Sized):
+class DensePattern(_Sized):
     """All k-subsets of the smallest number of documents that has enough (the paper's LIMIT)."""
 
     pattern: Literal["dense"]
 
 
-class Random(_Sized):
+class RandomPattern(_Sized):
     """Distinct k-subsets of all documents."""
 
     pattern: Literal["random"]
 
 
-class Regular(_Sized):
+class RegularPattern(_Sized):
     """Distinct k-subsets, each of `relevant_docs` documents (default: all) in equally many."""
 
     pattern: Literal["regular"]
     relevant_docs: Count | None = None
 
 
-class Cycle(_Sized):
+class CyclePattern(_Sized):
     """Neighbouring queries share one document (Appendix C)."""
 
     pattern: Literal["cycle"]
 
 
-class Disjoint(_Sized):
+class DisjointPattern(_Sized):
     """No two queries share a document (Appendix C)."""
 
     pattern: Literal["disjoint"]
 
 
-class PowerLaw(_Common):
+class PowerLawPattern(_Common):
     """Relevant documents a query follow Zipf's law, from 1 to `maximum`."""
 
     pattern: Literal["power_law"]
@@ -170,34 +162,34 @@ class PowerLaw(_Common):
     maximum: Count = 100
 
 
-class File(_Common):
+class FilePattern(_Common):
     """A matrix of your own: a qrels TSV with the header query-id, corpus-id, score."""
 
     pattern: Literal["file"]
     path: InputFile
 
 
-class Hadamard(_Common):
+class HadamardPattern(_Common):
     """n x n, (n - sqrt n)/2 relevant documents a query; n a power of 4. Proven hard: ~sqrt n."""
 
     pattern: Literal["hadamard"]
     n: Count = 64
 
 
-class Projective(_Common):
+class ProjectivePattern(_Common):
     """Lines and points of the projective plane over F_p: any two queries share one document."""
 
     pattern: Literal["projective"]
     p: Count = Field(31, description="a prime; p*p + p + 1 queries, p + 1 relevant documents each")
 
 
-class Factorial(_Common):
+class FactorialPattern(_Common):
     """Every operator with every number of answers, equally often; with `operators` only."""
 
     pattern: Literal["factorial"]
-    form: Operators = Field(Operators(), description="which operators")  # type: ignore[assignment]
+    form: OperatorsForm = Field(OperatorsForm(), description="which operators")  # type: ignore[assignment]
     templates: DocumentTemplates = DocumentTemplates()  # type: ignore[assignment]
-    answer_sizes: Annotated[tuple[Size, ...], AfterValidator(_distinct)] = Field(
+    answer_sizes: Annotated[tuple[Size, ...], Distinct] = Field(
         (1, 2, 10, 50), min_length=1, description="relevant documents of a query, exactly"
     )
     queries_per_cell: int = Field(
@@ -212,15 +204,15 @@ class Factorial(_Common):
 
 
 LimitParams = Annotated[
-    Dense
-    | Random
-    | Regular
-    | Cycle
-    | Disjoint
-    | PowerLaw
-    | File
-    | Hadamard
-    | Projective
-    | Factorial,
+    DensePattern
+    | RandomPattern
+    | RegularPattern
+    | CyclePattern
+    | DisjointPattern
+    | PowerLawPattern
+    | FilePattern
+    | HadamardPattern
+    | ProjectivePattern
+    | FactorialPattern,
     Field(discriminator="pattern"),
 ]

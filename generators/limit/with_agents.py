@@ -13,32 +13,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import orjson
-
 from retgen.agents.agent import RepairsFailed
+from retgen.generators.family import CallEstimate
 from retgen.generators.limit.agents import (
     IDENTIFY,
     NONE,
     PARAPHRASE,
     PROPOSE,
     REMOVE,
-    Describe,
-    Identify,
-    Overlaps,
-    Propose,
+    AskAttributes,
+    AskChoice,
+    AskDescription,
+    AskOverlaps,
     glossary,
 )
-from retgen.generators.limit.attributes import (
+from retgen.generators.limit.latent import asked_attributes, count_queries
+from retgen.generators.limit.params import BalancedForm, LimitParams, SemanticForm
+from retgen.generators.limit.tables import sentences, without_marks
+from retgen.generators.limit.words import (
     Attribute,
     bundled_categories,
-    made_file,
-    proposes,
+    has_proposed_attributes,
+    proposed_file,
 )
-from retgen.generators.limit.latent import asked_attributes, count_queries
-from retgen.generators.limit.params import Balanced, LimitParams, Semantic
-from retgen.generators.limit.questions import sentences, without_marks
 from retgen.generators.params import Job
-from retgen.generators.plan import CallEstimate
+from retgen.generators.tables import read_rows, write_rows
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems
 from retgen.write import write_file
@@ -58,7 +57,7 @@ _CONTROL = 10  # of so many descriptions one is shown to the judge without the r
 DESCRIPTIONS = "descriptions.jsonl"
 
 
-class Described(NamedTuple):
+class AttributeDescription(NamedTuple):
     """A description that stands for an attribute.
 
     `control`: what the judge chose where the right answer was left out; None: not tried.
@@ -77,7 +76,7 @@ def catalogue_size(params: LimitParams) -> int:
     """
     if params.catalogue.size is not None:
         return params.catalogue.size
-    if isinstance(params.form, Balanced):
+    if isinstance(params.form, BalancedForm):
         needed = params.form.pool
     else:
         asked = asked_attributes(params, count_queries(params))
@@ -88,12 +87,12 @@ def catalogue_size(params: LimitParams) -> int:
 def call_estimates(job: Job[LimitParams]) -> dict[str, CallEstimate]:
     """What a plan says of the calls."""
     result = {}
-    if proposes(job):
+    if has_proposed_attributes(job):
         size = catalogue_size(job.params)
         result[PROPOSE.name] = CallEstimate(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
         if REMOVE.name in job.live:
             result[REMOVE.name] = CallEstimate(size, (2 / _PART, 12 / _PART), 3200, 60)
-    if isinstance(job.params.form, Semantic):
+    if isinstance(job.params.form, SemanticForm):
         queries = count_queries(job.params)
         each = {
             PARAPHRASE.name: CallEstimate(queries, (1.0, 2.0), 1500, 25),
@@ -112,7 +111,7 @@ async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
     stage = context.stage("attributes", size, PROPOSE, REMOVE)
     wanted = context.pilot_size(size)
     categories = _categories(job)
-    result = _Growing(job.params)
+    result = GrowingCatalogue(job.params)
     number = barren = 0
     while len(result) < wanted and barren < _BARREN:
         before = len(result)
@@ -132,14 +131,14 @@ async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
     for category in categories:
         members = [a for a, c in list(result.kept.items())[:wanted] if c == category]
         lines += [f"[{category}]", *members, ""] if members else []
-    write_file(made_file(context.folder), "\n".join(lines))
+    write_file(proposed_file(context.folder), "\n".join(lines))
 
 
 async def _round(
     categories: Sequence[str],
     number: int,
     wanted: int,
-    result: _Growing,
+    result: GrowingCatalogue,
     context: Context,
     stage: Stage,
 ) -> None:
@@ -150,11 +149,11 @@ async def _round(
     begin = result.asked
     result.asked += requests
     turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]
-    questions = [Propose(category=c, count=_EACH, known=result.of(c)) for c in turn]
+    questions = [AskAttributes(category=c, count=_EACH, known=result.of(c)) for c in turn]
     # what failed once would be answered the same again
     questions = [question for question in questions if question not in result.failed_after_repairs]
 
-    async def propose(question: Propose) -> tuple[str, ...] | RepairsFailed:
+    async def propose(question: AskAttributes) -> tuple[str, ...] | RepairsFailed:
         try:
             return tuple((await context.answer(PROPOSE, question)).attributes)
         except RepairsFailed as error:
@@ -177,13 +176,13 @@ async def _round(
 
 
 async def _remove_overlaps(
-    touched: Sequence[str], number: int, result: _Growing, context: Context, stage: Stage
+    touched: Sequence[str], number: int, result: GrowingCatalogue, context: Context, stage: Stage
 ) -> None:
     """Look by category first, then across all of them, until nothing has to go."""
 
     async def look(part: tuple[str, ...]) -> tuple[str, ...] | RepairsFailed:
         try:
-            return tuple((await context.answer(REMOVE, Overlaps(attributes=part))).remove)
+            return tuple((await context.answer(REMOVE, AskOverlaps(attributes=part))).remove)
         except RepairsFailed as error:
             return error
 
@@ -210,13 +209,13 @@ async def _remove_overlaps(
             break
 
 
-class _Growing:
+class GrowingCatalogue:
     """A list of attributes no two of which share a word, or nearly the same spelling."""
 
     def __init__(self, params: LimitParams) -> None:
         self.kept: dict[str, str] = {}  # attribute -> category
         self.asked = 0
-        self.failed_after_repairs: set[Propose] = set()
+        self.failed_after_repairs: set[AskAttributes] = set()
         self._owner: dict[str, str] = {}  # stem -> attribute
         self._templates = {
             stem
@@ -301,37 +300,34 @@ async def generate_descriptions(
 
     similar = _Similar(attributes)
 
-    async def describe(numbered: tuple[int, Attribute]) -> Described:
+    async def describe(numbered: tuple[int, Attribute]) -> AttributeDescription:
         number, meant = numbered
-        question = Describe(attribute=meant.text, category=meant.category)
+        question = AskDescription(attribute=meant.text, category=meant.category)
         text = (await context.answer(PARAPHRASE, question)).description
         near = similar(meant)
         options = tuple(sorted([meant.text, *near[:-1]]))
-        choice = await context.answer(IDENTIFY, Identify(description=text, options=options))
+        choice = await context.answer(IDENTIFY, AskChoice(description=text, options=options))
         if choice.choice != meant.text:
             reason = f"of {len(options)} attributes the judge took {choice.choice!r}"
             raise RepairsFailed("identify_attribute/answer", f"{text!r}: {reason}", ())
         control = None
         if number % _CONTROL == 0:
-            question_without = Identify(description=text, options=tuple(sorted(near)))
+            question_without = AskChoice(description=text, options=tuple(sorted(near)))
             control = (await context.answer(IDENTIFY, question_without)).choice
-        return Described(meant.text, text, control)
+        return AttributeDescription(meant.text, text, control)
 
     seen: set[str] = set()
 
-    def admit(made: Described) -> str | None:
+    def admit(made: AttributeDescription) -> str | None:
         if made.description.casefold() in seen:
             return "another attribute has this description"
         seen.add(made.description.casefold())
         return None
 
-    lines = [
-        orjson.dumps(made._asdict(), option=orjson.OPT_APPEND_NEWLINE)
-        async for made in context.accepted_records(
-            stage, enumerate(candidates), describe, lambda one: one[1].text, admit
-        )
-    ]
-    write_file(context.folder / DESCRIPTIONS, b"".join(lines))
+    accepted = context.accepted_records(
+        stage, enumerate(candidates), describe, lambda one: one[1].text, admit
+    )
+    write_rows(context.folder / DESCRIPTIONS, [one._asdict() async for one in accepted])
 
 
 class _Similar:
@@ -356,7 +352,6 @@ class _Similar:
         return [one.text for one in sorted(others.values(), key=far)[:_OPTIONS]]
 
 
-def described(sources: Path) -> list[Described]:
+def read_descriptions(sources: Path) -> list[AttributeDescription]:
     """The descriptions that a run was told, one for each query."""
-    lines = (sources / DESCRIPTIONS).read_bytes().splitlines()
-    return [Described(**orjson.loads(line)) for line in lines]
+    return [AttributeDescription(**row) for row in read_rows(sources / DESCRIPTIONS)]

@@ -15,7 +15,6 @@ out, as in the paper's examples.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,35 +22,42 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from retgen.errors import SourceRefused
-from retgen.generators.family import Evidence, Family, RowType
+from retgen.generators.family import CallEstimate, Evidence, Family, Plan, RowType
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, EXTRACT, REWRITE, VERIFY
-from retgen.generators.multiconir.calibration import CALIBRATION, MEASURED, in_words
-from retgen.generators.multiconir.drawn import FACTS, drawn, openings, world_of
-from retgen.generators.multiconir.estimate import call_estimates
-from retgen.generators.multiconir.exported import STYLES, Exported
+from retgen.generators.multiconir.calibration import CALIBRATION, MEASURED, scores_text
+from retgen.generators.multiconir.checks import CONDITIONS, word_count
+from retgen.generators.multiconir.facts import FACTS, is_drawn, openings, world_of
 from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
-from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, Ladders, Rungs
-from retgen.generators.multiconir.params import MultiConIRParams
-from retgen.generators.multiconir.review import review_tables
-from retgen.generators.multiconir.sentences import CONDITIONS, word_count
-from retgen.generators.multiconir.sourcing import documents_of, on_the_hub, source_of
+from retgen.generators.multiconir.ladders import (
+    DOCUMENTS,
+    LADDERS,
+    Ladder,
+    LadderDocuments,
+    StoredLadders,
+)
+from retgen.generators.multiconir.params import (
+    MultiConIRParams,
+    documents_of,
+    on_the_hub,
+    source_of,
+)
+from retgen.generators.multiconir.plan import call_estimates
+from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tables
 from retgen.generators.multiconir.with_agents import generate_ladders
-from retgen.generators.params import Job
-from retgen.generators.plan import CallEstimate, Plan
-from retgen.generators.records import Example, Records
+from retgen.generators.params import Job, domain_digest
+from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
 from retgen.sources import Refused, SourceDocument, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
-    from retgen.generators.source_description import SourceDescription
+    from retgen.generators.source import SourceDescription
 
 __all__ = ["MultiConIR"]
 
 # bytes, for plans
 _DOCUMENT, _QUERY, _QREL = 800, 620, 58
-_LICENCE = "Apache-2.0 (retgen)"
 # of a drawn ladder's queries, beside the others
 _DRAWN = {"wordings": ["string"], "strategies": ["string"], "expression": "string"}
 
@@ -84,7 +90,7 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
         params = job.params
-        if drawn(job):
+        if is_drawn(job):
             return _plan(job, min(params.count(), job.limit or params.count()))
         params.rewriting(REWRITE.name in job.live)
         available = _available(params)
@@ -111,7 +117,7 @@ class MultiConIR(Family[MultiConIRParams]):
         return _plan(job, wanted, call_estimates(job, wanted), tuple(notes), unknown)
 
     def required_agents(self, job: Job[MultiConIRParams]) -> frozenset[str]:
-        return frozenset() if drawn(job) else frozenset(agent.name for agent in AGENTS)
+        return frozenset() if is_drawn(job) else frozenset(agent.name for agent in AGENTS)
 
     def prepares(self, job: Job[MultiConIRParams]) -> bool:
         return True  # ladders are drawn, or agents asked
@@ -131,35 +137,34 @@ class MultiConIR(Family[MultiConIRParams]):
         return "judged" if VERIFY.name in job.live else "structural"
 
     def word_lists(self, job: Job[MultiConIRParams]) -> Mapping[str, str]:
-        if not drawn(job):
+        if not is_drawn(job):
             return {}
-        domain = world_of(job.params)
-        return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
+        return domain_digest(world_of(job.params))
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
         if VERIFY.name not in job.live:
             return {}
         result = _calibration(job)
-        return {VERIFY.name: {**result, "measured": in_words(result)}}
+        return {VERIFY.name: {**result, "measured": scores_text(result)}}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
-        ladders = Ladders(_sources(job) / LADDERS)
-        exported = Exported(
-            ladders, job.seed, Rungs(params.orders, params.singles), _opening(job), domain.name,
-            _judge(job),
+        ladders = StoredLadders(job.source_folder() / LADDERS)
+        exported = LadderTables(
+            ladders, job.seed, LadderDocuments(params.orders, params.singles), _opening(job),
+            domain.name, _judge(job),
         )  # fmt: skip
         return Records(
             corpus=exported.corpus(),
             queries=exported.queries(),
             qrels={"test": exported.qrels()},
-            graded={"test": exported.graded()},
+            graded={"test": exported.grades()},
             features={
                 "corpus": {"ladder": "string", "broken": ["int32"], "orders": ["int32"]},
                 "queries": {
                     "ladder": "string", "domain": "string", "style": "string",
                     "conditions": "int32",
-                    **(_DRAWN if drawn(job) else {}),
+                    **(_DRAWN if is_drawn(job) else {}),
                 },
                 "training/ladders": {"docs": ["string"], "labels": ["int32"]},
             },
@@ -173,32 +178,26 @@ class MultiConIR(Family[MultiConIRParams]):
         )  # fmt: skip
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        sources = _sources(job)
+        sources = job.source_folder()
         domain, run = job.params.the_domain(), sources.parent
-        count = job.params.count() if drawn(job) else job.params.ladders
+        count = job.params.count() if is_drawn(job) else job.params.ladders
         asked = min(filter(None, (count, job.limit)), default=None)
         spec = proof.Spec(
             sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
             _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
             job.params.singles, _rests_on(job),
-            world_of(job.params).path if drawn(job) else None,
+            world_of(job.params).path if is_drawn(job) else None,
         )  # fmt: skip
         return proof.proof_rules(spec, judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         folder = Path(__file__).parent
-        text = (folder / "scaffold.yaml").read_text("utf-8")
+        text = super().scaffold()
         if source is None:
             return text
         head, _, rest = text.partition("  domain:")
         rest = rest[rest.index("  # ladders:") :]
         return head + source.block() + (folder / "own_domain.yaml").read_text("utf-8") + rest
-
-
-def _sources(job: Job[MultiConIRParams]) -> Path:
-    if job.sources is None:
-        raise ValueError("the agents of this job have not been asked")
-    return job.sources
 
 
 def _plan(
@@ -208,7 +207,7 @@ def _plan(
     notes: tuple[str, ...] = (),
     unknown: bool = False,
 ) -> Plan:
-    each = len(Rungs(job.params.orders, job.params.singles).all)
+    each = len(LadderDocuments(job.params.orders, job.params.singles).all)
     documents, queries = ladders * each, ladders * 2 * CONDITIONS
     return Plan(
         documents=documents,
@@ -224,22 +223,22 @@ def _plan(
 def _rests_on(job: Job[MultiConIRParams]) -> Literal["facts", "figures", "judge"]:
     if VERIFY.name in job.live:
         return "judge"
-    return "facts" if drawn(job) else "figures"
+    return "facts" if is_drawn(job) else "figures"
 
 
 def _opening(job: Job[MultiConIRParams]) -> str:
-    return openings(job.params)[0] if drawn(job) else job.params.the_domain().instruction
+    return openings(job.params)[0] if is_drawn(job) else job.params.the_domain().instruction
 
 
 def _judge(job: Job[MultiConIRParams]) -> tuple[str, str]:
     """Whose verdicts stand behind the labels, and of which model."""
     if VERIFY.name in job.live:
         return VERIFY.name, _calibration(job)["model"]
-    return (FACTS if drawn(job) else FIGURES), ""
+    return (FACTS if is_drawn(job) else FIGURES), ""
 
 
 def _calibration(job: Job[MultiConIRParams]) -> Any:
-    return orjson.loads((_sources(job) / CALIBRATION).read_bytes())
+    return orjson.loads((job.source_folder() / CALIBRATION).read_bytes())
 
 
 def _available(params: MultiConIRParams) -> int | None:
@@ -271,13 +270,12 @@ def _available(params: MultiConIRParams) -> int | None:
 
 
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
-    if drawn(job):
-        return {"documents and queries": _LICENCE}
+    if is_drawn(job):
+        return {"documents and queries": OWN_LICENCE}
     writers = {agent.name for agent in AGENTS if agent.role == "write"}
-    written = "as the terms of the model that wrote them say"
     return {
         "documents": source_of(job.params).licence,
-        "queries and rewrites": written if writers & job.live else _LICENCE,
+        "queries and rewrites": MODEL_TERMS if writers & job.live else OWN_LICENCE,
     }
 
 
@@ -309,7 +307,7 @@ def _how(job: Job[MultiConIRParams]) -> list[str]:
     return {"facts": [_HOW_DRAWN], "figures": [_BY_FIGURES], "judge": []}[_rests_on(job)]
 
 
-def _facts(job: Job[MultiConIRParams], exported: Exported) -> dict[str, str]:
+def _facts(job: Job[MultiConIRParams], exported: LadderTables) -> dict[str, str]:
     """The columns of the paper's Table 1."""
     count, of_queries, of_documents, example = len(exported.ladders), 0, 0, ""
     for ladder in exported.ladders:
@@ -323,21 +321,21 @@ def _facts(job: Job[MultiConIRParams], exported: Exported) -> dict[str, str]:
         "Number": f"{count:,}",
         "Queries of a style": f"{count * CONDITIONS:,}",
         "Hard negatives": f"{count * (len(exported.rungs) - 1):,}",
-        "Words a query": f"{of_queries / max(1, count * exported.asked):.1f}",
+        "Words a query": f"{of_queries / max(1, count * exported.queries_per_ladder):.1f}",
         "Words a positive": f"{of_documents / max(1, count):.1f}",
         "Source": _source(job),
-        "Licence": _LICENCE if drawn(job) else source_of(job.params).licence,
+        "Licence": OWN_LICENCE if is_drawn(job) else source_of(job.params).licence,
         "Example": example,
     }
 
 
 def _source(job: Job[MultiConIRParams]) -> str:
-    if drawn(job):
+    if is_drawn(job):
         return f"drawn, world of {world_of(job.params).entity.plural}"
     return "bundled" if job.params.source is None else "the recipe's"
 
 
-def _example(exported: Exported) -> Example | None:
+def _example(exported: LadderTables) -> Example | None:
     """The ladder of the first queries, rung by rung."""
     if not len(exported.ladders):
         return None

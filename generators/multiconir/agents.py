@@ -5,36 +5,234 @@
 judge, `verify_conditions`, knows nothing of what the writers did: it sees ten texts and ten
 conditions. `calibrate_judge` is the same judge, asked about cases whose answers are known.
 
-What is wrong with a part of an answer (one sentence of fourteen, one rewrite of ten) is found in
-`checks` by whoever asked, so that the rest of the answer can be used.
+What is wrong with a part of an answer (one sentence of fourteen, one rewrite of ten) is found by
+`checks`, so that the rest of the answer can be used.
+
+Lists are numbered from 1, in prompts and answers. Fields that a prompt does not show (`opening`,
+`where`) are what the offline baselines go by where a model follows the examples.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Literal
 
-from retgen.agents.agent import Agent
-from retgen.generators.multiconir import figures, offline
-from retgen.generators.multiconir.checks import check_rewrite
-from retgen.generators.multiconir.questions import (
-    Extract,
-    Extracted,
-    Falsify,
-    Found,
-    Judged,
-    Negatives,
-    Queries,
-    Query,
-    Rewrite,
-    Rewrites,
-    Verdicts,
-    Verify,
-    Written,
-)
+from retgen.agents.agent import Agent, AnswerSchema, Question
+from retgen.generators.multiconir import figures
+from retgen.generators.multiconir.checks import check_quote, check_rewrite
+from retgen.generators.multiconir.params import Strategy
 from retgen.prompts import bundled
 
+Verdict = Literal["satisfied", "violated", "cannot_tell"]
 
-def rewrite_fault(question: Negatives, one: Falsify, rewrite: str) -> str | None:
+
+# first words that lose their capital inside a sentence; any other may be a name
+_LOWER = frozenset(
+    """the a an in on at after before during her his its their she he they it when while from for
+    with by under every each both only one two three four five six seven eight nine ten some many
+    most several over about nearly until since as no another throughout between among against along
+    near although because to of today early late half all none two twice shortly within without
+    under above below behind beside beyond despite instead together first""".split()
+)
+
+
+# --- questions and answers ------------------------------------------------------------------------
+
+
+class RefusedSentence(Question):
+    """A sentence that was not taken, with its condition, and why."""
+
+    sentence: str
+    condition: str
+    reason: str
+
+
+class AskConditions(Question):
+    """A document and how many of its sentences are wanted beside those that are `taken`."""
+
+    noun: str
+    features: tuple[str, ...]
+    examples: tuple[str, ...]
+    count: int
+    document: str
+    taken: tuple[str, ...] = ()
+    refused: tuple[RefusedSentence, ...] = ()
+
+    def variables(self) -> dict[str, str]:
+        return {
+            "noun": self.noun,
+            "features": _listed(self.features),
+            "count": str(self.count),
+            "examples": _listed(self.examples),
+            "taken": _listed(self.taken),
+            "refused": _listed(
+                f"{one.sentence} | {one.condition} | {one.reason}" for one in self.refused
+            ),
+            "document": self.document,
+        }
+
+
+class Found(AnswerSchema):
+    """A sentence of the document, verbatim, and the condition that it states."""
+
+    sentence: str
+    condition: str
+
+
+class Extracted(AnswerSchema):
+    """The best first."""
+
+    found: list[Found]
+
+
+class SentenceToRewrite(Question):
+    """The sentence of a condition that its rewrite must not meet; `fewest`, `most`: its words."""
+
+    condition: int
+    sentence: str
+    fewest: int
+    most: int
+
+
+class RefusedRewrite(Question):
+    """A rewrite that was not taken, and why."""
+
+    condition: int
+    rewrite: str
+    reason: str
+
+
+class AskRewrites(Question):
+    """The conditions of a document, and those of its sentences that are to be falsified.
+
+    `kept`: percent of a sentence's words that stay in order; `key_terms`: the share of a
+    condition's content words that stay; `negations`: how many rewrites may merely negate.
+    """
+
+    noun: str
+    strategy: Strategy
+    examples: tuple[str, ...]
+    conditions: tuple[str, ...]
+    sentences: tuple[SentenceToRewrite, ...]
+    kept: int
+    key_terms: float
+    negations: int
+    refused: tuple[RefusedRewrite, ...] = ()
+
+    def variables(self) -> dict[str, str]:
+        return {
+            "noun": self.noun,
+            "strategy": self.strategy,
+            "examples": _listed(self.examples),
+            "conditions": _numbered(self.conditions),
+            "sentences": _listed(
+                f"{one.condition} | {one.fewest} to {one.most} | {one.sentence}"
+                for one in self.sentences
+            ),
+            "kept": str(self.kept),
+            "negations": str(self.negations),
+            "refused": _listed(
+                f"{one.condition} | {one.rewrite} | {one.reason}" for one in self.refused
+            ),
+        }
+
+
+class Rewrite(AnswerSchema):
+    """A condition's sentence, falsified; empty where it cannot be."""
+
+    condition: int
+    rewrite: str
+
+
+class Rewrites(AnswerSchema):
+    """One for every sentence."""
+
+    rewrites: list[Rewrite]
+
+
+class AskVerdicts(Question):
+    """Texts and conditions: all that the judge sees. `asked`: numbers of conditions."""
+
+    texts: tuple[str, ...]
+    conditions: tuple[str, ...]
+    asked: tuple[int, ...]
+    refused: tuple[str, ...] = ()
+
+    def variables(self) -> dict[str, str]:
+        return {
+            "texts": _numbered(self.texts),
+            "conditions": _numbered(self.conditions),
+            "asked": _counted(self.asked),
+            "refused": _listed(self.refused),
+        }
+
+
+class Judged(AnswerSchema):
+    """A verdict with its evidence. `text`: 0 where no text says anything."""
+
+    condition: int
+    text: int
+    verdict: Verdict
+    quote: str
+
+
+class Verdicts(AnswerSchema):
+    """A verdict on every condition asked for, and more where several texts bear on one."""
+
+    verdicts: list[Judged]
+
+
+class AskLadderQueries(Question):
+    """Conditions, and how many of them the queries are to ask for: the first n for each n."""
+
+    noun: str
+    examples: tuple[str, ...]
+    conditions: tuple[str, ...]
+    counts: tuple[int, ...]
+    refused: tuple[str, ...] = ()
+    opening: str = ""
+    where: str = ""
+
+    def variables(self) -> dict[str, str]:
+        return {
+            "noun": self.noun,
+            "counts": _counted(self.counts),
+            "examples": _listed(self.examples),
+            "conditions": _numbered(self.conditions),
+            "refused": _listed(self.refused),
+        }
+
+
+class Query(AnswerSchema):
+    """A query that asks for the first `number` conditions."""
+
+    number: int
+    text: str
+
+
+class Written(AnswerSchema):
+    """One for every number."""
+
+    queries: list[Query]
+
+
+def _listed(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items) or "(none)"
+
+
+def _numbered(items: Iterable[str]) -> str:
+    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
+
+
+def _counted(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+# --- what is wrong with them ----------------------------------------------------------------------
+
+
+def rewrite_fault(question: AskRewrites, one: SentenceToRewrite, rewrite: str) -> str | None:
     """What is wrong with the rewrite of a sentence by itself."""
     if any((one.condition, rewrite) == (past.condition, past.rewrite) for past in question.refused):
         return "it was given before, and not taken"
@@ -44,13 +242,50 @@ def rewrite_fault(question: Negatives, one: Falsify, rewrite: str) -> str | None
     )  # fmt: skip
 
 
-def _extract(question: Extract) -> Extracted:
+def read_verdicts(question: AskVerdicts, answer: Verdicts) -> tuple[list[Judged], dict[int, str]]:
+    """The entries that can be taken, satisfied or violated; what is wrong, by condition (from 1).
+
+    Wrong is a condition that was asked for and has no verdict, two for the same text, or one
+    without a quote of the text that it names. An entry for a condition that is not there is left
+    out.
+    """
+    taken: dict[tuple[int, int], Judged] = {}
+    faults: dict[int, str] = {}
+    open_ = set()
+    for one in answer.verdicts:
+        if not 1 <= one.condition <= len(question.conditions):
+            continue
+        where = one.condition, one.text
+        if one.verdict == "cannot_tell":
+            open_.add(one.condition)
+        elif not 1 <= one.text <= len(question.texts):
+            faults.setdefault(one.condition, f"there is no text {one.text}")
+        elif fault := check_quote(one.quote, question.texts[one.text - 1]):
+            faults.setdefault(one.condition, f"{fault} {one.text}")
+        elif where in taken and taken[where].verdict != one.verdict:
+            faults.setdefault(one.condition, f"there are two verdicts on text {one.text}")
+        else:
+            taken.setdefault(where, one)
+    for number in question.asked:
+        if number not in open_ and all(number != c for c, _ in taken):
+            faults.setdefault(number, "there is no verdict")
+    asked = set(question.asked)
+    return (
+        [one for (number, _), one in taken.items() if number not in faults],
+        {n: f"condition {n}: {why}" for n, why in sorted(faults.items()) if n in asked},
+    )
+
+
+# --- without a model ------------------------------------------------------------------------------
+
+
+def _extract(question: AskConditions) -> Extracted:
     known = [*question.taken, *(one.sentence for one in question.refused)]
     result = figures.extract(question.document, question.count, known)
     return Extracted(found=[Found(sentence=text, condition=asked) for text, asked in result])
 
 
-def _rewrite(question: Negatives) -> Rewrites:
+def _rewrite(question: AskRewrites) -> Rewrites:
     """The first alteration of each sentence that passes; an empty text where there is none."""
     made = []
     for one in question.sentences:
@@ -60,7 +295,7 @@ def _rewrite(question: Negatives) -> Rewrites:
     return Rewrites(rewrites=made)
 
 
-def _verify(question: Verify) -> Verdicts:
+def _verify(question: AskVerdicts) -> Verdicts:
     made = []
     for number in question.asked:
         condition = question.conditions[number - 1]
@@ -74,47 +309,80 @@ def _verify(question: Verify) -> Verdicts:
     return Verdicts(verdicts=made)
 
 
-def _write(question: Queries) -> Written:
-    texts = offline.descriptive(question.conditions, question.opening, question.where)
+def _write(question: AskLadderQueries) -> Written:
+    texts = descriptive(question.conditions, question.opening, question.where)
     return Written(queries=[Query(number=n, text=texts[n - 1]) for n in question.counts])
+
+
+def descriptive(conditions: Sequence[str], opening: str, where: str) -> list[str]:
+    """Queries in prose: the first for condition 1, the last for all of them.
+
+    `where` begins a clause with a subject of its own.
+    """
+    clauses = [f"{where} {_lowered(text)}" for text in conditions]
+    return [f"{opening} {_joined(clauses[:count])}." for count in range(1, len(clauses) + 1)]
+
+
+def _lowered(text: str) -> str:
+    first = text.partition(" ")[0].casefold().rstrip(",")
+    return text[:1].lower() + text[1:] if first in _LOWER else text
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    if len(clauses) < 3:
+        return " and ".join(clauses)
+    return ", ".join(clauses[:-1]) + ", and " + clauses[-1]
+
+
+# --- agents ---------------------------------------------------------------------------------------
 
 
 EXTRACT = Agent(
     name="extract_conditions",
     role="write",
     prompt=bundled("multiconir/extract_conditions"),
-    question=Extract,
+    question=AskConditions,
     answer=Extracted,
     offline=_extract,
     max_tokens=1024,
 )
+
+
 REWRITE = Agent(
     name="write_hard_negatives",
     role="write",
     prompt=bundled("multiconir/write_hard_negatives"),
-    question=Negatives,
+    question=AskRewrites,
     answer=Rewrites,
     offline=_rewrite,
     max_tokens=1024,
 )
+
+
 QUERY = Agent(
     name="write_query",
     role="write",
     prompt=bundled("multiconir/write_query"),
-    question=Queries,
+    question=AskLadderQueries,
     answer=Written,
     offline=_write,
     max_tokens=2048,
 )
+
+
 VERIFY = Agent(
     name="verify_conditions",
     role="judge",
     prompt=bundled("multiconir/verify_conditions"),
-    question=Verify,
+    question=AskVerdicts,
     answer=Verdicts,
     offline=_verify,
     max_tokens=1024,
 )
+
+
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge")
+
+
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)

@@ -10,17 +10,14 @@ asked is the same in every run, so it is paid once for each model and prompt: th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
-from retgen.agents.agent import RepairsFailed
-from retgen.generators.multiconir.agents import CALIBRATE
-from retgen.generators.multiconir.questions import Verify
-from retgen.generators.multiconir.verdicts import read_verdicts
+from retgen.generators.agents import calibration_answers, rounded_share
+from retgen.generators.multiconir.agents import CALIBRATE, AskVerdicts, Verdicts, read_verdicts
+from retgen.generators.tables import read_rows
 from retgen.streams import Stream
 from retgen.write import dump_json, write_file
 
@@ -38,7 +35,7 @@ NONE = "none"  # in place of a verdict: the judge gave none that could be taken
 _AT_A_TIME = 10
 
 
-class Case(NamedTuple):
+class CalibrationCase(NamedTuple):
     """A case. `label`: satisfied, violated or cannot_tell; `kind`: what makes it hard."""
 
     text: str
@@ -47,18 +44,18 @@ class Case(NamedTuple):
     kind: str
 
 
-class Sheet(NamedTuple):
+class CalibrationSheet(NamedTuple):
     """Cases that the judge sees together. `question`: where case `texts[i]` stands as text i + 1,
     and case `conditions[i]` as condition i + 1."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[CalibrationCase, ...]
     texts: tuple[int, ...]
     conditions: tuple[int, ...]
 
     @property
-    def question(self) -> Verify:
+    def question(self) -> AskVerdicts:
         """What the judge is asked."""
-        return Verify(
+        return AskVerdicts(
             texts=tuple(self.cases[i].text for i in self.texts),
             conditions=tuple(self.cases[i].condition for i in self.conditions),
             asked=tuple(range(1, len(self.cases) + 1)),
@@ -66,80 +63,71 @@ class Sheet(NamedTuple):
 
 
 @cache
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[CalibrationCase, ...]:
     """All cases, domain by domain."""
     files = sorted((Path(__file__).parent / "calibration_set").glob("*.jsonl"))
-    lines = (line for file in files for line in file.read_bytes().splitlines())
-    return tuple(Case(**orjson.loads(line)) for line in lines)
+    return tuple(CalibrationCase(**row) for file in files for row in read_rows(file))
 
 
 @cache
-def sheets() -> tuple[Sheet, ...]:
+def sheets() -> tuple[CalibrationSheet, ...]:
     """The cases, ten a sheet."""
     every, count = cases(), len(cases()) // _AT_A_TIME
     result = []
     for number in range(count):
         stream = Stream(0, f"multiconir/calibration/{number}")  # not the recipe's seed
         texts, conditions = (tuple(stream.permutation(_AT_A_TIME).tolist()) for _ in range(2))
-        result.append(Sheet(every[number::count], texts, conditions))
+        result.append(CalibrationSheet(every[number::count], texts, conditions))
     return tuple(result)
 
 
 async def calibrate(context: Context) -> None:
     """Ask the judge about every case; leaves what it said."""
-    every = sheets()
-    asked = every[: context.pilot_size(len(every))]
-    stage = context.stage("calibration", len(every), CALIBRATE, candidates=len(every))
-
-    async def verdicts(sheet: Sheet) -> Sequence[str]:
-        try:
-            answer = await context.answer(CALIBRATE, sheet.question)
-        except RepairsFailed:
-            return [NONE] * len(sheet.cases)
-        result, faults = read_verdicts(sheet.question, answer)
-        stated = {(one.condition, one.text): one.verdict for one in result}
-        listed = []
-        for case in range(len(sheet.cases)):
-            condition, text = sheet.conditions.index(case) + 1, sheet.texts.index(case) + 1
-            verdict = stated.get((condition, text), "cannot_tell")
-            listed.append(NONE if condition in faults else verdict)
-        return listed
-
-    results = await context.gather(stage, map(verdicts, asked))
-    stage.done = len(asked)
-    context.show(stage, now=True)
+    answers = await calibration_answers(context, CALIBRATE, [one.question for one in sheets()])
     pairs = [
-        both
-        for sheet, stated in zip(asked, results, strict=True)
-        for both in zip(sheet.cases, stated, strict=True)
+        pair
+        for sheet, answer in zip(sheets(), answers, strict=False)
+        for pair in zip(sheet.cases, _case_verdicts(sheet, answer), strict=True)
     ]
-    result = {"model": context.model(CALIBRATE), **measured(pairs)}
+    result = {"model": context.model(CALIBRATE), **judge_scores(pairs)}
     write_file(context.folder / CALIBRATION, dump_json(result))
 
 
-def measured(judged: Iterable[tuple[Case, str]]) -> dict[str, Any]:
+def _case_verdicts(sheet: CalibrationSheet, answer: Verdicts | None) -> list[str]:
+    """The verdict on each case of a sheet."""
+    if answer is None:
+        return [NONE] * len(sheet.cases)
+    result, faults = read_verdicts(sheet.question, answer)
+    stated = {(one.condition, one.text): one.verdict for one in result}
+    verdicts = []
+    for case in range(len(sheet.cases)):
+        condition, text = sheet.conditions.index(case) + 1, sheet.texts.index(case) + 1
+        verdict = stated.get((condition, text), "cannot_tell")
+        verdicts.append(NONE if condition in faults else verdict)
+    return verdicts
+
+
+def judge_scores(judged: Iterable[tuple[CalibrationCase, str]]) -> dict[str, Any]:
     """Accuracy, precision and recall of each verdict, and accuracy by kind."""
     pairs = list(judged)
     right = sum(text == case.label for case, text in pairs)
-    result: dict[str, Any] = {"cases": len(pairs), "accuracy": _share(right, len(pairs))}
+    result: dict[str, Any] = {"cases": len(pairs), "accuracy": rounded_share(right, len(pairs))}
     for label in ("satisfied", "violated", "cannot_tell"):
         hits = sum(text == label == case.label for case, text in pairs)
         result[label] = {
-            "precision": _share(hits, sum(text == label for _, text in pairs)),
-            "recall": _share(hits, sum(case.label == label for case, _ in pairs)),
+            "precision": rounded_share(hits, sum(text == label for _, text in pairs)),
+            "recall": rounded_share(hits, sum(case.label == label for case, _ in pairs)),
         }
     kinds: dict[str, list[bool]] = {}
     for case, text in pairs:
         kinds.setdefault(f"{case.label}/{case.kind}", []).append(text == case.label)
-    result["kinds"] = {kind: _share(sum(hits), len(hits)) for kind, hits in sorted(kinds.items())}
+    result["kinds"] = {
+        kind: rounded_share(sum(hits), len(hits)) for kind, hits in sorted(kinds.items())
+    }
     return result
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
-
-
-def in_words(result: dict[str, Any]) -> str:
+def scores_text(result: dict[str, Any]) -> str:
     """The measurement in a few words."""
 
     def percent(value: float | None) -> str:

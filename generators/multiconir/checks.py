@@ -1,7 +1,8 @@
-"""What a part of an agent's answer has to keep to, in words that a model can act on.
+"""Sentences of a document, and what each part of an agent's answer has to keep to.
 
-Each function returns what is wrong with one sentence, condition, rewrite, query or quote, or None.
-Tokens are lower-case words and numbers.
+A text is cut into sentences so that joining them with spaces gives it back. Each `check_` function
+returns, in words that a model can act on, what is wrong with one sentence, condition, rewrite,
+query or quote, or None. Tokens are lower-case words and numbers.
 """
 
 from __future__ import annotations
@@ -12,21 +13,96 @@ from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from retgen.generators.multiconir.sentences import split, usable, word_count
 from retgen.tokenizer import content_stems
 
+CONDITIONS = 10  # of every ladder (paper, §3.2)
+
+
+_SHORTEST, _LONGEST = 5, 60  # words of a sentence that can state a condition
+
+
+# a full stop after one of these does not end a sentence
+_ABBREVIATIONS = frozenset(
+    """
+    dr mr mrs ms prof st sr jr rev hon gen col capt lt sgt gov sen rep pres messrs mt ft no nos vol
+    vols pp p ed eds fig figs art arts sec ch para cl v vs cf al etc e.g i.e inc ltd co corp
+    jan feb mar apr jun jul aug sep sept oct nov dec approx dept univ cir supp u.s u.k d.c a.m p.m
+    """.split()
+)
+
+
+_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)")
+
+
+_OPENS = re.compile(r"[\"'“‘(\[]*[A-Z0-9À-ÖØ-Þ]")
+
+
 _SAME = 85  # of 100: above, two sentences say the same in nearly the same words
+
+
 _FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
+
+
 _SLACK = 14  # words of a query beside its conditions
+
+
 _NEGATORS = frozenset(
     """no not never n't nor neither none nothing nobody without cannot did does do don didn doesn
     was wasn were weren is isn had hadn has hasn have be been could couldn would wouldn t refused
     failed to ever any""".split()
 )
+
+
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def split(text: str) -> list[str]:
+    """The sentences of a text whose white space is single spaces."""
+    result, start = [], 0
+    for end in _END.finditer(text):
+        rest = text[end.end() :].lstrip()
+        if not _OPENS.match(rest) or _abbreviated(text[start : end.start()], end[0]):
+            continue
+        result.append(text[start : end.end()].strip())
+        start = end.end()
+    if last := text[start:].strip():
+        result.append(last)
+    return result
+
+
+def _abbreviated(before: str, mark: str) -> bool:
+    """Whether a full stop belongs to a short form: Dr., J., No., U.S."""
+    if mark != ".":
+        return False
+    words = before.split()
+    last = words[-1].lstrip("\"'“‘([") if words else ""
+    return last.casefold() in _ABBREVIATIONS or bool(re.fullmatch(r"[A-Z](\.[A-Z])*", last))
+
+
+def word_count(text: str) -> int:
+    """Words, as separated by white space."""
+    return len(text.split())
+
+
+def usable(text: str) -> bool:
+    """Whether a sentence is one, complete, and of a length that can state a condition."""
+    return (
+        all(_abbreviated(text[: end.start()], end[0]) for end in _END.finditer(text))
+        and text.count("(") == text.count(")")
+        and text.count('"') % 2 == 0
+        and _SHORTEST <= word_count(text) <= _LONGEST
+        and bool(_OPENS.match(text))
+        and bool(re.search(r"[.!?][\"'”’)\]]*$", text))
+    )
+
+
+# --- checks ---------------------------------------------------------------------------------------
 
 
 def _tokens(text: str) -> list[str]:

@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import xxhash
 
-from retgen.generators.multiconir.checks import check_condition, check_sentence
-from retgen.generators.multiconir.sentences import split
+from retgen.generators.multiconir.checks import check_condition, check_sentence, split
 
 N = TypeVar("N")
 

@@ -6,7 +6,7 @@
 Everything is in the order of the conditions; of their verdicts the sentence's stands before that of
 its rewrite. HNi of breaking order o replaces the sentences of the
 first i conditions of o by their rewrites (paper, §3.2, step 4); in which order the sentences stand
-in the document is drawn apart, so that rung and position are not confounded.
+in the document is drawn apart, so that a hard negative's level and a position are not confounded.
 """
 
 from __future__ import annotations
@@ -21,10 +21,21 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.generators.multiconir.sentences import CONDITIONS
+from retgen.generators.multiconir.checks import CONDITIONS, word_count
+from retgen.generators.tables import json_line
 from retgen.streams import Stream
 
 DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
+
+
+# as quoted in Appendix F.2
+FILLER = (
+    "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
+    "There and back again.",
+)  # fmt: skip
+
+
+_CYCLE = sum(map(word_count, FILLER))
 
 
 class Evidence(NamedTuple):
@@ -62,7 +73,7 @@ class Ladder(NamedTuple):
 
     def line(self) -> bytes:
         """One line of the file."""
-        return orjson.dumps(self._asdict(), option=orjson.OPT_APPEND_NEWLINE)
+        return json_line(self._asdict())
 
     def text(self, order: Sequence[int], broken: frozenset[int] = frozenset()) -> str:
         """The document whose sentences stand in `order`, with the rewrites of `broken` conditions.
@@ -72,14 +83,14 @@ class Ladder(NamedTuple):
         return " ".join(self.rewrites[c] if c in broken else self.sentences[c] for c in order)
 
 
-class Rung(NamedTuple):
+class LadderDocument(NamedTuple):
     """A document of every ladder. `broken`: conditions it violates; `orders`: both from 0."""
 
     broken: frozenset[int]
     orders: tuple[int, ...]
 
 
-class Ladders:
+class StoredLadders:
     """The ladders of a file, read one at a time: what is kept is where each line begins."""
 
     def __init__(self, path: Path) -> None:
@@ -113,6 +124,9 @@ class Ladders:
     def __del__(self) -> None:
         if "_file" in self.__dict__:
             os.close(self._file)
+
+
+# --- orders ---------------------------------------------------------------------------------------
 
 
 # --- orders -------------------------------------------------------------------------------------
@@ -154,7 +168,7 @@ def breaking_orders(count: int) -> list[list[int]]:
     return [rows[i * n // count] for i in range(count)]
 
 
-class Rungs:
+class LadderDocuments:
     """The distinct documents of a ladder: the positive, then rung by rung of every order.
 
     `singles`: then those that break one condition alone and are no rung, which have no order.
@@ -169,5 +183,40 @@ class Rungs:
         if singles:
             for c in range(CONDITIONS):
                 result.setdefault(frozenset([c]), [])
-        self.all = [Rung(broken, tuple(numbers)) for broken, numbers in result.items()]
+        self.all = [LadderDocument(broken, tuple(numbers)) for broken, numbers in result.items()]
         self.first = [rung for rung in self.all if 0 in rung.orders]
+
+
+# --- padding --------------------------------------------------------------------------------------
+
+
+def filler(words: int) -> list[str]:
+    """Filler sentences of exactly so many words: whole rounds, then what makes up the rest.
+
+    Three- and four-word sentences give every number but 1, 2 and 5; for these one round less and
+    a larger rest.
+    """
+    rounds, rest = divmod(words, _CYCLE)
+    while rest in (1, 2, 5) and rounds:
+        rounds, rest = rounds - 1, rest + _CYCLE
+    if rest in (1, 2, 5):
+        return []
+    threes = next(t for t in range(5) if rest >= 3 * t and (rest - 3 * t) % 4 == 0)
+    fours = (rest - 3 * threes) // 4
+    four = [one for one in FILLER if word_count(one) == 4]
+    ending = [four[i % len(four)] for i in range(fours)] + [FILLER[3]] * threes
+    return [*FILLER * rounds, *ending]
+
+
+def padded_text(sentences: Sequence[str], words: int) -> str:
+    """The sentences with filler between them, exactly `words` words in all.
+
+    The filler is spread evenly over the gaps. A text that is as long already stays as it is.
+    """
+    more = filler(max(0, words - sum(map(word_count, sentences))))
+    gaps = len(sentences) - 1
+    pieces = [sentences[0]]
+    for gap, sentence in enumerate(sentences[1:]):
+        pieces += more[len(more) * gap // gaps : len(more) * (gap + 1) // gaps]
+        pieces.append(sentence)
+    return " ".join(pieces)

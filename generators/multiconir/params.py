@@ -1,24 +1,105 @@
-"""Parameters of the MultiConIR family: a domain, a source of documents, how ladders are made."""
+"""Parameters of the MultiConIR family: a domain, or half of one, a source of documents, negatives.
+
+A domain says what a ladder's texts are about, as data (paper, §3.1, Appendix B). The five of the
+paper are in domains.yaml; a recipe may hold a block of the same keys.
+
+Two halves of a domain share neither values nor wordings (`half: a` and `half: b`). Of every list of
+values, wordings, given names and other holders each half has every second entry; of the values
+within a parent, so that both know what can be asked a step up. Years, dates and numbers keep their
+ranges, which hang together.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from retgen.errors import RecipeError
-from retgen.generators.multiconir.domains import Domain, Strategies, Strategy, bundled_domains
-from retgen.generators.multiconir.halves import Half
+from retgen.generators.multiconir.checks import CONDITIONS, split, usable
 from retgen.generators.params import Params
-from retgen.generators.source import Source
+from retgen.generators.source import DocumentSource
 from retgen.messages import did_you_mean
+from retgen.sources import HUB, Refused, SourceDocument
+from retgen.world.domain import Domain, Slot
+from retgen.yaml_text import read_yaml
+
+Strategy = Literal["modify", "reassign"]
+
+
+Strategies = Literal["modify", "reassign", "mixed"]
+
 
 Wording = Literal["literal", "paraphrase", "entailed"]
+
+
+Half = Literal["a", "b"]
+
+
+_T = TypeVar("_T")
+
 
 DRAWN = 200  # ladders, unless a recipe says how many
 
 
-def _domain(value: str | Domain) -> str | Domain:
+# --- domains --------------------------------------------------------------------------------------
+
+
+Line = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-\x09\x0b-\x1f]*$")]
+
+
+# one line without blanks at its ends
+_PHRASE = r"^[^\s\x00-\x1f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f])?$"
+
+
+Phrase = Annotated[str, Field(min_length=1, max_length=300, pattern=_PHRASE)]
+
+
+class ExampleQueries(Params):
+    """Two or more example queries of each style, for a model to follow."""
+
+    instruction: tuple[Line, ...] = Field(min_length=1)
+    descriptive: tuple[Line, ...] = Field(min_length=1)
+
+
+class RewriteExample(Params):
+    """An example of a sentence that was rewritten so that it no longer meets a condition."""
+
+    condition: Line
+    sentence: Line
+    rewrite: Line
+
+
+class LadderDomain(Params):
+    """A domain. `where`: what a clause about one of its documents begins with."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
+    noun: Phrase = Field(description="one document's subject, for example: movie")
+    features: tuple[Phrase, ...] = Field(min_length=1, description="what conditions are about")
+    instruction: Phrase = Field(description="the opening of an instruction-style query")
+    descriptive: Phrase = Field(description="the opening of a descriptive-style query")
+    where: Phrase = Field(
+        "where", description="before a condition with a subject of its own: in which"
+    )
+    strategy: Strategy = Field("modify", description="how a sentence is rewritten")
+    examples: ExampleQueries
+    rewrites: tuple[RewriteExample, ...] = Field(min_length=1)
+
+
+@cache
+def bundled_domains() -> dict[str, LadderDomain]:
+    """The domains of the paper, by name."""
+    tree = read_yaml(Path(__file__).parent / "domains.yaml")
+    result = [LadderDomain.model_validate(one) for one in tree]
+    return {one.name: one for one in result}
+
+
+def _domain(value: str | LadderDomain) -> str | LadderDomain:
     if isinstance(value, str) and value not in bundled_domains():
         known = bundled_domains()
         raise ValueError(
@@ -26,6 +107,9 @@ def _domain(value: str | Domain) -> str | Domain:
             f"Bundled: {', '.join(known)}; or write a block with name, noun, features, ..."
         )
     return value
+
+
+# --- parameters -----------------------------------------------------------------------------------
 
 
 class Negatives(Params):
@@ -53,11 +137,13 @@ class MultiConIRParams(Params):
     """A ladder set."""
 
     domain: Annotated[
-        Annotated[str, Tag("name")] | Annotated[Domain, Tag("block")],
+        Annotated[str, Tag("name")] | Annotated[LadderDomain, Tag("block")],
         Discriminator(lambda value: "name" if isinstance(value, str) else "block"),
         AfterValidator(_domain),
     ]
-    source: Source | None = Field(None, description="default: the bundled documents of the domain")
+    source: DocumentSource | None = Field(
+        None, description="default: the bundled documents of the domain"
+    )
     ladders: int | None = Field(
         None,
         ge=1,
@@ -82,13 +168,15 @@ class MultiConIRParams(Params):
 
     @model_validator(mode="after")
     def _own_source(self) -> MultiConIRParams:
-        if isinstance(self.domain, Domain) and self.source is None:
+        if isinstance(self.domain, LadderDomain) and self.source is None:
             raise ValueError("a domain of your own needs a source of documents (params.source)")
         return self
 
-    def the_domain(self) -> Domain:
+    def the_domain(self) -> LadderDomain:
         """The domain, bundled or the recipe's."""
-        return self.domain if isinstance(self.domain, Domain) else bundled_domains()[self.domain]
+        return (
+            self.domain if isinstance(self.domain, LadderDomain) else bundled_domains()[self.domain]
+        )
 
     def count(self) -> int:
         """How many ladders are drawn."""
@@ -117,3 +205,106 @@ class MultiConIRParams(Params):
                 "openai:gpt-5-mini; without one, figures are modified"
             )
         return "modify"
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def source_of(params: MultiConIRParams) -> DocumentSource:
+    """Where a recipe's documents come from: its own source, or the bundled ones."""
+    bundled = Path(__file__).parent / "documents" / f"{params.domain}.jsonl"
+    return params.source or DocumentSource(path=bundled, licence="CC0-1.0")
+
+
+def on_the_hub(params: MultiConIRParams) -> bool:
+    """Whether they are a data set of the Hub, which is not looked up for a plan."""
+    path = source_of(params).path
+    return isinstance(path, str) and path.startswith(HUB)
+
+
+def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]:
+    """The documents with enough usable sentences; all else is refused with its reason."""
+    for one in source_of(params).rows():
+        if isinstance(one, SourceDocument):
+            one = one._replace(text=" ".join(one.text.split()))  # sentences go over lines
+            there = len({text for text in split(one.text) if usable(text)})
+            if there < CONDITIONS:
+                message = f"it has {there} usable sentences; {CONDITIONS} are needed"
+                yield Refused(one.id, "source/sentences", message, one.id)
+                continue
+        yield one
+
+
+# --- half of a domain -----------------------------------------------------------------------------
+
+
+def half_of_domain(domain: Domain, half: Half) -> Domain:
+    """The domain with every second value and wording."""
+    kept = {name: _values(slot, half) for name, slot in domain.slots.items()}
+    persons = domain.persons and domain.persons.model_copy(
+        update={"given": tuple(_every_second(domain.persons.given, half))}
+    )
+    return replace(
+        domain,
+        slots={name: _slot(slot, kept, half) for name, slot in domain.slots.items()},
+        persons=persons,
+        others=tuple(_every_second(domain.others, half)),
+    )
+
+
+def half_of(slot: Slot, code: int) -> str:
+    """The half of a value of a slot that has no list: by persons and entities, decades, tens."""
+    match slot.type:
+        case "year":
+            code //= 10
+        case "date":
+            code = datetime.date.fromordinal(code).year // 10
+        case "number":
+            code //= 10 * slot.step
+    return "ab"[code % 2]
+
+
+def _every_second(items: Sequence[_T], half: Half) -> Sequence[_T]:
+    return items[half == "b" :: 2]
+
+
+def _values(slot: Slot, half: Half) -> list[int]:
+    """The indices that are kept: within each parent, and of what goes with each other value."""
+    groups: dict[object, list[int]] = {}
+    of: dict[int, tuple[tuple[int, ...], ...]] = {}
+    for codes in sorted(set(slot.given.values())):
+        for code in codes:
+            of[code] = (*of.get(code, ()), codes)
+    for code, value in enumerate(slot.values):
+        groups.setdefault((value.parents[:1], of.get(code)), []).append(code)
+    return sorted(code for group in groups.values() for code in _some(group, half))
+
+
+def _some(group: Sequence[int], half: Half) -> Iterable[int]:
+    return _every_second(group, half) if len(group) > 1 else group
+
+
+def _slot(slot: Slot, kept: dict[str, list[int]], half: Half) -> Slot:
+    own = {code: place for place, code in enumerate(kept[slot.name])}
+    given = {}
+    if slot.given_slot:
+        other = {code: place for place, code in enumerate(kept[slot.given_slot])}
+        given = {
+            other[key]: tuple(own[code] for code in codes if code in own)
+            for key, codes in slot.given.items()
+            if key in other
+        }
+    return replace(
+        slot,
+        values=tuple(slot.values[code] for code in kept[slot.name]),
+        given=given,
+        document=_wordings(slot.document, half),
+        query=tuple(_every_second(slot.query, half)),
+    )
+
+
+def _wordings(wordings: Sequence[str], half: Half) -> tuple[str, ...]:
+    """Every second of those that can be asked with, and every second of the others."""
+    able = [one for one in wordings if one.startswith(("{S} ", "{P} "))]
+    rest = [one for one in wordings if one not in able]
+    return (*_every_second(able, half), *_every_second(rest, half))

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.agents.agent import Rejection
 from retgen.errors import RecipeError
-from retgen.generators.family import Family, RowType
-from retgen.generators.niah.agents import AGENTS, EXPAND_QUERY, JUDGE_NEEDLE, WRITE_NEEDLES
-from retgen.generators.niah.asking import expanded, written_groups
-from retgen.generators.niah.counting import load_counter
-from retgen.generators.niah.groups import Group, read_groups
-from retgen.generators.niah.haystacks import Haystacks
-from retgen.generators.niah.lexical import coherence, lexical
-from retgen.generators.niah.params import NiahParams
-from retgen.generators.niah.prose import LICENCE, Sentence
-from retgen.generators.niah.sourcing import (
+from retgen.generators.family import CallEstimate, Family, Plan, RowType
+from retgen.generators.niah.agents import (
+    AGENTS,
+    EXPAND_QUERY,
+    JUDGE_NEEDLE,
+    WRITE_NEEDLES,
+    expand_questions,
+    write_groups,
+)
+from retgen.generators.niah.books import (
     BOOK,
     BOOKS,
     EXPANSIONS,
@@ -37,23 +37,26 @@ from retgen.generators.niah.sourcing import (
     GROUPS,
     SENTENCES,
     Material,
-    gather,
+    Sentence,
+    gather_material,
     held_names,
+    prose_note,
     read_material,
     write_sources,
 )
-from retgen.generators.niah.tables import Tables
-from retgen.generators.niah.unlikely import note_of
+from retgen.generators.niah.counting import load_counter
+from retgen.generators.niah.groups import NeedleGroup, read_groups
+from retgen.generators.niah.haystacks import HaystackBuilder
+from retgen.generators.niah.params import NiahParams
+from retgen.generators.niah.tables import HaystackTables, coherence_note, lexical_note
 from retgen.generators.params import Job
-from retgen.generators.plan import CallEstimate, Plan
-from retgen.generators.records import Example, Records
+from retgen.generators.records import OWN_LICENCE, Example, Records
 from retgen.sources import refusals
 from retgen.validators import niah as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
-    from retgen.generators.source_description import SourceDescription
 
 __all__ = ["Niah"]
 
@@ -91,7 +94,7 @@ class Niah(Family[NiahParams]):
             literal = "needles that share no word with their question, and literal ones that do"
         return f"{literal}, in haystacks of exact lengths"
 
-    def own(self, job: Job[NiahParams]) -> Literal["nothing", "sentences"]:
+    def from_user(self, job: Job[NiahParams]) -> Literal["nothing", "sentences"]:
         return "nothing" if job.params.books is None else "sentences"
 
     def plan(self, job: Job[NiahParams]) -> Plan:
@@ -102,10 +105,10 @@ class Niah(Family[NiahParams]):
                 f"params.{key}: that is a model's work: name one, as in --model openai:gpt-5-mini, "
                 f"or leave {key} out{_WITHOUT[key]}"
             )
-        material = gather(params, job.seed)
+        material = gather_material(params, job.seed)
         haystacks = _haystacks(job, material)
         haystacks.check()
-        tables = Tables(haystacks, job.seed)
+        tables = HaystackTables(haystacks, job.seed)
         queries, documents = len(material.groups), haystacks.count
         needles = tables.needles
         if params.written is not None:  # as many as are asked for; the table stands for them
@@ -121,7 +124,7 @@ class Niah(Family[NiahParams]):
             f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
             "filtered filler: they hold words of the questions or of the needles",
             held_names(material),
-            "" if params.books is None else note_of(material.sentences),
+            "" if params.books is None else prose_note(material.sentences),
         )
         return Plan(
             documents=documents,
@@ -145,12 +148,12 @@ class Niah(Family[NiahParams]):
 
     async def generate_with_agents(self, job: Job[NiahParams], context: Context) -> None:
         params = job.params
-        written, terms = list[Group](), None
+        written, terms = list[NeedleGroup](), None
         if params.written is not None:
-            written = await written_groups(params.written, job.seed, context)
+            written = await write_groups(params.written, job.seed, context)
         if params.expand:
-            terms = await expanded(written or read_groups(params), context)
-        material = gather(params, job.seed, written, terms)
+            terms = await expand_questions(written or read_groups(params), context)
+        material = gather_material(params, job.seed, written, terms)
         context.rejected += [
             Rejection(one.rule, f"{one.where}: {one.reason}", {"id": one.id})
             for one in material.refused
@@ -168,9 +171,9 @@ class Niah(Family[NiahParams]):
         return books is None or isinstance(books.path, Path)  # no folder, which may change
 
     def generate(self, job: Job[NiahParams]) -> Records:
-        material = read_material(_sources(job), job.params, job.seed)
+        material = read_material(job.source_folder(), job.params, job.seed)
         haystacks = _haystacks(job, material)
-        tables = Tables(haystacks, job.seed, material.expansions)
+        tables = HaystackTables(haystacks, job.seed, material.expansions)
         return Records(
             corpus=tables.corpus(),
             queries=tables.queries(),
@@ -188,22 +191,13 @@ class Niah(Family[NiahParams]):
 
     def checks(self, job: Job[NiahParams], judgements: Judgements) -> Sequence[CorpusRule]:
         settings = job.params.model_dump(mode="json")
-        spec = proof.Spec(_sources(job) / GROUPS, str(job.params.tokenizer), settings)
+        spec = proof.Spec(job.source_folder() / GROUPS, str(job.params.tokenizer), settings)
         return proof.proof_rules(spec, judgements)
 
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
-
-def _sources(job: Job[NiahParams]) -> Path:
-    if job.sources is None:
-        raise ValueError("the books of this job have not been read")
-    return job.sources
-
-
-def _haystacks(job: Job[NiahParams], material: Material) -> Haystacks:
+def _haystacks(job: Job[NiahParams], material: Material) -> HaystackBuilder:
     counter = load_counter(job.params.tokenizer)
-    return Haystacks(
+    return HaystackBuilder(
         job.params, job.seed, material.groups, material.cast, material.sentences, counter
     )
 
@@ -215,10 +209,10 @@ _WITHOUT = {
 }
 
 
-def _notes(material: Material, haystacks: Haystacks) -> dict[str, str]:
+def _notes(material: Material, haystacks: HaystackBuilder) -> dict[str, str]:
     notes = {
-        "lexical": lexical(haystacks),
-        "coherent": coherence(haystacks),
+        "lexical": lexical_note(haystacks),
+        "coherent": coherence_note(haystacks),
         "names": held_names(material),
     }
     return {name: text for name, text in notes.items() if text}
@@ -247,7 +241,7 @@ _CARD = (
 )
 
 
-def _features(tables: Tables) -> Mapping[str, Mapping[str, Any]]:
+def _features(tables: HaystackTables) -> Mapping[str, Mapping[str, Any]]:
     return {
         "corpus": {
             "group": "string", "category": "string", "length": "int32", "needle": "string",
@@ -255,11 +249,11 @@ def _features(tables: Tables) -> Mapping[str, Mapping[str, Any]]:
             "name": "string", "filler": "string", "filtered": "bool", "distractors": "int32",
             "number": "int32",
         },
-        "queries": dict.fromkeys(tables.noted(), "string"),
+        "queries": dict.fromkeys(tables.query_columns(), "string"),
     }  # fmt: skip
 
 
-def _facts(haystacks: Haystacks) -> dict[str, str]:
+def _facts(haystacks: HaystackBuilder) -> dict[str, str]:
     params = haystacks.params
     return {
         "Groups": f"{len(haystacks.groups):,}",
@@ -272,7 +266,7 @@ def _facts(haystacks: Haystacks) -> dict[str, str]:
     }
 
 
-def _example(haystacks: Haystacks) -> Example:
+def _example(haystacks: HaystackBuilder) -> Example:
     """The first group's needle in the middle of its shortest haystack, and its control."""
     group = haystacks.groups[0]
     numbers = [haystacks.params.places // 2, haystacks.with_needle]
@@ -288,6 +282,6 @@ def _example(haystacks: Haystacks) -> Example:
 
 def _licences(params: NiahParams) -> dict[str, str]:
     return {
-        "needles": LICENCE if params.table is None else "your own",
-        "filler": LICENCE if params.books is None else params.books.licence,
+        "needles": OWN_LICENCE if params.table is None else "your own",
+        "filler": OWN_LICENCE if params.books is None else params.books.licence,
     }

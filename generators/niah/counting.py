@@ -20,7 +20,7 @@ _BATCH = 1 << 20  # characters of texts that are encoded at once: what keeps mem
 _BEFORE = "so "  # stands before each chunk: a word that opens a text may have other tokens
 
 
-class Counter(ABC):
+class TokenCounter(ABC):
     """Counts tokens. `first`: special tokens before a text; `special`: before and after.
 
     `by_words`: every word is cut by itself, so a text has the tokens of its sentences.
@@ -49,7 +49,7 @@ class Counter(ABC):
         """Tokens of each text, encoded as a model is given it: special ones included."""
 
 
-class Words(Counter):
+class WordCounter(TokenCounter):
     """Words between blanks, as `retgen.tokenizer` counts them."""
 
     def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
@@ -59,7 +59,7 @@ class Words(Counter):
         return [length(text) for text in texts]
 
 
-class Pieces(Counter):
+class SubwordCounter(TokenCounter):
     """The tokens of a tokenizer of the library `tokenizers`."""
 
     def __init__(self, tokenizer: Any) -> None:
@@ -115,10 +115,10 @@ def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
 
 
 @cache
-def load_counter(name: Path | str) -> Counter:
+def load_counter(name: Path | str) -> TokenCounter:
     """The counter of a tokenizer as parameters name it. Raises `RecipeError`."""
     if name == "words":
-        return Words()
+        return WordCounter()
     try:
         from tokenizers import Tokenizer
 
@@ -140,4 +140,4 @@ def load_counter(name: Path | str) -> Counter:
             f"params.tokenizer: {path} cannot be loaded ({reason}); give a {FILE} as the library "
             "tokenizers saves it (of a model: AutoTokenizer.from_pretrained(...).save_pretrained)"
         ) from error
-    return Pieces(tokenizer)
+    return SubwordCounter(tokenizer)

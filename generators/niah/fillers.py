@@ -12,23 +12,126 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.niah.coherent import Bools, Draw, Runs
+from retgen.generators.niah.params import FillerKind, Order
 from retgen.streams import Stream
 
 Ints = NDArray[np.int64]
 
+
+Bools = NDArray[np.bool_]
+
+
+Kind = Literal["one_hop", "literal", "neutral", "none", "near"]
+
+
 _SNIPPET = 250  # tokens of consecutive sentences of one book are fewer
+
+
 _SNIPPETS = 4  # at least so many to a body
+
+
 _CLOSE = 48  # tokens left of a body that are filled by one sentence or two
+
+
 _SPARE = (12, 3)  # sentences of a size that there should be, and have to be
+
+
 _ATTEMPTS = 40
+
+
 _RUNS = 200  # snippets that are tried in a row without one that fits
+
+
 _DRAWS = 256
+
+
+_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
+
+
+_EACH = 3  # sentences that there are to begin with, for each filler
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+class FillerKey(NamedTuple):
+    """What all haystacks of one filler share. `group`: its index."""
+
+    length: int
+    group: int
+    number: int
+    filler: FillerKind
+    filtered: bool
+    distractors: int
+
+
+class Variant(NamedTuple):
+    """What stands where in a filler."""
+
+    needle: Kind
+    order: Order | Literal[""] = ""
+    place: int = -1
+
+
+class FillerText(NamedTuple):
+    """A body with its near-answers, and where needles go.
+
+    `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
+    all, and the tail); `offsets`: tokens before each boundary between parts; `body`: its sentences
+    but near-answers, by their numbers in the pool; `used`: their texts.
+    """
+
+    parts: tuple[str, ...]
+    boundaries: tuple[int, ...]
+    offsets: tuple[int, ...]
+    body: Body
+    used: frozenset[int]
+
+
+class Haystack(NamedTuple):
+    """A finished text. `filler`: its number; `span`: characters of the needle; `depth`: tokens
+    of the filler before it, as a share of all of the filler: 0 at the beginning, 1 at the end.
+    """
+
+    filler: int
+    key: FillerKey
+    variant: Variant
+    text: str
+    span: tuple[int, int]
+    depth: float
+
+
+class Gaps(NamedTuple):
+    """Of a coherent filler without its tail: its sentences, those of its books that are left out
+    between them, and how many books there are. `own_tail`: the tail is of the last one, too.
+    """
+
+    sentences: int
+    left_out: int
+    books: int
+    own_tail: bool
+
+
+class SizedSentence(NamedTuple):
+    """A sentence that is put into a filler, and its tokens."""
+
+    text: str
+    tokens: int
+
+
+class Body(NamedTuple):
+    """Sentences by their numbers, and the one from which on a tail is looked for."""
+
+    chosen: tuple[int, ...]
+    at: int
+
+
+# --- choosing sentences ---------------------------------------------------------------------------
 
 
 class NoFit(Exception):
@@ -39,14 +142,58 @@ class NoFit(Exception):
         self.why, self.helps = why, helps
 
 
-class Body(NamedTuple):
-    """Sentences by their numbers, and the one from which on a tail is looked for."""
+class Draw(NamedTuple):
+    """Which of so many fillers this is. `offset`: 64 random bits, the same for all of them."""
 
-    chosen: tuple[int, ...]
-    at: int
+    number: int
+    fillers: int
+    offset: int
+
+    def among(self, count: int) -> int:
+        """One of so many: hardly ever that of another filler."""
+        return ((self.offset + self.number * _GOLDEN) % 2**64 * count) >> 64
 
 
-class Pool:
+class Runs:
+    """Runs of sentences within a list of them, which is in the order of the books.
+
+    `sizes`, `books`: tokens and book of each sentence, (n,); `begins`: whether a run may begin with
+    it, (n,); `after`: whether a tail can be found behind a run that leaves so many tokens,
+    (tokens,).
+    """
+
+    def __init__(self, sizes: Ints, books: Ints, begins: Bools, after: Bools) -> None:
+        self._sizes, self._books, self._begins, self._after = sizes, books, begins, after
+
+    def draw(self, numbers: Ints, tokens: int, least: int, draw: Draw) -> list[int] | None:
+        """At least so many of some sentences, of at most so many tokens; None where there is none.
+
+        All of one book where the books are long enough for all fillers to begin elsewhere. Else
+        what follows the end of a book is the beginning of the next; the first
+        follows the last.
+        """
+        books, starts = self._books[numbers], np.flatnonzero(self._begins[numbers])
+        ends = np.searchsorted(books, books[starts], side="right")
+        for stop, enough in ((ends, _EACH * draw.fillers), (starts + len(numbers), 1), (ends, 1)):
+            found = list(self._fitting(numbers, starts, stop, tokens, least))
+            if len(found) >= enough:
+                start, end = found[draw.among(len(found))]
+                return [int(numbers[i % len(numbers)]) for i in range(start, end)]
+        return None
+
+    def _fitting(
+        self, numbers: Ints, begin: Ints, stop: Ints, tokens: int, least: int
+    ) -> Iterator[tuple[int, int]]:
+        """(first, behind the last) of the longest runs from some sentences on that can be used."""
+        total = np.concatenate([[0], np.cumsum(np.tile(self._sizes[numbers], 2))])
+        end = np.minimum(np.searchsorted(total, total[begin] + tokens, side="right") - 1, stop)
+        left = tokens - (total[end] - total[begin])
+        can = (end - begin >= least) & (left < len(self._after))
+        can[can] = self._after[left[can]]
+        yield from zip(begin[can].tolist(), end[can].tolist(), strict=True)
+
+
+class SentencePool:
     """Sentences that fillers are made of, in the order of the books.
 
     `sizes`: tokens of each, (n,); `books`: number of the book of each, (n,); `texts`: a number of
@@ -123,7 +270,7 @@ class Pool:
         most = int(ascending[fitting - 1])
         return most, np.flatnonzero(self._array <= most)
 
-    def shuffled(self, tokens: int, least: int, stream: Stream) -> Body:
+    def shuffled_body(self, tokens: int, least: int, stream: Stream) -> Body:
         """At least `least` sentences that have exactly so many tokens. Raises `NoFit`."""
         most, fitting = self.short(tokens, least)
         for _ in range(_ATTEMPTS):
@@ -141,7 +288,7 @@ class Pool:
             "use longer haystacks, fewer places, or more books with short sentences",
         )
 
-    def coherent(self, tokens: int, least: int, tail: int, spread: int, draw: Draw) -> Body:
+    def coherent_body(self, tokens: int, least: int, tail: int, spread: int, draw: Draw) -> Body:
         """At least `least` sentences in order, of at most so many tokens; see `Runs`.
 
         What they leave is left to the tail, which has `tail` tokens and up to `spread` more beside.

@@ -41,24 +41,24 @@ def _without_slot(text: str) -> str:
     return _one_line(text)
 
 
-Sentence = Annotated[str, AfterValidator(_with_slot)]
+SlottedSentence = Annotated[str, AfterValidator(_with_slot)]
 Plain = Annotated[str, AfterValidator(_without_slot)]
 
 
-class Group(Params):
+class NeedleGroup(Params):
     """A question, the needles that answer it, and near-answers that do not."""
 
     id: str = Field(pattern=r"^[\w.-]+$", max_length=100)
     category: str = Field(min_length=1, max_length=100)
     set: Literal["test", "train"] = "test"
     question: Plain
-    literal: Sentence
-    literal_inverted: Sentence
-    one_hop: Sentence
-    one_hop_inverted: Sentence
+    literal: SlottedSentence
+    literal_inverted: SlottedSentence
+    one_hop: SlottedSentence
+    one_hop_inverted: SlottedSentence
     fact: Plain
     source: str = Field(min_length=1, description="where the fact can be looked up")
-    near: tuple[Sentence, ...] = ()
+    near: tuple[SlottedSentence, ...] = ()
 
     def needle(self, kind: Needle, order: Order) -> str:
         """The needle of a kind, with the slot."""
@@ -77,21 +77,21 @@ def with_name(sentence: str, name: str) -> str:
     return sentence.replace(SLOT, name)
 
 
-def read_groups(params: NiahParams) -> list[Group]:
+def read_groups(params: NiahParams) -> list[NeedleGroup]:
     """The rows of the table that the recipe asks for, checked one by one."""
     path = params.table or DATA / "needles.yaml"
     rows = read_yaml(path)
     if not isinstance(rows, list) or not rows:
         raise RecipeError(f"params.table: {path} must be a list of groups, a row each")
-    result: list[Group] = []
+    result: list[NeedleGroup] = []
     seen: set[str] = set()
     for number, row in enumerate(rows, start=1):
         called = row.get("id", number) if isinstance(row, dict) else number
         try:
-            group = Group.model_validate(row)
+            group = NeedleGroup.model_validate(row)
         except ValidationError as error:
             origin = Origin(path, read_yaml(path, lines=True), ())
-            faults = explain(error, Group.model_json_schema(), row, origin, (number - 1,))
+            faults = explain(error, NeedleGroup.model_json_schema(), row, origin, (number - 1,))
             plain = "\n".join(one.replace(f", {number - 1}.", ", ", 1) for one in faults)
             raise RecipeError(f"params.table, group {called}:\n{plain}") from error
         if group.id in seen:
@@ -111,20 +111,20 @@ def read_groups(params: NiahParams) -> list[Group]:
     return chosen
 
 
-def _check_near(params: NiahParams, groups: Sequence[Group]) -> None:
+def _check_near(params: NiahParams, groups: Sequence[NeedleGroup]) -> None:
     in_filler, beside = max(params.distractors), int(params.training)
     for group in groups:
         if (there := len(group.near)) < in_filler + beside:
             asked = ["params.distractors"] * bool(in_filler) + ["params.training"] * beside
             why = f"{in_filler:,} for the filler, 1 as the negative of training"
             raise RecipeError(
-                f"{' and '.join(asked)}: a group needs {counted(in_filler + beside)}"
+                f"{' and '.join(asked)}: a group needs {near_answer_count(in_filler + beside)}"
                 f"{f' ({why})' if in_filler and beside else ''}; "
                 f"{place_of(group.id, params.table)} has {there:,}: write more, or ask for fewer"
             )
 
 
-def counted(near: int) -> str:
+def near_answer_count(near: int) -> str:
     """A number of near-answers in words."""
     return f"{near:,} near-answer{'s' * (near != 1)}"
 
@@ -160,7 +160,7 @@ class Cast(NamedTuple):
     free: tuple[str, ...]
 
 
-def cast(groups: Sequence[Group], available: Sequence[str], seed: int, others: int) -> Cast:
+def cast(groups: Sequence[NeedleGroup], available: Sequence[str], seed: int, others: int) -> Cast:
     """A name for each group; `others`: names that a haystack needs besides.
 
     Groups for testing take names from one end of a shuffled list, those for training from the

@@ -18,14 +18,22 @@ from itertools import pairwise
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.generators.niah.coherent import Draw
-from retgen.generators.niah.counting import Counter
-from retgen.generators.niah.fillers import NoFit, Pool
-from retgen.generators.niah.firewall import Related
-from retgen.generators.niah.groups import Cast, Group, people, with_name
+from retgen.generators.niah.books import Sentence
+from retgen.generators.niah.counting import TokenCounter
+from retgen.generators.niah.fillers import (
+    Draw,
+    FillerKey,
+    FillerText,
+    Gaps,
+    Haystack,
+    NoFit,
+    SentencePool,
+    SizedSentence,
+    Variant,
+)
+from retgen.generators.niah.groups import Cast, NeedleGroup, people, with_name
+from retgen.generators.niah.leaks import RelatedWords
 from retgen.generators.niah.params import Needle, NiahParams, Order
-from retgen.generators.niah.prose import Sentence
-from retgen.generators.niah.texts import Filler, Gaps, Haystack, Key, Piece, Variant
 from retgen.streams import Stream
 
 _REFRAIN = 2  # words of a sentence that may stand twice, as in any prose: "It was."
@@ -34,17 +42,17 @@ _MENDS = 12
 _BLOCK = 2 << 20  # characters of texts in memory at once
 
 
-class Haystacks:
+class HaystackBuilder:
     """All haystacks of a run by their numbers. `sentences`: of the books, in order."""
 
     def __init__(
         self,
         params: NiahParams,
         seed: int,
-        groups: Sequence[Group],
+        groups: Sequence[NeedleGroup],
         cast: Cast,
         sentences: Sequence[Sentence],
-        counter: Counter,
+        counter: TokenCounter,
     ) -> None:
         self.params, self.groups, self.cast, self.counter = params, groups, cast, counter
         self._seed = seed
@@ -61,14 +69,16 @@ class Haystacks:
                 ],
             )
         )
-        self._pools: dict[bool, tuple[Pool, list[int]]] = {}
+        self._pools: dict[bool, tuple[SentencePool, list[int]]] = {}
         for filtered in params.filtered:
             kept = np.array(
                 [i for i, one in enumerate(sentences) if not (filtered and one.fault)], np.int64
             )
             # coherent filler begins elsewhere where it is not filtered: without a sentence to leave
             # out the two would be one text
-            pool = Pool(sizes[kept], books[kept], texts[kept], kept % 2 == int(not filtered))
+            pool = SentencePool(
+                sizes[kept], books[kept], texts[kept], kept % 2 == int(not filtered)
+            )
             self._pools[filtered] = pool, kept.tolist()
         self.variants = [*self._needles(), *self._controls()]
         self.with_needle = len(params.needles) * len(params.orders) * params.places
@@ -96,7 +106,7 @@ class Haystacks:
 
     def _count_sentences(self) -> None:
         """Count the sentences of the table with all names that they may have, in one go."""
-        related = Related(group.question for group in self.groups)
+        related = RelatedWords(group.question for group in self.groups)
         neutral = [one for one in people().neutral if related.first(with_name(one, " ")) is None]
         texts = [
             with_name(sentence, name)
@@ -109,20 +119,20 @@ class Haystacks:
         self._sized = dict(zip(texts, sizes, strict=True))
         self._neutral = neutral
 
-    def _piece(self, sentence: str, name: str) -> Piece:
+    def _piece(self, sentence: str, name: str) -> SizedSentence:
         text = with_name(sentence, name)
-        return Piece(text, self._sized[text])
+        return SizedSentence(text, self._sized[text])
 
-    def needle(self, group: int, kind: Needle, order: Order) -> Piece:
+    def needle(self, group: int, kind: Needle, order: Order) -> SizedSentence:
         """A needle of a group, with its name."""
         return self._piece(self.groups[group].needle(kind, order), self.cast.of_group[group])
 
-    def others(self, key: Key) -> list[str]:
+    def others(self, key: FillerKey) -> list[str]:
         """Names for whoever else there is in a filler, in an order of its own."""
         stream = Stream(self._seed, f"niah/others/{self.groups[key.group].id}/{key.number}")
         return [self.cast.free[i] for i in stream.permutation(len(self.cast.free))]
 
-    def neutral(self, key: Key) -> Piece:
+    def neutral(self, key: FillerKey) -> SizedSentence:
         """A sentence about somebody else that answers no question, as long as the default needle.
 
         The same at all lengths; where none has as many tokens, one of the nearest.
@@ -135,7 +145,7 @@ class Haystacks:
         ]
         return min(pieces, key=lambda piece: abs(piece.tokens - wanted))
 
-    def near(self, key: Key, count: int) -> list[Piece]:
+    def near_answers(self, key: FillerKey, count: int) -> list[SizedSentence]:
         """Near-answers of a group, each about somebody else."""
         group = self.groups[key.group]
         stream = Stream(self._seed, f"niah/near/{group.id}/{key.number}")
@@ -157,7 +167,7 @@ class Haystacks:
 
     # --- fillers ----------------------------------------------------------------------------
 
-    def key(self, filler: int) -> Key:
+    def key(self, filler: int) -> FillerKey:
         """What a filler is, by its number."""
         params = self.params
         filler, distractors = divmod(filler, len(params.distractors))
@@ -165,7 +175,7 @@ class Haystacks:
         filler, kind = divmod(filler, len(params.filler))
         filler, number = divmod(filler, params.fillers)
         length, group = divmod(filler, len(self.groups))
-        return Key(
+        return FillerKey(
             params.lengths[length], group, number, params.filler[kind], params.filtered[filtered],
             params.distractors[distractors],
         )  # fmt: skip
@@ -180,12 +190,12 @@ class Haystacks:
             for name in names[key.startswith("near")]
         )
 
-    def _filler(self, number: int) -> Filler:
+    def _filler(self, number: int) -> FillerText:
         key = self.key(number)
         pool, numbers = self._pools[key.filtered]
         group, places = self.groups[key.group], self.params.places
         longest = self.longest(key.group)
-        near = self.near(key, key.distractors)
+        near = self.near_answers(key, key.distractors)
         beside = sum(piece.tokens for piece in near)
         try:
             tail = pool.tail(longest)
@@ -193,7 +203,7 @@ class Haystacks:
             stream = Stream(self._seed, f"niah/{key.filler}/{group.id}/{key.length}/{key.number}")
             least = max(1, places - 2 - len(near))
             if key.filler == "shuffled":
-                body = pool.shuffled(tokens, least, stream)
+                body = pool.shuffled_body(tokens, least, stream)
             else:
                 stream = Stream(self._seed, f"niah/coherent/{key.length}")  # of all of them
                 draw = Draw(
@@ -201,10 +211,10 @@ class Haystacks:
                     len(self.groups) * self.params.fillers,
                     int(stream.integers(1 << 62, 1)[0]) << 2,
                 )
-                body = pool.coherent(tokens, least, tail, longest, draw)
+                body = pool.coherent_body(tokens, least, tail, longest, draw)
         except NoFit as error:
             raise RecipeError(self._no_fit(key, longest, beside, error)) from None
-        parts = [Piece(self._texts[numbers[i]], pool.sizes[i]) for i in body.chosen]
+        parts = [SizedSentence(self._texts[numbers[i]], pool.sizes[i]) for i in body.chosen]
         for piece, place in zip(near, stream.integers(1 << 30, len(near)).tolist(), strict=True):
             parts.insert(place % (len(parts) + 1), piece)
         offsets = [0]
@@ -212,7 +222,7 @@ class Haystacks:
             offsets.append(offsets[-1] + piece.tokens)
         needle = self.needle(key.group, "one_hop", "default").tokens
         whole = key.length - self.counter.special - needle
-        return Filler(
+        return FillerText(
             tuple(piece.text for piece in parts),
             _boundaries(offsets, places, whole),
             tuple(offsets),
@@ -220,7 +230,7 @@ class Haystacks:
             frozenset(pool.texts[i] for i in body.chosen),
         )
 
-    def _no_fit(self, key: Key, longest: int, beside: int, error: NoFit) -> str:
+    def _no_fit(self, key: FillerKey, longest: int, beside: int, error: NoFit) -> str:
         pool = self._pools[key.filtered][0]
         left = key.length - self.counter.special - longest - beside
         where = f"params.lengths: {key.length:,} tokens"
@@ -324,17 +334,17 @@ class Haystacks:
         filler = one.key.length - self.counter.special - taken
         return one._replace(depth=round((before - self.counter.first) / filler, 4))
 
-    def piece(self, key: Key, variant: Variant) -> Piece | None:
+    def piece(self, key: FillerKey, variant: Variant) -> SizedSentence | None:
         """What a variant puts into a filler."""
         if variant.needle == "none":
             return None
         if variant.needle == "neutral":
             return self.neutral(key)
         if variant.needle == "near":
-            return self.near(key, key.distractors + 1)[-1]
+            return self.near_answers(key, key.distractors + 1)[-1]
         return self.needle(key.group, variant.needle, variant.order or "default")
 
-    def tail(self, key: Key, made: Filler, tokens: int, bare: bool = False) -> list[int]:
+    def tail(self, key: FillerKey, made: FillerText, tokens: int, bare: bool = False) -> list[int]:
         """The sentences behind a body, of so many tokens. Raises `NoFit`.
 
         `bare`: of a haystack without anything in its filler: where the books have them, those of

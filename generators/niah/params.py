@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import InputFile, Params, located
-from retgen.generators.source import Source
+from retgen.generators.params import Distinct, InputFile, Params, resolved_path
+from retgen.generators.source import DocumentSource
 
 BUNDLED = ("minilm", "words")
 FILE = "tokenizer.json"
@@ -17,14 +17,13 @@ Needle = Literal["one_hop", "literal"]
 Order = Literal["default", "inverted"]
 FillerKind = Literal["shuffled", "coherent"]
 Control = Literal["nothing", "neutral"]
-T = TypeVar("T")
 
 
 def _tokenizer(value: Path | str, info: ValidationInfo) -> Path | str:
     """A name, or the file tokenizer.json of a path; a run keeps a copy of the file."""
     if str(value) in BUNDLED:
         return str(value)
-    path = located(Path(value), info)
+    path = resolved_path(Path(value), info)
     if path is None:
         return Path(value)
     if path.is_dir():
@@ -42,17 +41,10 @@ def _books(value: Any) -> Any:
     return {"path": value} if isinstance(value, str | Path) else value
 
 
-def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    if len(set(values)) < len(values):
-        raise ValueError("a value stands there twice")
-    return values
-
-
-Distinct = AfterValidator(_distinct)
 Length = Annotated[int, Field(ge=16, le=10_000_000)]
 
 
-class Written(Params):
+class WrittenNeedles(Params):
     """Groups that a model writes, in place of a table; another judges them.
 
     `categories`: what the hop goes over, in words; `each`: groups of a category.
@@ -77,7 +69,7 @@ class NiahParams(Params):
         "test", description="rows of the table: for testing, for training, or both"
     )
     table: InputFile | None = Field(None, description="needles of your own; default: bundled")
-    written: Written | None = Field(None, description="needles that a model writes instead")
+    written: WrittenNeedles | None = Field(None, description="needles that a model writes instead")
     expand: bool = Field(False, description="a model expands the questions by 250 terms")
     lengths: Annotated[tuple[Length, ...], Distinct] = Field(
         (128, 256, 512, 1024, 2048, 4096, 8192), min_length=1,
@@ -98,7 +90,7 @@ class NiahParams(Params):
     tokenizer: Annotated[Path | str, AfterValidator(_tokenizer)] = Field(
         "minilm", description=f"{', '.join(BUNDLED)}, a {FILE} or a folder that holds one"
     )
-    books: Annotated[Source | None, BeforeValidator(_books)] = Field(
+    books: Annotated[DocumentSource | None, BeforeValidator(_books)] = Field(
         None, description="texts of your own for the filler; default: bundled prose"
     )
     training: bool = Field(False, description="also training/needles.parquet")

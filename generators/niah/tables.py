@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from retgen.generators.ids import Ids
-from retgen.generators.niah.haystacks import Haystacks
+from retgen.generators.niah.fillers import Haystack, Variant
+from retgen.generators.niah.haystacks import HaystackBuilder
+from retgen.generators.niah.leaks import content_words
 from retgen.generators.niah.params import Needle, Order
-from retgen.generators.niah.texts import Haystack, Variant
 from retgen.generators.records import Rows, rows_of
+from retgen.generators.tables import BatchedRows, Ids, Row
 from retgen.streams import Permutation
+from retgen.tokenizer import stems, tokens
 
 EXPANDED = (100, 150, 250)  # terms
 PROMPT = "{haystack}\n\n%s Answer with the name alone."
 
-Row = Mapping[str, Any]
 
 # parts of the keys of a query's metadata, and the needles that these hold
 _NEEDLES: tuple[tuple[str, Needle], ...] = (("needle", "one_hop"), ("literal", "literal"))
 _ORDERS: tuple[tuple[str, Order], ...] = (("", "default"), ("_inverted", "inverted"))
 
 
-@dataclass(frozen=True)
-class _Made:
+def _batched(count: int, rows: Callable[[Sequence[int]], Iterator[Row]]) -> Rows:
     """A table whose rows are made together, so that their texts are encoded together."""
-
-    count: int
-    rows: Callable[[Sequence[int]], Iterator[Row]]
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        option = orjson.OPT_APPEND_NEWLINE
-        return b"".join(orjson.dumps(row, option=option) for row in self.rows(range(start, stop)))
+    return BatchedRows(count, lambda start, stop: rows(range(start, stop)))
 
 
-class Tables:
+class HaystackTables:
     """All tables of a run.
 
     A row of the corpus is a haystack at random; so is a row of the tables of needles, which hold a
@@ -48,7 +42,10 @@ class Tables:
     """
 
     def __init__(
-        self, haystacks: Haystacks, seed: int, terms: Mapping[str, Sequence[str]] | None = None
+        self,
+        haystacks: HaystackBuilder,
+        seed: int,
+        terms: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._all, self._seed, self._terms = haystacks, seed, terms or {}
         groups, count = len(haystacks.groups), haystacks.count
@@ -68,7 +65,7 @@ class Tables:
             ids = self._ids.texts(chosen)
             yield from map(self._document, ids, self._all.at(chosen.tolist()))
 
-        return _Made(self._all.count, rows)
+        return _batched(self._all.count, rows)
 
     def _document(self, doc_id: str, one: Haystack) -> Row:
         key, variant = one.key, one.variant
@@ -101,12 +98,16 @@ class Tables:
         def row(i: int) -> Row:
             number = self._queries[i]
             text = self._all.groups[number].question
-            return {"_id": self._query_ids[number], "text": text, "metadata": self._noted[number]}
+            return {
+                "_id": self._query_ids[number],
+                "text": text,
+                "metadata": self._query_metadata[number],
+            }
 
         return rows_of(row, len(self._all.groups))
 
     @cached_property
-    def _noted(self) -> list[dict[str, str]]:
+    def _query_metadata(self) -> list[dict[str, str]]:
         """What is said of each group's query."""
         terms = self._terms
         result = []
@@ -132,9 +133,9 @@ class Tables:
             )
         return result
 
-    def noted(self) -> list[str]:
+    def query_columns(self) -> list[str]:
         """The keys of the queries' metadata."""
-        return list(dict.fromkeys(key for one in self._noted for key in one))
+        return list(dict.fromkeys(key for one in self._query_metadata for key in one))
 
     def qrels(self) -> dict[str, Rows]:
         """The haystacks with a needle of a query's group: all, and those of each length."""
@@ -180,21 +181,21 @@ class Tables:
         return filler * len(variants) + there
 
     @cached_property
-    def _by_chance(self) -> Permutation:
+    def _needle_order(self) -> Permutation:
         return Permutation(self._seed, "niah/needles", self.needles)
 
-    def _drawn(self, numbers: Sequence[int]) -> NDArray[np.int64]:
-        return self._by_chance(np.array(numbers, np.int64))
+    def _shuffled(self, numbers: Sequence[int]) -> NDArray[np.int64]:
+        return self._needle_order(np.array(numbers, np.int64))
 
     def tables(self) -> dict[str, Rows]:
         """Pairs of haystack and control, and prompts for chat models, by ids."""
         return {
-            "pairs": _Made(self.needles, self._pairs),
-            "chat": _Made(self.needles, self._prompts),
+            "pairs": _batched(self.needles, self._pairs),
+            "chat": _batched(self.needles, self._prompts),
         }
 
     def _pairs(self, numbers: Sequence[int]) -> Iterator[Row]:
-        chosen = [self._haystack(one) for one in self._drawn(numbers).tolist()]
+        chosen = [self._haystack(one) for one in self._shuffled(numbers).tolist()]
         for number, one in zip(chosen, self._all.places(chosen), strict=True):
             group, variant = self._all.groups[one.key.group], one.variant
             yield {
@@ -211,7 +212,7 @@ class Tables:
 
     def _prompts(self, numbers: Sequence[int]) -> Iterator[Row]:
         ids = Ids(self._seed, "niah/prompts", "c", self.needles).texts(np.array(numbers, np.int64))
-        for prompt_id, drawn in zip(ids, self._drawn(numbers).tolist(), strict=True):
+        for prompt_id, drawn in zip(ids, self._shuffled(numbers).tolist(), strict=True):
             number = self._haystack(drawn)
             group = self._key(number).group
             content = PROMPT % self._all.groups[group].question
@@ -226,12 +227,12 @@ class Tables:
         """Each haystack with a needle, the same with a near-answer, and its control."""
         if not self._all.params.training:
             return {}
-        return {"needles": _Made(self.needles, self._triplets)}
+        return {"needles": _batched(self.needles, self._triplets)}
 
     def _triplets(self, numbers: Sequence[int]) -> Iterator[Row]:
-        numbers = [self._haystack(one) for one in self._drawn(numbers).tolist()]
+        numbers = [self._haystack(one) for one in self._shuffled(numbers).tolist()]
 
-        def wanted() -> Iterator[tuple[int, Variant]]:
+        def texts() -> Iterator[tuple[int, Variant]]:
             for number in numbers:
                 filler, variant = divmod(number, len(self._all.variants))
                 what = self._all.variants[variant]
@@ -239,7 +240,7 @@ class Tables:
                 yield filler, Variant("near", what.order, what.place)
                 yield filler, self._all.variants[self._control(number) % len(self._all.variants)]
 
-        made = self._all.exact(wanted())
+        made = self._all.exact(texts())
         for number, positive, near, control in zip(numbers, made, made, made, strict=True):
             group = positive.key.group
             yield {
@@ -250,3 +251,47 @@ class Tables:
                 "query-id": self._query_ids[group],
                 "positive-id": self._id(number),
             }
+
+
+def lexical_note(haystacks: HaystackBuilder) -> str:
+    """How many haystacks with a needle hold a word with a stem of their question's, by variant."""
+    words = sorted({word for text in haystacks.all_texts() for word in tokens(text)})
+    stem_of = dict(zip(words, stems(words), strict=True))
+    looked_for = []
+    for group in haystacks.groups:
+        asked = set(stems(content_words(group.question)))
+        held = [re.escape(word) for word in words if stem_of[word] in asked]
+        looked_for.append(re.compile(rf"\b(?:{'|'.join(held)})\b") if held else None)
+    counts, found = Counter[str](), Counter[str]()
+    for number in range(haystacks.count):
+        filler, place = divmod(number, len(haystacks.variants))
+        needle, key = haystacks.variants[place].needle, haystacks.key(filler)
+        if needle not in ("one_hop", "literal"):
+            continue
+        variant = needle.replace("_", "-") + ("" if key.filtered else ", unfiltered")
+        counts[variant] += 1
+        if pattern := looked_for[key.group]:
+            (one,) = haystacks.places([number])
+            found[variant] += bool(pattern.search(one.text.casefold()))
+    shares = [f"{found[variant]:,} of {count:,} ({variant})" for variant, count in counts.items()]
+    return f"haystacks that hold a content word of their question: {'; '.join(shares)}"
+
+
+def coherence_note(haystacks: HaystackBuilder) -> str:
+    """How much of its book coherent filler leaves out, and where it goes on in another one."""
+    gaps = [
+        haystacks.gaps(filler)
+        for filler in range(haystacks.fillers)
+        if haystacks.key(filler).filler == "coherent"
+    ]
+    if not gaps:
+        return ""
+    whole = sum(not one.left_out for one in gaps)
+    left_out, kept = sum(one.left_out for one in gaps), sum(one.sentences for one in gaps)
+    return (
+        f"of {len(gaps):,} coherent fillers {whole:,} leave out no sentence of their books; all "
+        f"together {left_out:,} of {left_out + kept:,} (those with words of a question, and in "
+        f"short haystacks long ones); {sum(one.books > 1 for one in gaps):,} go on in another book "
+        f"where one ends; the last sentences of {sum(one.own_tail for one in gaps):,} are of the "
+        "same book"
+    )

@@ -12,39 +12,42 @@ Queries are a full factorial: every operator with every number of answers in eve
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-import orjson
-
 from retgen.errors import RecipeError
-from retgen.generators.domain_params import check_patterns
-from retgen.generators.family import Evidence, Family, RowType
-from retgen.generators.ids import Ids
-from retgen.generators.params import Job
-from retgen.generators.plan import Plan
-from retgen.generators.records import Example, Records, Rows, rows_of
-from retgen.generators.world import prose
+from retgen.generators.family import Evidence, Family, Plan, RowType
+from retgen.generators.params import Job, check_patterns, domain_digest
+from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records, rows_of
+from retgen.generators.world import with_agents
 from retgen.generators.world.agents import AGENTS, CALIBRATE
-from retgen.generators.world.calibration import CALIBRATION, MEASURED, calibrate
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.questions import Questions, cells, questions
-from retgen.generators.world.writing import DOCUMENT, DOCUMENTS, call_estimates, write_documents
+from retgen.generators.world.tables import (
+    WorldQueries,
+    cells,
+    composed_corpus,
+    job_queries,
+    query_tables,
+)
+from retgen.generators.world.with_agents import (
+    CALIBRATION,
+    DOCUMENT,
+    DOCUMENTS,
+    MEASURED,
+    calibrate,
+    call_estimates,
+    write_documents,
+)
 from retgen.messages import did_you_mean
 from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
 from retgen.world.facts import World as Facts
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
-    from retgen.generators.source_description import SourceDescription
 
 __all__ = ["World"]
 
@@ -53,7 +56,6 @@ _QUERY = 480
 _SAMPLE = 50  # documents whose size stands for that of all, in plans
 _EXACT = 200_000  # documents up to which a plan finds the queries: a few seconds
 _MANY = 5000  # documents that a model is to write, above which a plan says how to ask for fewer
-_LICENCE = "Apache-2.0 (retgen)"
 
 
 class World(Family[WorldParams]):
@@ -63,8 +65,8 @@ class World(Family[WorldParams]):
     params = WorldParams
     agents = AGENTS
     independent_judge = True
-    label_source = prose.LABEL_SOURCE
-    structure = prose.STRUCTURE
+    label_source = with_agents.LABEL_SOURCE
+    structure = with_agents.STRUCTURE
     why_no_limit = (
         "queries are drawn for a world of so many documents; set these instead, for example "
         "--set params.documents=20000 --set params.answer_sizes=[1,10,100]"
@@ -81,10 +83,10 @@ class World(Family[WorldParams]):
         params = job.params
         domain = load_domain(params.domain)
         _check(params, domain)
-        corpus = _corpus(params, job.seed)
+        corpus = composed_corpus(params, job.seed)
         document = len(corpus.jsonl(0, min(_SAMPLE, corpus.count))) / min(_SAMPLE, corpus.count)
         estimates, planned = {}, list[str]()
-        if prose.written(job):
+        if with_agents.is_written(job):
             estimates = call_estimates(Facts(domain, job.seed, params.documents), job.live)
             if params.documents > _MANY:
                 planned.append(
@@ -102,7 +104,7 @@ class World(Family[WorldParams]):
             sizes = sum(cell.size for cell in all_cells) * params.queries_per_cell
             qrels, size = sizes + count * params.hard_negatives, count * _QUERY
         else:
-            asked = questions(params, job.seed)
+            asked = job_queries(params, job.seed)
             count, qrels = len(asked.all), asked.qrels
             size = len(rows_of(asked.query, count).jsonl(0, count))
         return Plan(
@@ -116,10 +118,10 @@ class World(Family[WorldParams]):
         )
 
     def required_agents(self, job: Job[WorldParams]) -> frozenset[str]:
-        return prose.required(job)
+        return with_agents.required_agents(job)
 
     async def generate_with_agents(self, job: Job[WorldParams], context: Context) -> None:
-        if not prose.written(job):
+        if not with_agents.is_written(job):
             return
         params = job.params
         await calibrate(context)
@@ -128,32 +130,33 @@ class World(Family[WorldParams]):
         )
 
     def sources(self, job: Job[WorldParams]) -> Mapping[str, RowType]:
-        return {CALIBRATION: MEASURED, DOCUMENTS: DOCUMENT} if prose.written(job) else {}
+        return {CALIBRATION: MEASURED, DOCUMENTS: DOCUMENT} if with_agents.is_written(job) else {}
 
     def evidence(self, job: Job[WorldParams]) -> Evidence:
-        return "judged" if prose.written(job) else "structural"
+        return "judged" if with_agents.is_written(job) else "structural"
 
     def judges(self, job: Job[WorldParams]) -> Mapping[str, Mapping[str, object]]:
-        return prose.judges(job)
+        return with_agents.reader_report(job)
 
     def generate(self, job: Job[WorldParams]) -> Records:
         params, seed = job.params, job.seed
         domain = load_domain(params.domain)
         _check(params, domain)
-        documents = prose.documents_of(job)
-        asked = _Asked(params, seed, documents and documents.kept)
+        documents = with_agents.documents_of(job)
+        drawn = partial(job_queries, params, seed, documents and documents.kept)
+        queries, qrels, grades = query_tables(drawn)
         texts, notes, corpus = list[str](), dict[str, str](), None
-        licences = {"documents and queries": _LICENCE}
+        licences = {"documents and queries": OWN_LICENCE}
         if documents is not None:
-            texts = prose.card(params, documents, asked.now())
-            notes = prose.notes(params, asked.now())
-            corpus = prose.corpus(documents, seed)
-            licences = {"documents": prose.LICENCE, "queries": _LICENCE}
+            texts = with_agents.written_card(params, documents, drawn())
+            notes = with_agents.written_notes(params, drawn())
+            corpus = with_agents.written_corpus(documents, seed)
+            licences = {"documents": MODEL_TERMS, "queries": OWN_LICENCE}
         return Records(
-            corpus=corpus or _corpus(params, seed),
-            queries=_Queries(asked),
-            qrels={"test": _Labels(asked, "qrel")},
-            graded={"test": _Labels(asked, "grade")},
+            corpus=corpus or composed_corpus(params, seed),
+            queries=queries,
+            qrels={"test": qrels},
+            graded={"test": grades},
             features={
                 "corpus": {"facts": ["string"]},
                 "queries": {
@@ -172,93 +175,20 @@ class World(Family[WorldParams]):
             card=[*_card(params, domain), *texts],
             facts=_figures(params, domain),
             notes=notes,
-            example=_example(asked.now()) if params.documents <= _EXACT else None,
+            example=_example(drawn()) if params.documents <= _EXACT else None,
             licences=licences,
         )
 
     def word_lists(self, job: Job[WorldParams]) -> Mapping[str, str]:
-        domain = load_domain(job.params.domain)
-        return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
+        return domain_digest(load_domain(job.params.domain))
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
         spec = world_proof.Spec(domain.path, job.params.documents)
-        if prose.written(job):
-            run = prose.sources_of(job)
+        if with_agents.is_written(job):
+            run = job.source_folder()
             spec = spec._replace(read=run / DOCUMENTS, rejected=run.parent / "rejected.jsonl")
         return world_proof.proof_rules(spec, judgements)
-
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The queries of a job, which are drawn when something of them is first needed.
-
-    Processes that only write parts of the corpus need nothing.
-    """
-
-    params: WorldParams
-    seed: int
-    kept: tuple[int, ...] | None = None
-
-    def now(self) -> Questions:
-        return questions(self.params, self.seed, self.kept)
-
-
-@dataclass(frozen=True)
-class _Queries:
-    asked: _Asked
-
-    @property
-    def count(self) -> int:
-        return len(self.asked.now().all)
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        return rows_of(self.asked.now().query, self.count).jsonl(start, stop)
-
-
-@dataclass(frozen=True)
-class _Labels:
-    """The qrels ("qrel") or the grades ("grade")."""
-
-    asked: _Asked
-    table: str
-
-    @property
-    def count(self) -> int:
-        return self.asked.now().qrels
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        rows = self.asked.now().labels(self.table, start, stop)
-        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
-
-
-@dataclass(frozen=True)
-class _Corpus:
-    """Row i: the document of entity i."""
-
-    composer: Composer
-    ids: Ids
-    count: int
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        ids = self.ids.texts(np.arange(start, stop))
-        rows = zip(ids, self.composer.documents(start, stop), strict=True)
-        return b"".join(
-            orjson.dumps(_document(name, one), option=orjson.OPT_APPEND_NEWLINE)
-            for name, one in rows
-        )
-
-
-def _document(name: str, one: Written) -> Mapping[str, object]:
-    return {"_id": name, "title": one.name, "text": one.text, "metadata": {"facts": one.facts}}
-
-
-def _corpus(params: WorldParams, seed: int) -> Rows:
-    world = Facts(load_domain(params.domain), seed, params.documents)
-    return _Corpus(Composer(world), Ids(seed, "world/ids", "d", params.documents), params.documents)
 
 
 def _check(params: WorldParams, domain: Domain) -> None:
@@ -293,7 +223,7 @@ def _check(params: WorldParams, domain: Domain) -> None:
         )
 
 
-def _example(asked: Questions) -> Example:
+def _example(asked: WorldQueries) -> Example:
     """A query of every operator, and its expression."""
     first = {one.cell.operator: one for one in reversed(asked.all)}
     rows = [

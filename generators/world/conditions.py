@@ -24,7 +24,7 @@ _BOUNDS = 400  # ends of comparisons, at most
 _SPANS = 3000  # ranges with two ends
 
 
-class Pool(ABC):
+class ConditionPool(ABC):
     """Conditions over one slot. `count`: of how many."""
 
     def __init__(self, slot: str, count: int) -> None:
@@ -39,7 +39,7 @@ class Pool(ABC):
         """The condition of an index below `count`."""
 
 
-class Values(Pool):
+class Values(ConditionPool):
     """The slot has a value: of slots whose values are no numbers."""
 
     def __init__(self, table: Table, slot: str, size: int) -> None:
@@ -53,7 +53,7 @@ class Values(Pool):
         return Is(self.slot, self._table.name(self.slot, index))
 
 
-class Parents(Pool):
+class Parents(ConditionPool):
     """The slot's value stands under a parent."""
 
     def __init__(self, slot: Slot) -> None:
@@ -76,14 +76,14 @@ class Parents(Pool):
 _OPEN = 1 << 30  # beyond every value
 
 
-class Ranges(Pool):
-    """The slot's value lies between two ends, (count,) each; `made` says it."""
+class Ranges(ConditionPool):
+    """The slot's value lies between two ends, (count,) each; `of_ends` makes the condition."""
 
     def __init__(
-        self, slot: str, low: Counts, high: Counts, made: Callable[[int, int], Condition]
+        self, slot: str, low: Counts, high: Counts, of_ends: Callable[[int, int], Condition]
     ) -> None:
         super().__init__(slot, len(low))
-        self._low, self._high, self._made = low, high, made
+        self._low, self._high, self._of_ends = low, high, of_ends
 
     def counts(self, values: NDArray[Any]) -> Counts:
         found = np.sort(values[values >= 0])
@@ -91,29 +91,29 @@ class Ranges(Pool):
         return np.searchsorted(found, self._high, "right") - below
 
     def condition(self, index: int) -> Condition:
-        return self._made(int(self._low[index]), int(self._high[index]))
+        return self._of_ends(int(self._low[index]), int(self._high[index]))
 
 
-class Conditions:
+class ConditionPools:
     """The pools of a table by what they say, each made when it is first asked for."""
 
     def __init__(self, table: Table, slots: Sequence[Slot]) -> None:
         self._table, self._slots = table, slots
-        self._made: dict[Kind, list[Pool]] = {}
+        self._pools: dict[Kind, list[ConditionPool]] = {}
         self._totals: dict[int, Counts] = {}
 
-    def kind(self, kind: Kind) -> list[Pool]:
-        if kind not in self._made:
-            self._made[kind] = [pool for slot in self._slots for pool in self._of(slot, kind)]
-        return self._made[kind]
+    def kind(self, kind: Kind) -> list[ConditionPool]:
+        if kind not in self._pools:
+            self._pools[kind] = [pool for slot in self._slots for pool in self._of(slot, kind)]
+        return self._pools[kind]
 
-    def totals(self, pool: Pool) -> Counts:
+    def totals(self, pool: ConditionPool) -> Counts:
         """How many of all entities meet each condition of a pool."""
         if id(pool) not in self._totals:
             self._totals[id(pool)] = pool.counts(self._table.column(pool.slot))
         return self._totals[id(pool)]
 
-    def _of(self, slot: Slot, kind: Kind) -> Iterator[Pool]:
+    def _of(self, slot: Slot, kind: Kind) -> Iterator[ConditionPool]:
         if slot.ordered:
             column = self._table.column(slot.name)
             values = np.unique(column[column >= 0]).astype(np.int64)
@@ -129,14 +129,14 @@ class Conditions:
             yield Parents(slot)
 
 
-def _points(slot: Slot, values: Counts) -> Iterator[Pool]:
-    def made(low: int, high: int) -> Condition:
+def _points(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
+    def condition(low: int, high: int) -> Condition:
         return Is(slot.name, _scalar(slot, low))
 
-    yield Ranges(slot.name, values, values, made)
+    yield Ranges(slot.name, values, values, condition)
 
 
-def _steps(slot: Slot, values: Counts) -> Iterator[Pool]:
+def _steps(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
     """One step up: the decade of a year, month and year of a day, a round range of numbers."""
     first, last = int(values[0]), int(values[-1])
     match slot.type:
@@ -165,7 +165,7 @@ def _round(first: int, last: int) -> Iterator[tuple[int, int]]:
         unit *= 10
 
 
-def _compared(slot: Slot, values: Counts) -> Iterator[Pool]:
+def _compared(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
     """Before, after, between; less than, more than. Days are compared by their years."""
     first, last = int(values[0]), int(values[-1])
     if slot.type == "date":
@@ -186,13 +186,13 @@ def _compared(slot: Slot, values: Counts) -> Iterator[Pool]:
         yield _between(slot, [(int(starts[i]), int(stops[j])) for i, j in ends])
 
 
-_RANGES: dict[Kind, Callable[[Slot, Counts], Iterator[Pool]]] = {
+_RANGES: dict[Kind, Callable[[Slot, Counts], Iterator[ConditionPool]]] = {
     "value": _points, "parent": _steps, "compared": _compared,
 }  # fmt: skip
 
 
-def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> Pool:
-    def made(low: int, high: int) -> Condition:
+def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> ConditionPool:
+    def condition(low: int, high: int) -> Condition:
         return Between(
             slot.name,
             None if low == -_OPEN else _scalar(slot, low),
@@ -201,7 +201,7 @@ def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> Pool:
 
     listed: Sequence[tuple[int, int]] = list(ends)
     both = np.array(listed, np.int64).reshape(len(listed), 2)
-    return Ranges(slot.name, both[:, 0], both[:, 1], made)
+    return Ranges(slot.name, both[:, 0], both[:, 1], condition)
 
 
 def _days(year: int, first: int, last: int) -> tuple[int, int]:

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.generators.domain_params import Distinct, DomainName, Patterns
-from retgen.generators.params import Params
+from retgen.generators.params import Distinct, DomainName, Params, Patterns
 from retgen.generators.world.queries import OPERATORS, Operator
 from retgen.world.asking import Wording
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.world.conditions import Conditions, Kind, Pool
+from retgen.generators.world.conditions import ConditionPool, ConditionPools, Kind
 from retgen.streams import Stream
 from retgen.world.asking import Wording
 from retgen.world.expressions import (
@@ -41,7 +41,7 @@ _TRIES = 400  # of one query
 _SOME_OF = ((2, 3), (2, 4), (3, 4))  # (k, n) of k-of-n
 _MOST_PARTS = 4  # conditions that are joined
 
-Rows = NDArray[np.int64]
+Entities = NDArray[np.int64]
 
 
 class Window(NamedTuple):
@@ -57,7 +57,7 @@ def window(size: int) -> Window:
     return Window(size - slack, size + slack)
 
 
-class Cell(NamedTuple):
+class QueryCell(NamedTuple):
     """What queries are drawn alike."""
 
     operator: Operator
@@ -65,11 +65,11 @@ class Cell(NamedTuple):
     wording: Wording
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """Conditions, the entities that meet all of them, and their slots."""
 
     parts: list[Condition]
-    rows: Rows
+    rows: Entities
 
 
 class _Draw:
@@ -81,7 +81,7 @@ class _Draw:
     def below(self, bound: int) -> int:
         return int(self._stream.integers(bound, 1)[0])
 
-    def between(self, low: int, high: int) -> int:
+    def log_uniform(self, low: int, high: int) -> int:
         """Uniform in the logarithm: as often from 10 to 100 as from 100 to 1,000."""
         low, high = max(low, 1), max(low, high, 1)
         share = self.below(1 << 20) / (1 << 20)
@@ -100,12 +100,12 @@ class Search:
         self._table, self._seed = table, seed
         known = table.domain.slots
         self._slots = {name: known[name] for name in slots or known}
-        self._conditions = Conditions(table, list(self._slots.values()))
+        self._conditions = ConditionPools(table, list(self._slots.values()))
         self._relations = [slot.name for slot in self._slots.values() if slot.type == "relation"]
         self._through: dict[tuple[str, str], Column] = {}
         self._seen: set[str] = set()
 
-    def find(self, cell: Cell, number: int) -> Expression | None:
+    def find(self, cell: QueryCell, number: int) -> Expression | None:
         """The query `number` of a cell, another than all before; None where tries are used up."""
         purpose = f"world/queries/{cell.operator}/{cell.size}/{cell.wording}/{number}"
         draw, wanted = _Draw(self._seed, purpose), window(cell.size)
@@ -118,14 +118,14 @@ class Search:
 
     # --- one operator each --------------------------------------------------------------------
 
-    def _eq(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _eq(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         return self._pick(cell.wording, wanted, draw)
 
-    def _and(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _and(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         found = self._narrow(cell.wording, wanted, draw, 2 + draw.below(2))
         return And(_shuffled(found.parts, draw)) if found and len(found.parts) > 1 else None
 
-    def _range(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _range(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         high = self._table.count // 2
         start = self._narrow(cell.wording, Window(wanted.high + 1, high), draw, 1 + draw.below(2))
         if start is None:
@@ -133,7 +133,7 @@ class Search:
         compared = self._pick("compared", wanted, draw, start.rows, _used(start.parts))
         return compared and And(_shuffled([*start.parts, compared], draw))
 
-    def _or(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _or(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         if wanted.high == 1:  # both alternatives hold for the one answer
             first = self._narrow(cell.wording, wanted, draw, 1 + draw.below(2))
             if first is None:
@@ -153,7 +153,7 @@ class Search:
         )
         return other and Or((_joined(first.parts), _joined(other.parts)))
 
-    def _and_not(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _and_not(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         more = Window(wanted.low + 1, 3 * wanted.high + 2)
         kept = self._narrow(cell.wording, more, draw, 1 + draw.below(2))
         if kept is None:
@@ -166,7 +166,7 @@ class Search:
         dropped = self._pick(cell.wording, taken, draw, kept.rows, used)
         return dropped and AndNot(_joined(kept.parts), dropped)
 
-    def _some(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _some(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         k, n = _SOME_OF[draw.below(len(_SOME_OF))]
         share = _share(k, n, wanted.high / self._table.count) * self._table.count
         parts: list[Condition] = []
@@ -184,7 +184,7 @@ class Search:
         last = self._pick(cell.wording, rest, draw, rows, _used(parts))
         return last and AtLeast(k, _shuffled([*parts, last], draw))
 
-    def _superlative(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _superlative(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         k = cell.size
         most = bool(draw.below(2))
         slots = [name for name, slot in self._slots.items() if (slot.most if most else slot.least)]
@@ -192,7 +192,7 @@ class Search:
             return None
         slot = slots[draw.below(len(slots))]
         around = Window(2 * k + 1, max(self._table.count // 3, 2 * k + 1))
-        size = draw.between(around.low, around.high)
+        size = draw.log_uniform(around.low, around.high)
         found = self._narrow(
             cell.wording, Window(size, min(2 * size, around.high)), draw, 1 + draw.below(2),
             None, {slot},
@@ -208,7 +208,7 @@ class Search:
             return None
         return Extreme(k, slot, _joined(found.parts), most)
 
-    def _two_hop(self, cell: Cell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _two_hop(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
         if not self._relations:
             return None
         relation = self._relations[draw.below(len(self._relations))]
@@ -224,9 +224,9 @@ class Search:
         wanted: Window,
         draw: _Draw,
         parts: int,
-        rows: Rows | None = None,
+        rows: Entities | None = None,
         used: set[str] | None = None,
-    ) -> Found | None:
+    ) -> Match | None:
         """`parts` conditions (more where these do not do) that a wanted number of rows meets.
 
         Each of them leaves some out. `rows`: those that are counted; None: all.
@@ -243,7 +243,7 @@ class Search:
             if part is None:
                 last = False
                 least = max(wanted.high + 1, 2)
-                size = draw.between(least, count - 1)
+                size = draw.log_uniform(least, count - 1)
                 wide = Window(max(least, size // 3), min(count - 1, size * 3))
                 part = self._pick(kind, wide, draw, rows, used)
             if part is None:
@@ -252,7 +252,7 @@ class Search:
             used.add(part.slot)
             rows = self._of(part, rows)
             if last:
-                return Found(found, rows)
+                return Match(found, rows)
         return None
 
     def _around(self, entity: int, kind: Wording, draw: _Draw, used: set[str]) -> Expression | None:
@@ -274,10 +274,10 @@ class Search:
         kind: Kind | Wording,
         wanted: Window,
         draw: _Draw,
-        rows: Rows | None = None,
+        rows: Entities | None = None,
         used: set[str] | None = None,
         via: str = "",
-        must: Rows | None = None,
+        must: Entities | None = None,
     ) -> Condition | None:
         """A condition over an unused slot that a wanted number of rows meets, and those of `must`.
 
@@ -304,7 +304,7 @@ class Search:
                 return pool.condition(int(chosen[draw.below(len(chosen))]))
         return None
 
-    def _pools(self, kind: Kind | Wording) -> list[Pool]:
+    def _pools(self, kind: Kind | Wording) -> list[ConditionPool]:
         if kind == "compared":
             return self._conditions.kind("compared")
         return self._conditions.kind("parent" if kind == "entailed" else "value")
@@ -323,7 +323,7 @@ class Search:
     def _holds(self, part: Condition) -> Mask:
         return holds(part, self._table.column(part.slot), self._table)
 
-    def _of(self, part: Condition, rows: Rows | None) -> Rows:
+    def _of(self, part: Condition, rows: Entities | None) -> Entities:
         """The rows that meet a condition."""
         column = self._table.column(part.slot)
         if rows is None:
@@ -331,7 +331,7 @@ class Search:
         return rows[holds(part, column[rows], self._table)]
 
 
-_HOW: Mapping[Operator, Callable[[Search, Cell, Window, _Draw], Expression | None]] = {
+_HOW: Mapping[Operator, Callable[[Search, QueryCell, Window, _Draw], Expression | None]] = {
     "eq": Search._eq,
     "and": Search._and,
     "or": Search._or,

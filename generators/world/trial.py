@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.queries import Cell, Search
-from retgen.generators.world.questions import asker, cells
+from retgen.generators.world.queries import QueryCell, Search
+from retgen.generators.world.tables import asker, cells
 from retgen.validators.world.queries import Unread
 from retgen.validators.world.readers import readers_of
 from retgen.world.compose import Composer, Written
@@ -25,15 +25,15 @@ _READ = 200  # documents that the reader of the proof is given
 _SHOWN = 5  # of what it cannot read
 
 
-class Asked(NamedTuple):
+class TrialQuery(NamedTuple):
     """A query that was found."""
 
-    cell: Cell
+    cell: QueryCell
     text: str
     expression: str
 
 
-class Readings(NamedTuple):
+class ProofReadings(NamedTuple):
     """How many documents and queries the reader of the proof was given and read rightly, and what
     it says of some others.
     """
@@ -50,9 +50,9 @@ class Trial(NamedTuple):
     entities: int
     tried: int
     documents: list[Written]
-    queries: list[Asked]
-    missing: list[Cell]
-    readings: Readings
+    queries: list[TrialQuery]
+    missing: list[QueryCell]
+    readings: ProofReadings
 
     @property
     def sound(self) -> bool:
@@ -124,7 +124,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     world = World(domain, seed, tried)
     table = Table(world)
     search = Search(table, seed)
-    queries, missing, asked = list[Asked](), list[Cell](), list[Asked]()
+    queries, missing, asked = list[TrialQuery](), list[QueryCell](), list[TrialQuery]()
     shown: set[str] = set()
     wordings = ("literal", "paraphrase", "entailed")
     for cell in cells(_params(tried)):
@@ -133,7 +133,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
             missing.append(cell)
             continue
         text = asker(table.domain, cell, seed, 0).ask(found)
-        asked.append(Asked(cell, text, dumps(found)))
+        asked.append(TrialQuery(cell, text, dumps(found)))
         turn = wordings[len(shown) % len(wordings)]
         if cell.operator not in shown and cell.wording == turn:
             shown.add(cell.operator)
@@ -143,7 +143,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     return Trial(domain, entities, tried, written[:documents], queries, missing, readings)
 
 
-def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Readings:
+def _read(path: Path, written: Sequence[Written], asked: Sequence[TrialQuery]) -> ProofReadings:
     """What the proof makes of them, which knows the definition of the domain alone."""
     _, reader, queries = readers_of(path)
     problems: list[str] = []
@@ -164,7 +164,7 @@ def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Rea
         read += found == query.expression
         if found != query.expression:
             problems.append(f"{query.text} Reads as {found}")
-    return Readings((right, len(written)), (read, len(asked)), problems[:_SHOWN])
+    return ProofReadings((right, len(written)), (read, len(asked)), problems[:_SHOWN])
 
 
 def _params(documents: int) -> WorldParams:

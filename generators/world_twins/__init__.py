@@ -11,32 +11,22 @@ A retriever that reads facts moves with the twin and not with the control.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from retgen.errors import RecipeError
-from retgen.generators.domain_params import check_patterns
-from retgen.generators.family import Family
-from retgen.generators.params import Job
-from retgen.generators.plan import Plan
-from retgen.generators.records import Example, Records, rows_of
-from retgen.generators.world_twins.made import ROLES, Made, made
+from retgen.generators.family import Family, Plan
+from retgen.generators.params import Job, check_patterns, domain_digest
+from retgen.generators.records import OWN_LICENCE, Example, Records, rows_of
 from retgen.generators.world_twins.params import TwinsParams
-from retgen.generators.world_twins.triples import changeable
+from retgen.generators.world_twins.tables import ROLES, TwinTables, changeable, twin_tables
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.world import twins as proof
 from retgen.world.domain import Domain, load_domain
-
-if TYPE_CHECKING:
-    from retgen.generators.source_description import SourceDescription
 
 __all__ = ["WorldTwins"]
 
 _QREL = 2 * 58  # bytes of a row of the qrels, and of one of the grades
 _SAMPLE = 50  # documents whose size stands for that of all, in plans
-_LICENCE = "Apache-2.0 (retgen)"
 
 
 class WorldTwins(Family[TwinsParams]):
@@ -102,26 +92,22 @@ class WorldTwins(Family[TwinsParams]):
             word_lists=self.word_lists(job),
             card=_card(records, domain),
             facts=_figures(job.params, records, domain),
-            licences={"documents and queries": _LICENCE},
+            licences={"documents and queries": OWN_LICENCE},
             example=_example(records),
         )
 
     def word_lists(self, job: Job[TwinsParams]) -> Mapping[str, str]:
-        domain = load_domain(job.params.domain)
-        return {f"domain {domain.name}": hashlib.sha256(domain.path.read_bytes()).hexdigest()}
+        return domain_digest(load_domain(job.params.domain))
 
     def checks(self, job: Job[TwinsParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
         return proof.proof_rules(domain.path, judgements)
 
-    def scaffold(self, source: SourceDescription | None = None) -> str:
-        return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")
 
-
-def _made(job: Job[TwinsParams]) -> Made:
+def _made(job: Job[TwinsParams]) -> TwinTables:
     domain = load_domain(job.params.domain)
     _check(job.params, domain)
-    return made(job.params, job.seed)
+    return twin_tables(job.params, job.seed)
 
 
 def _check(params: TwinsParams, domain: Domain) -> None:
@@ -151,7 +137,7 @@ def _listed(values: Sequence[object]) -> str:
     return ", ".join(f"{value}" for value in values)
 
 
-def _figures(params: TwinsParams, records: Made, domain: Domain) -> dict[str, str]:
+def _figures(params: TwinsParams, records: TwinTables, domain: Domain) -> dict[str, str]:
     types = dict.fromkeys(triple.cell.slot_type for triple in records.triples)
     return {
         "Domain": domain.name,
@@ -163,7 +149,7 @@ def _figures(params: TwinsParams, records: Made, domain: Domain) -> dict[str, st
     }
 
 
-def _card(records: Made, domain: Domain) -> list[str]:
+def _card(records: TwinTables, domain: Domain) -> list[str]:
     return [
         f"{domain.about} A triple (`metadata.triple`) is three documents about one of them: the "
         "`base`; its `twin`, which has another value of the slot `changed`, in the same words and "
@@ -181,9 +167,9 @@ def _card(records: Made, domain: Domain) -> list[str]:
     ]
 
 
-def _example(records: Made) -> Example:
+def _example(records: TwinTables) -> Example:
     number = next((q.triple for q in records.questions), 0)
-    texts = [records.written(number, role).text for role in ROLES]
+    texts = [records.composed_document(number, role).text for role in ROLES]
     query = next(one.text for one in records.questions if one.triple == number)
     rows = [("twin", texts[0], texts[1]), ("control", texts[0], texts[2])]
     return Example(query, ("", "base", "changed"), rows)

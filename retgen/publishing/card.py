@@ -38,7 +38,7 @@ def card(
     `gates`: what MTEB's checks say of it.
     """
     recipe = load_recipe(run / "recipe.yaml", finished=True)
-    own = recipe.family.own(recipe.job)
+    own = recipe.family.from_user(recipe.job)
     header = published_header(run, folder, manifest, own, tables)
     rows = _rows(folder, header)
     documents = next(int(row[3].replace(",", "")) for row in rows if row[0] == "corpus")

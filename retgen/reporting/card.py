@@ -53,7 +53,8 @@ def dataset_card(
     lines = [
         f"# {title}",
         "",
-        f"{evidence.what_it_is(family.own(recipe.job))}: {escaped(family.about(recipe.job))}. "
+        f"{evidence.what_it_is(family.from_user(recipe.job))}: "
+        f"{escaped(family.about(recipe.job))}. "
         f"{counts['documents']:,} documents, {counts['queries']:,} queries"
         f"{' of all splits' if len(records.qrels) > 1 else ''}, {counts['qrels']:,} qrels"
         f"{' of split test' if len(records.qrels) > 1 else ''}"
@@ -168,7 +169,7 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
         "license": "apache-2.0" if free(records.licences) else "other",
         "task_categories": ["text-retrieval"],
         "tags": [
-            *(["synthetic"] if recipe.family.own(recipe.job) != "queries" else []), "retgen",
+            *(["synthetic"] if recipe.family.from_user(recipe.job) != "queries" else []), "retgen",
             recipe.family.name,
         ],
         "configs": [

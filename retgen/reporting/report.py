@@ -37,7 +37,7 @@ def collect_report(
         "family": recipe.family.name,
         "summary": family.about(recipe.job),
         "paper": family.paper,
-        "own": family.own(recipe.job),
+        "own": family.from_user(recipe.job),
         "recipe": written_out(recipe)[0],
         "folder": folder.resolve().name,
         "manifest": {key: manifest[key] for key in (

@@ -13,7 +13,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from retgen.errors import RecipeError
-from retgen.generators.plan import Plan
+from retgen.generators.family import Plan
 from retgen.messages import Origin, did_you_mean, explain
 from retgen.plan import plan
 from retgen.recipe import load_recipe

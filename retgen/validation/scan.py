@@ -93,7 +93,7 @@ def context_of(
     return RuleContext(
         judgements,
         # what retgen wrote itself has no excuse for an order
-        "error" if recipe and recipe.family.own(recipe.job) != "queries" else "warning",
+        "error" if recipe and recipe.family.from_user(recipe.job) != "queries" else "warning",
         settings.order_leak_p,
         recipe.family.covers if recipe else frozenset(),
         scratch,

@@ -12,17 +12,17 @@ from functools import cache
 from typing import Any
 
 from retgen.agents.agent import Agent, Question
-from retgen.generators.multiconir.agents import AGENTS
-from retgen.generators.multiconir.domains import Domain, bundled_domains
-from retgen.generators.multiconir.questions import (
-    Extract,
-    Falsify,
-    Negatives,
-    Queries,
-    Refused,
-    Tried,
-    Verify,
+from retgen.generators.multiconir.agents import (
+    AGENTS,
+    AskConditions,
+    AskLadderQueries,
+    AskRewrites,
+    AskVerdicts,
+    RefusedRewrite,
+    RefusedSentence,
+    SentenceToRewrite,
 )
+from retgen.generators.multiconir.params import LadderDomain, bundled_domains
 
 
 def ladder_mind(body: dict[str, Any]) -> str:
@@ -69,48 +69,50 @@ def _cells(text: str) -> list[list[str]]:
     return [one.split(" | ") for one in _listed(text)]
 
 
-def _of(noun: str) -> Domain:
+def _of(noun: str) -> LadderDomain:
     return next(one for one in bundled_domains().values() if one.noun == noun)
 
 
-def _extract(v: dict[str, str]) -> Extract:
-    return Extract(
+def _extract(v: dict[str, str]) -> AskConditions:
+    return AskConditions(
         noun=v["noun"], features=_listed(v["features"]), examples=(), count=int(v["count"]),
         document=v["document"], taken=_listed(v["taken"]),
         refused=tuple(
-            Refused(sentence=sentence, condition=condition, reason=reason)
+            RefusedSentence(sentence=sentence, condition=condition, reason=reason)
             for sentence, condition, reason in _cells(v["refused"])
         ),
     )  # fmt: skip
 
 
-def _negatives(v: dict[str, str]) -> Negatives:
+def _negatives(v: dict[str, str]) -> AskRewrites:
     sentences = []
     for condition, words, sentence in _cells(v["sentences"]):
         fewest, most = words.split(" to ")
-        sentences.append(Falsify(condition=condition, sentence=sentence, fewest=fewest, most=most))
-    return Negatives(
+        sentences.append(
+            SentenceToRewrite(condition=condition, sentence=sentence, fewest=fewest, most=most)
+        )
+    return AskRewrites(
         noun=v["noun"], strategy=v["strategy"], examples=(),
         conditions=_numbered(v["conditions"]), sentences=tuple(sentences), kept=int(v["kept"]),
         key_terms=0.8 * (1.0 if v["strategy"] == "reassign" else 0.5),
         negations=int(v["negations"]),
         refused=tuple(
-            Tried(condition=condition, rewrite=rewrite, reason=reason)
+            RefusedRewrite(condition=condition, rewrite=rewrite, reason=reason)
             for condition, rewrite, reason in _cells(v["refused"])
         ),
     )  # fmt: skip
 
 
-def _verify(v: dict[str, str]) -> Verify:
-    return Verify(
+def _verify(v: dict[str, str]) -> AskVerdicts:
+    return AskVerdicts(
         texts=_numbered(v["texts"]), conditions=_numbered(v["conditions"]),
         asked=_counted(v["asked"]), refused=_listed(v["refused"]),
     )  # fmt: skip
 
 
-def _queries(v: dict[str, str]) -> Queries:
+def _queries(v: dict[str, str]) -> AskLadderQueries:
     domain = _of(v["noun"])
-    return Queries(
+    return AskLadderQueries(
         noun=domain.noun, examples=(), conditions=_numbered(v["conditions"]),
         counts=_counted(v["counts"]), refused=_listed(v["refused"]), opening=domain.descriptive,
         where=domain.where,

@@ -22,12 +22,12 @@ from tests.agents.ladder_mind import ladder_mind
 from tests.agents.minds import mind as attributes_mind
 from tests.agents.server import serving
 from tests.command import in_process
-from tests.generators.capretrieval.judged.mind import mind as judge_mind
+from tests.generators.capretrieval.judge_mind import mind as judge_mind
 from tests.generators.capretrieval.mind import mind as queries_mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.generators.multiconir.stories import stories
-from tests.generators.niah import test_asking as niah
-from tests.generators.world import test_prose as world
+from tests.generators.niah import test_agents as niah
+from tests.generators.world import test_with_agents as world
 from tests.generators.world.mind import mind as facts_mind
 from tests.shared import once
 from tests.validation.test_derived import forged

@@ -22,7 +22,7 @@ import pytest
 from retgen import run, validate
 from retgen.data import Chunk, open_dataset
 from retgen.errors import ChecksFailed
-from retgen.generators.limit.documents import Documents
+from retgen.generators.limit.tables import DocumentTable
 from retgen.pickles import dump, load
 from retgen.progress import silent
 from retgen.recipe import load_recipe
@@ -183,14 +183,14 @@ def test_a_failed_proof_leaves_nothing(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was found before the interruption is an error at the end; the states are gone."""
-    right = Documents._columns
+    right = DocumentTable._columns
 
-    def wrong(self: Documents, start: int, stop: int) -> Any:
+    def wrong(self: DocumentTable, start: int, stop: int) -> Any:
         columns = right(self, start, stop)
         columns[np.flatnonzero(columns == b"-1")[:1]] = b"7"  # the first distractor
         return columns
 
-    monkeypatch.setattr(Documents, "_columns", wrong)
+    monkeypatch.setattr(DocumentTable, "_columns", wrong)
     messages = []
     for name, stops in (("out", 1), ("whole", 0)):
         if stops:

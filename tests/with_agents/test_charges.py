@@ -37,8 +37,8 @@ from tests.agents.ladder_mind import ladder_mind
 from tests.agents.minds import mind as limit_mind
 from tests.generators.capretrieval.mind import mind as passage_mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
-from tests.generators.niah.test_asking import RECIPE as NIAH
-from tests.generators.niah.test_asking import mind as needle_mind
+from tests.generators.niah.test_agents import RECIPE as NIAH
+from tests.generators.niah.test_agents import mind as needle_mind
 from tests.with_agents.conftest import recipe_of
 from tests.with_agents.test_multiconir import ships
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.server import serving
-from tests.generators.niah import test_asking as needles
+from tests.generators.niah import test_agents as needles
 from tests.generators.world import mind as worlds
 from tests.with_agents.conftest import contents, environment
 from tests.with_agents.test_kill import still_open

@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import pytest
 
-from retgen.generators.multiconir.drawn import Drawing
+from retgen.generators.multiconir.facts import LadderSampler
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Search
-from retgen.generators.world.questions import asker, cells
+from retgen.generators.world.tables import asker, cells
 from retgen.world import Composer, World, load_domain
 from retgen.world.table import Table
 from tests.world.grammar import faults
@@ -111,7 +111,7 @@ def test_queries_read_as_english(domain: str) -> None:
 @pytest.mark.parametrize("domain", ["books", "legal", "medical", "movies", "people"])
 def test_ladders_read_as_english(domain: str) -> None:
     params = MultiConIRParams.model_validate({"domain": domain, "ladders": 10})
-    ladders = list(Drawing(params, 20).ladders())
+    ladders = list(LadderSampler(params, 20).ladders())
     assert len(ladders) == 10
     texts = [" ".join(some) for one in ladders for some in (one.sentences, one.rewrites)]
     assert [one for text in texts for one in faults(text)] == []

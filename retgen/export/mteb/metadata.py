@@ -159,7 +159,7 @@ def _of_run(run: Path) -> dict[str, Any]:
     """What a run knows of its texts and labels; `what`: it is, in words."""
     manifest: dict[str, Any] = orjson.loads((run / "manifest.json").read_bytes())
     recipe = load_recipe(run / "recipe.yaml", finished=True)
-    own = recipe.family.own(recipe.job)
+    own = recipe.family.from_user(recipe.job)
     models = {str(one.get("model")) for one in (manifest.get("models") or {}).values()}
     known = {
         "main_score": mteb_score(recipe.family.measure(recipe.job)) or "ndcg_at_10",

@@ -69,7 +69,7 @@ def croissant(
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "name": manifest["name"],
-        "description": f"{evidence.what_it_is(family.own(recipe.job))}: "
+        "description": f"{evidence.what_it_is(family.from_user(recipe.job))}: "
                        f"{family.about(recipe.job)}. README.md says more; files that are "
                        "named, and are not beside it, are those of the run.",
         "conformsTo": _CONFORMS_TO,

@@ -9,13 +9,10 @@ import pytest
 
 from retgen.errors import RecipeError
 from retgen.generators import family
-from retgen.generators.album.asked import Asked, Grades
-from retgen.generators.album.asking import SHARES
-from retgen.generators.album.chinese import Chinese
-from retgen.generators.album.concepts import album
-from retgen.generators.album.english import English
 from retgen.generators.album.params import AlbumParams
-from retgen.generators.album.scenes import SLOTS, Scene, Scenes, Seen
+from retgen.generators.album.queries import SHARES, Conjunction, SceneGrades
+from retgen.generators.album.scenes import SLOTS, Scene, Scenes, Seen, bundled_catalogue
+from retgen.generators.album.texts import Chinese, English
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 
@@ -48,7 +45,7 @@ def last(bound: int) -> int:
 
 
 def test_captions_say_a_scene_in_both_languages() -> None:
-    english, chinese = English(album()), Chinese(album())
+    english, chinese = English(bundled_catalogue()), Chinese(bundled_catalogue())
     assert english.caption(DOG, first) == (
         "A white dog is sleeping on a beach at sunset, with a red bicycle and a temple in the "
         "background."
@@ -73,44 +70,44 @@ def test_captions_say_a_scene_in_both_languages() -> None:
 @pytest.mark.parametrize(
     ("asked", "english", "chinese", "grades"),
     [
-        (Asked("dog"), "dog", "狗", [2, 0, 0]),
-        (Asked("animal"), "animal", "动物", [1, 1, 0]),
-        (Asked("bicycle"), "bicycle", "自行车", [1, 0, 0]),
-        (Asked("two-wheeler"), "two-wheeler", "两轮车", [1, 0, 0]),
-        (Asked("dog", colour="red"), "red dog", "红色的狗", [0, 0, 0]),
-        (Asked("bicycle", colour="red"), "red bicycle", "红色的自行车", [1, 0, 0]),
-        (Asked("girl", number=2), "two girls", "两名女孩", [0, 2, 0]),
-        (Asked("girl", number=3), "three girls", "三名女孩", [0, 0, 0]),
-        (Asked("rabbit"), "rabbit", "兔子", [0, 2, 0]),
-        (Asked("child", action="feeding", object="rabbit"), "child feeding a rabbit",
+        (Conjunction("dog"), "dog", "狗", [2, 0, 0]),
+        (Conjunction("animal"), "animal", "动物", [1, 1, 0]),
+        (Conjunction("bicycle"), "bicycle", "自行车", [1, 0, 0]),
+        (Conjunction("two-wheeler"), "two-wheeler", "两轮车", [1, 0, 0]),
+        (Conjunction("dog", colour="red"), "red dog", "红色的狗", [0, 0, 0]),
+        (Conjunction("bicycle", colour="red"), "red bicycle", "红色的自行车", [1, 0, 0]),
+        (Conjunction("girl", number=2), "two girls", "两名女孩", [0, 2, 0]),
+        (Conjunction("girl", number=3), "three girls", "三名女孩", [0, 0, 0]),
+        (Conjunction("rabbit"), "rabbit", "兔子", [0, 2, 0]),
+        (Conjunction("child", action="feeding", object="rabbit"), "child feeding a rabbit",
          "喂兔子的孩子", [0, 1, 0]),
-        (Asked("rabbit", action="feeding", object="rabbit"), "rabbit feeding a rabbit",
+        (Conjunction("rabbit", action="feeding", object="rabbit"), "rabbit feeding a rabbit",
          "喂兔子的兔子", [0, 0, 0]),
-        (Asked(action="sleeping"), "sleeping", "睡觉", [2, 0, 0]),
-        (Asked("temple"), "temple", "寺庙", [1, 0, 0]),
-        (Asked("waterside"), "waterside", "水边", [1, 0, 0]),
-        (Asked(moment="sunset"), "sunset", "日落", [2, 0, 0]),
-        (Asked(place="beach", moment="sunset"), "beach at sunset", "日落时的海滩", [2, 0, 0]),
-        (Asked("dog", other="bicycle"), "dog and bicycle", "狗和自行车", [1, 0, 0]),
-        (Asked("girl", other="rabbit"), "girl and rabbit", "女孩和兔子", [0, 2, 0]),
-        (Asked("weddings"), "weddings", "婚礼", [0, 0, 2]),
-        (Asked("opera"), "opera", "歌剧", [0, 0, 1]),
-        (Asked("email", topic="opera"), "email about opera", "关于歌剧的电子邮件", [0, 0, 0]),
-        (Asked("email", topic="weddings", month="May"), "email from May about weddings",
+        (Conjunction(action="sleeping"), "sleeping", "睡觉", [2, 0, 0]),
+        (Conjunction("temple"), "temple", "寺庙", [1, 0, 0]),
+        (Conjunction("waterside"), "waterside", "水边", [1, 0, 0]),
+        (Conjunction(moment="sunset"), "sunset", "日落", [2, 0, 0]),
+        (Conjunction(place="beach", moment="sunset"), "beach at sunset", "日落时的海滩", [2, 0, 0]),
+        (Conjunction("dog", other="bicycle"), "dog and bicycle", "狗和自行车", [1, 0, 0]),
+        (Conjunction("girl", other="rabbit"), "girl and rabbit", "女孩和兔子", [0, 2, 0]),
+        (Conjunction("weddings"), "weddings", "婚礼", [0, 0, 2]),
+        (Conjunction("opera"), "opera", "歌剧", [0, 0, 1]),
+        (Conjunction("email", topic="opera"), "email about opera", "关于歌剧的电子邮件", [0, 0, 0]),
+        (Conjunction("email", topic="weddings", month="May"), "email from May about weddings",
          "五月的关于婚礼的电子邮件", [0, 0, 2]),
-        (Asked("dog", colour="white", action="sleeping", place="beach", moment="sunset"),
+        (Conjunction("dog", colour="white", action="sleeping", place="beach", moment="sunset"),
          "a white dog sleeping on a beach at sunset", "日落时在海滩上睡觉的白色的狗", [2, 0, 0]),
     ],
 )  # fmt: skip
 def test_grades_follow_from_the_facts(
-    asked: Asked, english: str, chinese: str, grades: list[int]
+    asked: Conjunction, english: str, chinese: str, grades: list[int]
 ) -> None:
     scenes = [DOG, GIRLS, EMAIL]
-    grader = Grades(album(), scenes)
+    grader = SceneGrades(bundled_catalogue(), scenes)
     assert [grader.grade(asked, i) for i in range(3)] == grades
     assert grader.of(asked) == {i: grade for i, grade in enumerate(grades) if grade}
-    assert English(album()).query(asked, first) == english
-    assert Chinese(album()).query(asked, first) == chinese
+    assert English(bundled_catalogue()).query(asked, first) == english
+    assert Chinese(bundled_catalogue()).query(asked, first) == chinese
 
 
 @pytest.mark.slow
@@ -167,12 +164,12 @@ def test_every_query_has_a_relevant_caption_and_types_keep_their_shares() -> Non
 
 
 def test_a_scene_depends_on_nothing_but_its_number() -> None:
-    scenes = Scenes(album(), 7)
+    scenes = Scenes(bundled_catalogue(), 7)
     many = scenes.take(2 * SLOTS)
     assert scenes.take(150) == many[:150]
     assert len(set(many)) == 2 * SLOTS
-    assert Scenes(album(), 8).take(150) != many[:150]
-    kinds = Counter(album().concepts[scene.subject].kind for scene in many)
+    assert Scenes(bundled_catalogue(), 8).take(150) != many[:150]
+    kinds = Counter(bundled_catalogue().concepts[scene.subject].kind for scene in many)
     assert kinds["person"] == 804
     assert kinds["document"] == 160
 

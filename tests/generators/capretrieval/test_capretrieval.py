@@ -13,8 +13,8 @@ import pytest
 from retgen import export, plan, preview, run, validate
 from retgen.errors import RecipeError, SourceRefused, UsageError
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.sourcing import documents_of
-from tests.conftest import Gen, read_jsonl
+from retgen.generators.capretrieval.passages import documents_of
+from tests.conftest import Gen, Write, read_jsonl
 from tests.generators.capretrieval.texts import (
     CHINESE,
     ENGLISH,
@@ -419,3 +419,23 @@ def test_a_test_set_that_holds_everything(tmp_path: Path, dataset: Any) -> None:
 def test_preview_shows_queries_of_a_passage(finished: Path) -> None:
     shown = preview(finished.parent / "kb.yaml")
     assert "The queries of d0" in str(shown)
+
+
+def test_a_run_outlives_its_source(tmp_path: Path, dataset: Write) -> None:
+    (tmp_path / "kb").mkdir()
+    for n, text in enumerate(TEXTS):
+        (tmp_path / "kb" / f"d{n}.txt").write_text(text)
+    test_set = dataset({"t": "nothing of the kind"}, {"q": "who knows"}, [("q", "t", 1)], "others")
+    recipe = write_recipe(
+        tmp_path / "kb.yaml", tmp_path / "kb", f"  decontaminate: {{test_sets: [{test_set}]}}\n"
+    )
+    path = run(recipe, out=tmp_path / "out").path
+    (tmp_path / "kb").rename(tmp_path / "gone")
+    test_set.rename(tmp_path / "gone too")
+    assert validate(path).ok
+    moved = path.rename(tmp_path / "moved")
+    result = validate(moved)
+    assert (result.ok, result.proven) == (True, result.statistics["qrels"])
+    # what has to be read again has to be there
+    with pytest.raises(RecipeError, match=f"there is no source {tmp_path / 'kb'}: give"):
+        run(moved / "recipe.yaml", out=tmp_path / "again")

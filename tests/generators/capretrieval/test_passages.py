@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from retgen.generators.capretrieval.params import PassageSize
-from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans, words
-from tests.generators.capretrieval.texts import CHINESE, TEXTS
+from retgen.generators.capretrieval.language import fold_text, language_of, stems_of, words_of
+from retgen.generators.capretrieval.params import PassageSize, SplitShares
+from retgen.generators.capretrieval.passages import (
+    Holders,
+    Passage,
+    PhraseTerms,
+    Whole,
+    cut_passages,
+    document_splits,
+    holders,
+    spans,
+    word_spans,
+)
+from tests.generators.capretrieval.texts import (
+    CHINESE,
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    HEBREW,
+    JAPANESE,
+    TEXTS,
+)
 
 SENTENCES = " ".join(f"Sentence number {n} ends here." for n in range(20))
 
 
 def test_words_are_apart_by_white_space_and_single_in_scripts_without() -> None:
-    assert words(" one  two\n") == [(1, 4), (6, 9)]
-    assert words("ab 猫犬x y") == [(0, 2), (3, 4), (4, 5), (5, 6), (7, 8)]
-    assert words("한국어 책 a😀b") == [(0, 3), (4, 5), (6, 9)]
-    assert words(" \n\t ") == []
+    assert word_spans(" one  two\n") == [(1, 4), (6, 9)]
+    assert word_spans("ab 猫犬x y") == [(0, 2), (3, 4), (4, 5), (5, 6), (7, 8)]
+    assert word_spans("한국어 책 a😀b") == [(0, 3), (4, 5), (6, 9)]
+    assert word_spans(" \n\t ") == []
 
 
 @pytest.mark.parametrize("count", [1, 15, 16])
@@ -71,16 +92,18 @@ def test_passages_leave_out_nothing_but_white_space(tokens: int, overlap: int) -
     between = [text[a:b] for (_, a), (b, _) in pairwise(places) if a < b]
     assert "".join(between).strip() == ""
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(places))
-    assert max(len(words(text[a:b])) for a, b in places) <= tokens
-    edges = {place for word in words(text) for place in word} | {0, len(text)}
+    assert max(len(word_spans(text[a:b])) for a, b in places) <= tokens
+    edges = {place for word in word_spans(text) for place in word} | {0, len(text)}
     assert edges.issuperset(place for both in places for place in both)
 
 
 def test_a_document_that_is_one_passage_keeps_its_id() -> None:
-    assert list(cut([Whole("d", "t", " a b ", "en")], None)) == [
+    assert list(cut_passages([Whole("d", "t", " a b ", "en")], None)) == [
         Passage("d", "d", 0, 5, "t", " a b ", "en")
     ]
-    parts = list(cut([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4)))
+    parts = list(
+        cut_passages([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4))
+    )
     assert [(one.id, one.source, one.start, one.stop) for one in parts] == [
         ("d#1", "d", 0, 349), ("d#2", "d", 320, 589),
     ]  # fmt: skip
@@ -92,12 +115,12 @@ def test_a_passage_is_called_as_nobody_else() -> None:
     ids = ["a#1", "a", "b", "b#", "c#2", "c##1", "c"]
     long = {"a", "b", "b#", "c"}
     wholes = [Whole(one, "", SENTENCES if one in long else "short", "en") for one in ids]
-    assert [one.id for one in cut(wholes, size)] == [
+    assert [one.id for one in cut_passages(wholes, size)] == [
         "a#1", "a##1", "a##2", "b#1", "b#2", "b##1", "b##2", "c#2", "c##1", "c###1", "c###2",
     ]  # fmt: skip
     both = [Whole("b#", "", SENTENCES, "en"), Whole("b", "", SENTENCES, "en"),
             Whole("b#1", "", "short", "en")]  # fmt: skip
-    assert [one.id for one in cut(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
+    assert [one.id for one in cut_passages(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
 
 
 @pytest.mark.parametrize(
@@ -111,3 +134,145 @@ def test_a_passage_is_called_as_nobody_else() -> None:
 def test_sizes_that_make_no_sense(size: dict[str, int], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         PassageSize(**size)
+
+
+def passage(number: int, text: str, language: str = "en", title: str = "") -> Passage:
+    return Passage(f"d{number}", f"d{number}", 0, len(text), title, text, language)
+
+
+def held(passages: list[Passage], text: str, language: str = "en") -> Holders:
+    phrase = PhraseTerms.of(text, language)
+    return holders(passages, [phrase])[phrase]
+
+
+def test_holders_have_the_words_side_by_side_in_any_inflection() -> None:
+    passages = [
+        passage(0, "An HTML page is parsed."),
+        passage(1, "HTML pages, and others."),
+        passage(2, "A page of HTML."),
+        passage(3, "nothing", title="html Page"),
+        passage(4, "XHTML pages."),
+    ]
+    assert held(passages, "HTML pages") == Holders([1], [0, 1, 3])
+    assert held(passages, "page") == Holders([0, 2, 3], [0, 1, 2, 3, 4])
+    assert held(passages, "stone bridge") == Holders([], [])
+
+
+def test_holders_across_languages() -> None:
+    passages = [
+        passage(0, "Die Windmühlen am Fluss", "de"),
+        passage(1, "Eine Windmühle steht dort", "de"),
+        passage(2, "The Windmühlen of Holland", "en"),
+        passage(3, CHINESE, "zh"),
+        passage(4, "裝滿西瓜的三輪車", "zh"),
+    ]
+    assert held(passages, "Windmühlen", "de") == Holders([0, 2], [0, 1, 2])
+    assert held(passages, "三轮车", "zh") == Holders([3], [3, 4])
+    assert held(passages, "三輪車", "zh") == Holders([4], [3, 4])
+
+
+def test_terms_are_stems_where_they_are_known() -> None:
+    assert stems_of("Restored mills", "en") == ["restor", "mill"]
+    assert words_of("Restored mills") == ["restored", "mills"]
+    assert stems_of("Restored mills", "he") == ["restored", "mills"]
+    assert words_of("三轮车") == ["三", "三轮", "轮", "轮车", "车"]
+    assert stems_of("三輪、車", "zh") == ["三", "轮", "车"]
+
+
+def test_folded_texts_have_no_case_width_or_script() -> None:
+    assert fold_text(" ＡＢ\u3000 Straße ", "de") == "ab strasse"
+    assert fold_text("三輪車", "zh") == "三轮车"
+    assert fold_text("三輪車", "ja") == "三輪車"
+
+
+def test_languages_are_told_for_each_text() -> None:
+    every = [ENGLISH, GERMAN, FRENCH, CHINESE, HEBREW, JAPANESE]
+    assert language_of(every, None) == ["en", "de", "fr", "zh", "he", "ja"]
+    assert language_of(every, "pt") == 6 * ["pt"]
+    # too short to tell: that of the others in its script
+    assert language_of([GERMAN, "Rad", GERMAN + " Amen", CHINESE, "猫"], None) == [
+        "de", "de", "de", "zh", "zh",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("texts", "languages"),
+    [
+        (["12.5 1000 99", GERMAN, "😀🎉", "№ 1", GERMAN + " Amen"], 5 * ["de"]),
+        (["4711 " * 40, CHINESE], ["zh", "zh"]),
+        (["4711", "😀🎉", "7 x 8"], 3 * ["und"]),
+        (["猫", "石桥上"], ["zh", "zh"]),  # none is sure, all together are
+        ([GERMAN, "猫狗在桥"], ["de", "zh"]),
+    ],
+)
+def test_texts_of_hardly_any_letter_have_the_language_of_the_others(
+    texts: list[str], languages: list[str]
+) -> None:
+    assert language_of(texts, None) == languages
+
+
+@pytest.mark.parametrize(
+    ("documents", "counts"),
+    [
+        (1, {"train": 1}),
+        (2, {"train": 1, "test": 1}),
+        (3, {"train": 1, "test": 1, "dev": 1}),
+        (5, {"train": 3, "test": 1, "dev": 1}),
+        (100, {"train": 80, "test": 15, "dev": 5}),
+        (1000, {"train": 800, "test": 150, "dev": 50}),
+    ],
+)
+def test_shares_of_documents_that_differ(documents: int, counts: dict[str, int]) -> None:
+    result = document_splits(7, np.arange(documents), SplitShares())
+    assert Counter(result) == counts
+    assert result == document_splits(7, np.arange(documents), SplitShares())
+
+
+def test_another_seed_holds_out_others() -> None:
+    assert document_splits(7, np.arange(100), SplitShares()) != document_splits(
+        8, np.arange(100), SplitShares()
+    )
+
+
+def test_near_duplicates_are_on_one_side() -> None:
+    repeats = np.repeat(np.arange(50), 4)
+    result = document_splits(3, repeats, SplitShares())
+    assert Counter(result) == {"train": 164, "test": 28, "dev": 8}
+    assert all(len(set(result[i : i + 4])) == 1 for i in range(0, 200, 4))
+
+
+def test_a_thousand_copies_do_not_fill_the_held_out_splits() -> None:
+    result = document_splits(3, np.array(1000 * [0] + list(range(1, 13))), SplitShares())
+    assert set(result[:1000]) == {"train"}
+    assert Counter(result[1000:]) == {"test": 12}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts"),
+    [
+        ((6, 6), {"train": 6, "test": 6}),
+        ((9, 3), {"train": 9, "test": 3}),
+        ((4, 4, 4), {"train": 4, "test": 4, "dev": 4}),
+        ((8, 3, 4), {"train": 8, "test": 3, "dev": 4}),
+    ],
+)
+def test_where_no_group_fits_the_smallest_is_held_out(
+    sizes: tuple[int, ...], counts: dict[str, int]
+) -> None:
+    repeats = np.repeat(np.arange(len(sizes)), sizes)
+    assert Counter(document_splits(3, repeats, SplitShares())) == counts
+
+
+def test_without_a_dev_split() -> None:
+    assert Counter(document_splits(3, np.arange(20), SplitShares(dev=0))) == {
+        "train": 17,
+        "test": 3,
+    }
+
+
+def test_something_is_left_to_train_on() -> None:
+    assert Counter(document_splits(3, np.arange(3), SplitShares(test=0.9, dev=0.05))) == {
+        "train": 1,
+        "test": 2,
+    }
+    assert document_splits(3, np.zeros(9, np.int64), SplitShares()) == 9 * ["train"]

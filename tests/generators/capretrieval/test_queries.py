@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from retgen.agents.agent import Rejection
-from retgen.generators.capretrieval.agents import Keyword, Summary
-from retgen.generators.capretrieval.checks import Kind
+from retgen.generators.capretrieval.agents import Keyword, Kind, Summary
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import Passage
-from retgen.generators.capretrieval.queries import Query, selected, written
+from retgen.generators.capretrieval.queries import PassageQuery, select_queries, usable_queries
 
 TEXT = "  A red kite flies over the  stone bridge.\nKites are light, bridges are heavy."
 PASSAGE = Passage("d#2", "d", 100, 100 + len(TEXT), "Kites", TEXT, "en")
@@ -21,7 +20,7 @@ def keyword(text: str, rests_on: str | None = None, kind: Kind = "keyword") -> K
 def test_a_query_rests_on_characters_of_the_document() -> None:
     rejected: list[Rejection] = []
     queries = list(
-        written(
+        usable_queries(
             4,
             PASSAGE,
             [keyword("kite"), keyword("stone bridge", kind="phrase"),
@@ -50,13 +49,15 @@ def test_a_query_rests_on_characters_of_the_document() -> None:
 
 
 def test_words_apart_by_other_white_space_are_found() -> None:
-    (one,) = written(0, PASSAGE._replace(title=""), [keyword("the stone", kind="phrase")], [], [])
+    (one,) = usable_queries(
+        0, PASSAGE._replace(title=""), [keyword("the stone", kind="phrase")], [], []
+    )
     assert TEXT[slice(one.span[0] - 100, one.span[1] - 100)] == "the  stone"
 
 
 def test_a_title_that_is_no_query_is_left_out_silently() -> None:
     rejected: list[Rejection] = []
-    assert list(written(0, PASSAGE._replace(title="2024"), [], [], rejected)) == []
+    assert list(usable_queries(0, PASSAGE._replace(title="2024"), [], [], rejected)) == []
     assert rejected == []
 
 
@@ -64,16 +65,16 @@ def one_word(number: int, text: str, language: str = "en") -> Passage:
     return Passage(f"d{number}", f"d{number}", 0, len(text), "", text, language)
 
 
-def query(text: str, passage: int, kind: Kind = "keyword") -> Query:
-    return Query(text, kind, passage, (0, 1))
+def query(text: str, passage: int, kind: Kind = "keyword") -> PassageQuery:
+    return PassageQuery(text, kind, passage, (0, 1))
 
 
 def kept(
-    queries: list[Query], texts: list[str], split: list[str], counts: QueryCounts = EVERY
+    queries: list[PassageQuery], texts: list[str], split: list[str], counts: QueryCounts = EVERY
 ) -> tuple[list[tuple[str, str, list[int]]], list[tuple[str, str]]]:
     rejected: list[Rejection] = []
     passages = [one_word(number, text) for number, text in enumerate(texts)]
-    result, _ = selected(queries, passages, split, counts, rejected)
+    result, _ = select_queries(queries, passages, split, counts, rejected)
     return (
         [(one.text, one.split, one.positives) for one in result],
         [(one.rule, one.reason) for one in rejected],

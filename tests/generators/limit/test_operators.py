@@ -12,9 +12,9 @@ import pytest
 
 from retgen import plan, run
 from retgen.errors import RecipeError
-from retgen.generators.limit.operators import MEANINGS, _Deck
 from retgen.generators.limit.params import OPERATORS
-from retgen.generators.limit.questions import PHRASINGS
+from retgen.generators.limit.placement import MEANINGS, _Deck
+from retgen.generators.limit.tables import PHRASINGS
 from retgen.streams import Stream
 from tests.conftest import read_jsonl
 

@@ -13,15 +13,15 @@ from retgen.generators.limit.agents import (
     AGENTS,
     IDENTIFY,
     PARAPHRASE,
+    AskChoice,
+    AskDescription,
     Choice,
-    Describe,
     Description,
-    Identify,
     glossary,
 )
-from retgen.generators.limit.attributes import CatalogueParams, load_attributes
 from retgen.generators.limit.params import LimitParams
-from retgen.generators.limit.with_agents import _Growing, catalogue_size
+from retgen.generators.limit.with_agents import GrowingCatalogue, catalogue_size
+from retgen.generators.limit.words import CatalogueParams, load_attributes
 from retgen.plan import plan
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl
@@ -34,7 +34,7 @@ def test_the_glossary_passes_what_a_model_must_pass() -> None:
     assert set(glossary()) <= known
     assert len({text.casefold() for text in glossary().values()}) == len(glossary())
     for attribute, text in glossary().items():
-        question = Describe(attribute=attribute, category="any")
+        question = AskDescription(attribute=attribute, category="any")
         assert PARAPHRASE.check(question, Description(description=text)) is None, attribute
 
 
@@ -50,12 +50,12 @@ def test_the_glossary_passes_what_a_model_must_pass() -> None:
     ],
 )  # fmt: skip
 def test_what_a_description_must_be(text: str, reason: str | None) -> None:
-    question = Describe(attribute="Quokkas", category="Marsupials")
+    question = AskDescription(attribute="Quokkas", category="Marsupials")
     assert PARAPHRASE.check(question, Description(description=text)) == reason
 
 
 def test_the_judge_must_take_an_option() -> None:
-    question = Identify(description="a thing", options=("Apples", "Pears"))
+    question = AskChoice(description="a thing", options=("Apples", "Pears"))
     assert IDENTIFY.check(question, Choice(choice="Apples")) is None
     assert IDENTIFY.check(question, Choice(choice="none of these")) is None
     assert IDENTIFY.check(question, Choice(choice="apples")) == (
@@ -71,7 +71,7 @@ def params(**changes: object) -> LimitParams:
 
 
 def test_a_catalogue_grows_by_what_is_apart() -> None:
-    result = _Growing(params())
+    result = GrowingCatalogue(params())
     assert result.add("Sundials", "Instruments") is None
     assert result.add("Salt and Pepper", "Food") == (
         "it holds 'and', which separates attributes in a document"

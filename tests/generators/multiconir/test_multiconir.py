@@ -14,7 +14,7 @@ import pytest
 from retgen import export, plan, preview, run, validate
 from retgen.data import open_dataset
 from retgen.errors import ChecksFailed, DatasetError, RecipeError, SourceRefused
-from retgen.generators.multiconir.sentences import split
+from retgen.generators.multiconir.checks import split
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.stories import stories

@@ -9,7 +9,7 @@ import pytest
 
 from retgen import generators
 from retgen.generators.multiconir.calibration import cases, sheets
-from retgen.generators.multiconir.sentences import split, usable
+from retgen.generators.multiconir.checks import split, usable
 from tests.conftest import read_jsonl
 
 FOLDER = Path(generators.__path__[0]) / "multiconir"

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from retgen.generators.world.calibration import cases
+from retgen.generators.world.with_agents import calibration_documents
 from tests.agents.minds import number
 
 NOWHERE = ("Atlantis", "Thule", "Avalon")  # what the writer puts in place of a city, in turn
@@ -58,7 +58,7 @@ def fails(name: str) -> bool:
 def read(prompt: str) -> dict[str, Any]:
     """The sentences of that form; of the calibration set, what is true and in one case too much."""
     text = prompt.split("\n\n")[1]
-    for one in cases():
+    for one in calibration_documents():
         if one.text in prompt:
             facts = list(one.facts.items())
             if one.kind == "planned":

@@ -15,7 +15,7 @@ from retgen.generators.records import Records
 from retgen.generators.world import World
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import OPERATORS, Window, window
-from retgen.generators.world.questions import cells
+from retgen.generators.world.tables import cells
 from retgen.world.domain import load_domain
 from retgen.world.expressions import AndNot, loads
 

@@ -13,7 +13,7 @@ import pytest
 
 from retgen.errors import RecipeError
 from retgen.generators.world_twins import WorldTwins
-from retgen.generators.world_twins.triples import apart, span, triples
+from retgen.generators.world_twins.tables import apart, span, triples
 from retgen.world.domain import load_domain
 
 from .made import Row, job, rows

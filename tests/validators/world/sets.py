@@ -14,9 +14,9 @@ import numpy as np
 
 from retgen import pickles
 from retgen.data import open_dataset
-from retgen.generators.ids import Ids
+from retgen.generators.tables import Ids
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.questions import questions
+from retgen.generators.world.tables import job_queries
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Batch, Finding
 from retgen.validators.world import Spec, WorldProof, proof_rules
@@ -92,7 +92,7 @@ def made(domain: str, count: int = 600, sizes: Sequence[int] = (1, 10), each: in
     params = WorldParams(
         domain=domain, documents=count, answer_sizes=tuple(sizes), queries_per_cell=each
     )
-    asked = questions(params, 1)
+    asked = job_queries(params, 1)
     composer = Composer(World(load_domain(domain), 1, count))
     ids = Ids(1, "world/ids", "d", count).texts(np.arange(count))
     corpus = [

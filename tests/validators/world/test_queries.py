@@ -11,7 +11,7 @@ import pytest
 
 import retgen.world
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.questions import questions
+from retgen.generators.world.tables import job_queries
 from retgen.validators.world.cues import read_patterns
 from retgen.validators.world.definitions import read_definition
 from retgen.validators.world.queries import QueryReader, Unread
@@ -120,7 +120,7 @@ def test_what_is_oldest(domain: str, text: str, expression: list[Any]) -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_all_queries_of_a_world(domain: str) -> None:
-    asked = questions(
+    asked = job_queries(
         WorldParams(domain=domain, documents=1500, answer_sizes=(1, 10), queries_per_cell=1), 3
     )
     for i in range(len(asked.all)):

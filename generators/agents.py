@@ -1,0 +1,60 @@
+"""What the agents of all families share: estimates of their calls, and their calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question, RepairsFailed
+from retgen.generators.family import CallEstimate
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+_BYTES = 4  # of an answer's JSON, a token
+
+
+def call_size(
+    agent: Agent[Any, Any], question: Question, answer: AnswerSchema
+) -> tuple[float, float]:
+    """Bytes of a prompt with its schema, and tokens of an answer."""
+    messages = agent.prompt.render(question.variables())
+    prompt = sum(len(one.content.encode()) for one in messages) + len(orjson.dumps(agent.schema))
+    return prompt, len(answer.model_dump_json().encode()) / _BYTES
+
+
+def estimate_calls(
+    records: int, calls: tuple[float, float], sizes: Sequence[tuple[float, float]]
+) -> CallEstimate:
+    """An estimate of calls whose mean size is that of some examples."""
+    prompt, answer = (sum(part) / len(sizes) for part in zip(*sizes, strict=True))
+    return CallEstimate(records, calls, round(prompt), round(answer))
+
+
+async def calibration_answers(
+    context: Context, agent: Agent[Q, A], questions: Sequence[Q]
+) -> list[A | None]:
+    """What a judge answers to questions whose answers are known; None where its repairs failed.
+
+    A pilot asks the first ones only.
+    """
+    asked = questions[: context.pilot_size(len(questions))]
+    stage = context.stage("calibration", len(questions), agent, candidates=len(questions))
+
+    async def answer(question: Q) -> A | None:
+        try:
+            return await context.answer(agent, question)
+        except RepairsFailed:
+            return None
+
+    result = await context.gather(stage, map(answer, asked))
+    stage.done = len(asked)
+    context.show(stage, now=True)
+    return result
+
+
+def rounded_share(part: int, whole: int) -> float | None:
+    """A share with four digits; None of nothing."""
+    return round(part / whole, 4) if whole else None

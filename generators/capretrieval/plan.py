@@ -1,0 +1,114 @@
+"""What writing queries, and judging given ones, will take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from retgen.errors import RecipeError, SourceRefused
+from retgen.generators.capretrieval.agents import ADJUDICATE, ANNOTATE, CALIBRATE, CHARACTERS, PAGE
+from retgen.generators.capretrieval.judging import given_queries
+from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.with_agents import agents_of
+from retgen.generators.family import CallEstimate, Plan
+from retgen.generators.params import Job
+from retgen.sources import SourceDocument, refusals
+
+JUDGES = (ANNOTATE, ADJUDICATE, CALIBRATE)
+
+
+QUERIES_OF_A_PASSAGE = 12  # not all that are asked for pass
+
+
+_WRITING, _QUERY = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
+
+
+_PROMPT, _PAIR, _ROW = 1_600, 12, 80  # bytes of a prompt, tokens of a grade, bytes of a qrel
+
+
+_CONFLICTS = (0.01, 0.1)  # shares of pairs on which two passes differ, as they go
+
+
+_SETTLED = 80  # tokens of an adjudication
+
+
+def call_estimates(
+    job: Job[CapRetrievalParams], passages: int, size: int
+) -> dict[str, CallEstimate]:
+    counts = job.params.queries
+    wanted = {
+        "write_queries": counts.keywords + counts.summaries,
+        "write_keywords": counts.keywords,
+        "write_summaries": counts.summaries,
+    }
+    length = size // max(1, passages)
+    result = {
+        name: CallEstimate(passages, (1.0, 1.2), _WRITING + length, _QUERY * wanted[name])
+        for name in sorted(agents_of(job.params) & job.live & wanted.keys())
+    }
+    if job.params.mine.judge:
+        shown = 2 * job.params.mine.negatives
+        queries = passages * min(QUERIES_OF_A_PASSAGE, counts.keywords + counts.summaries)
+        prompt = _WRITING + shown * length
+        result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
+    return result
+
+
+def plan_notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
+    """What the plan says: languages without a baseline, and what only a model writes."""
+    if agents_of(job.params) <= job.live:
+        return []
+    notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
+    languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
+    for code in sorted(code for code in languages if not has_baseline(code)):
+        notes.append(
+            f"{language_name(code)} has no rules: without a model its documents get no "
+            "query but their titles"
+        )
+    return notes
+
+
+def plan_judged(job: Job[CapRetrievalParams], lengths: Sequence[int]) -> Plan:
+    """The plan of a recipe with `judge`. `lengths`: bytes of the passages.
+
+    Raises `RecipeError` where nobody can judge.
+    """
+    judge = job.params.judge
+    assert judge is not None
+    check_judge(job, "judge", bundled=judge.queries is None)
+    queries, refused = given_queries(job.params)
+    if not queries:
+        rows = [one._asdict() for one in refused]
+        message = f"params.judge.queries: there is no query that can be used. {refusals(refused)}"
+        raise SourceRefused(message.rstrip(), rows)
+    each = len(lengths) if judge.depth == "all" else judge.depth * len(judge.by)
+    if judge.queries is None:
+        each = min(each, len(lengths) // 2)  # captions of the query's language
+    pairs = min(judge.pairs, len(queries) * min(each, len(lengths)))
+    size = sum(lengths) // max(1, len(lengths))
+    # a page is of one query, and of no more characters than bytes
+    page = max(1, min(PAGE, CHARACTERS // max(1, size)))
+    asked = min(len(queries), pairs)
+    share, more = divmod(pairs, asked)
+    pages = more * -(-(share + 1) // page) + (asked - more) * -(-share // page)
+    calls = {
+        ANNOTATE.name: CallEstimate(2 * pages, (1.0, 1.2), _PROMPT + page * size, page * _PAIR),
+        ADJUDICATE.name: CallEstimate(pairs, _CONFLICTS, _PROMPT + size, _SETTLED),
+        CALIBRATE.name: CallEstimate(24, (1.0, 1.2), _PROMPT + PAGE * 150, PAGE * _PAIR),
+    }
+    return Plan(
+        documents=len(lengths), queries=len(queries), qrels=pairs,
+        bytes=sum(lengths) + _ROW * (len(lengths) + len(queries) + pairs),
+        call_estimates={name: one for name, one in calls.items() if name in job.live},
+        about=True,
+    )  # fmt: skip
+
+
+def check_judge(job: Job[CapRetrievalParams], key: str, *, bundled: bool = False) -> None:
+    """Raise `RecipeError` where grades are wanted and no model is named."""
+    if ANNOTATE.name not in job.live and not bundled:
+        raise RecipeError(
+            f"params.{key}: grading passages is a model's work, no rule can do it: name one, as "
+            f"in --model openai:gpt-5-mini, or leave {key} out"
+        )

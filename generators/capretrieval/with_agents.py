@@ -1,0 +1,263 @@
+"""Documents are read and cut, agents write queries for every passage, negatives are mined.
+
+Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
+the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
+`mined.json` (what the negatives were chosen from, and in what share of their words documents of two
+splits do not agree).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from retgen.agents.agent import Rejection
+from retgen.data import open_dataset
+from retgen.errors import SourceRefused
+from retgen.generators.capretrieval.agents import (
+    ADJUDICATE,
+    ANNOTATE,
+    CALIBRATE,
+    WRITE_KEYWORDS,
+    WRITE_QUERIES,
+    WRITE_SUMMARIES,
+    AskKeywords,
+    AskQueries,
+    AskSummaries,
+    Keyword,
+    Summary,
+)
+from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
+from retgen.generators.capretrieval.negatives import mine_negatives
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.passages import (
+    Passage,
+    Whole,
+    cut_passages,
+    document_splits,
+    documents_of,
+    spans,
+)
+from retgen.generators.capretrieval.queries import PassageQuery, select_queries, usable_queries
+from retgen.generators.params import Job
+from retgen.generators.tables import write_rows
+from retgen.sources import Refused, SourceDocument, refusals
+from retgen.validators.capretrieval.wording import ALIKE, apart
+from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
+from retgen.write import dump_json, write_file
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
+MINED = "mined.json"
+PASSAGE = {"start": int, "stop": int, **dict.fromkeys(("id", "source", "language", "split"), str)}
+
+
+class _Answer(NamedTuple):
+    keywords: Sequence[Keyword]
+    summaries: Sequence[Summary]
+
+
+async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
+    """Read, cut, ask, check, split and mine; see the module."""
+    params = job.params
+    tests = _test_sets(params)
+    documents, refused, clean = read_documents(job, context.folder, tests)
+    texts = [f"{one.title} {one.text}" for one in documents]
+    languages = language_of(texts, params.language)
+    shares = params.splits.test, params.splits.dev
+    wording = apart(texts, sum(round(share * len(texts)) for share in shares))
+    side = document_splits(job.seed, wording.groups, params.splits)
+    if "test" not in side:  # before any model is asked
+        context.rejected += clean
+        raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
+    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    passages = list(cut_passages(wholes, params.passages))
+    number_of = {one.id: number for number, one in enumerate(documents)}
+    document_of = [number_of[one.source] for one in passages]
+    agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
+              if agent.name in agents_of(params)]  # fmt: skip
+    stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
+    reject_rows(refused, context)
+
+    async def work(number: int) -> tuple[int, _Answer]:
+        return number, await _written(passages[number], params, context)
+
+    every: list[PassageQuery] = []
+    rejected: list[Rejection] = clean
+    async for number, answer in context.accepted_records(
+        stage, range(len(passages)), work,
+        lambda number: {"id": passages[number].id}, exact=False,
+    ):  # fmt: skip
+        every += usable_queries(number, passages[number], *answer, rejected)
+    every = _without_test_queries(every, passages, tests, params, rejected)
+    splits = [side[i] for i in document_of]
+    kept, held = select_queries(every, passages, splits, params.queries, rejected)
+    if context.pilot is None and all(one.split != "test" for one in kept):
+        context.rejected += rejected
+        why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
+        raise SourceRefused(why, ())
+    mined = await mine_negatives(kept, passages, document_of, wording, splits, held, job, context)
+    context.rejected += rejected
+    write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
+    write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
+    write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
+
+
+def _nothing_held_out(
+    documents: Sequence[SourceDocument], refused: Sequence[Refused], clean: Sequence[Rejection]
+) -> str:
+    """Why there is no test split."""
+    if not documents:
+        return (
+            f"params.decontaminate: of {len(clean):,} documents none is left, since the test sets "
+            f"hold all of them; the first: {clean[0].reason}. They are listed in rejected.jsonl."
+        )
+    same = "is one document" if len(documents) == 1 else (
+        f"are {len(documents):,} documents that share their wording (near-duplicates, or filled-in "
+        "templates), which have to stay on one side"
+    )  # fmt: skip
+    message = (
+        f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
+        "more that differ."
+    )
+    return f"{message} {refusals(refused)}".rstrip()
+
+
+def _nothing_asked(
+    kept: Sequence[PassageQuery],
+    documents: Sequence[SourceDocument],
+    side: Sequence[str],
+    languages: Sequence[str],
+    share: float,
+    rejected: Sequence[Rejection],
+) -> str:
+    """Why there are no test queries."""
+    tested = [number for number, name in enumerate(side) if name == "test"]
+    counts = Counter(languages[number] for number in tested)
+    named = ", ".join(f"{language_name(code)} {n:,}" for code, n in counts.most_common(3))
+    reasons = Counter(one.rule for one in rejected)
+    why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
+    silent = sorted(language_name(code) for code in counts if not has_baseline(code))
+    return (
+        f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
+        f"out for the test split ({named}) has a query that can be used, so nothing could be "
+        f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
+        + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
+           "that differ. " if share > ALIKE else "")
+        + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
+           if silent else "Give a model that writes (--model), ")
+        + "more documents, or a larger share (params.splits.test)."
+    )  # fmt: skip
+
+
+def agents_of(params: CapRetrievalParams) -> frozenset[str]:
+    """The agents that a recipe needs."""
+    if params.judge is not None:
+        return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
+    counts = params.queries
+    judging = {ANNOTATE.name} if params.mine.judge else set[str]()
+    if counts.together and counts.keywords and counts.summaries:
+        return frozenset({WRITE_QUERIES.name, *judging})
+    names = ((counts.keywords, WRITE_KEYWORDS.name), (counts.summaries, WRITE_SUMMARIES.name))
+    return frozenset({*judging, *(name for count, name in names if count)})
+
+
+async def _written(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
+    counts, needed = params.queries, agents_of(params)
+    shown = {"language": passage.language, "title": passage.title, "passage": passage.text}
+    if WRITE_QUERIES.name in needed:
+        both = await context.answer(
+            WRITE_QUERIES,
+            AskQueries(keywords=counts.keywords, summaries=counts.summaries, **shown),
+        )
+        return _Answer(both.keywords, both.summaries)
+    keywords: Sequence[Keyword] = ()
+    summaries: Sequence[Summary] = ()
+    if WRITE_KEYWORDS.name in needed:
+        asked = AskKeywords(count=counts.keywords, **shown)
+        keywords = (await context.answer(WRITE_KEYWORDS, asked)).keywords
+    if WRITE_SUMMARIES.name in needed:
+        question = AskSummaries(count=counts.summaries, **shown)
+        summaries = (await context.answer(WRITE_SUMMARIES, question)).summaries
+    return _Answer(keywords, summaries)
+
+
+def _test_sets(params: CapRetrievalParams) -> list[HeldOut]:
+    from retgen.evaluation.scoring.mteb_files import dataset_folder
+
+    return [
+        read_test_set(name, open_dataset(dataset_folder(name)))
+        for name in params.decontaminate.test_sets
+    ]
+
+
+def read_documents(
+    job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
+) -> tuple[list[SourceDocument], list[Refused], list[Rejection]]:
+    """Copy the source's documents into the run, without those that a test set holds."""
+    read: list[SourceDocument] = []
+    refused: list[Refused] = []
+    for one in documents_of(job.params, job.limit):
+        if isinstance(one, Refused):
+            refused.append(one)
+        else:
+            read.append(one)
+    dropped: dict[str, Drop] = {}
+    if tests:
+        texts = {
+            f"{one.id}\0{start}": one.text[start:stop]
+            for one in read
+            for start, stop in spans(one.text, job.params.passages)
+        }
+        decontamination = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
+        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
+    kept = [one for one in read if one.id not in dropped]
+    write_rows(folder / DOCUMENTS, (one._asdict() for one in kept))
+    rejected = [
+        Rejection("decontaminated/document", dropped[one.id].reason, one._asdict())
+        for one in read
+        if one.id in dropped
+    ]
+    return kept, refused, rejected
+
+
+def reject_rows(refused: Sequence[Refused], context: Context) -> None:
+    """Keep what is not used of a source with its reason; no agent was asked about it."""
+    for lost in refused:
+        where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
+        record = {"record": where, "history": []}
+        context.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
+
+
+def _without_test_queries(
+    queries: list[PassageQuery],
+    passages: Sequence[Passage],
+    tests: Sequence[HeldOut],
+    params: CapRetrievalParams,
+    rejected: list[Rejection],
+) -> list[PassageQuery]:
+    """The queries that no test set holds."""
+    if not tests:
+        return queries
+    texts = {str(number): one.text for number, one in enumerate(queries)}
+    dropped = {
+        int(drop.id): drop
+        for drop in decontaminated({}, texts, tests, params.decontaminate.rouge_l).drops
+    }
+    for number, drop in sorted(dropped.items()):
+        one = queries[number]
+        record = {"passage": passages[one.passage].id, "kind": one.kind, "text": one.text}
+        rejected.append(Rejection("decontaminated/query", drop.reason, record))
+    return [one for number, one in enumerate(queries) if number not in dropped]
+
+
+def passage_row(one: Passage, split: str) -> dict[str, Any]:
+    """A row of sources/passages.jsonl."""
+    return {
+        "id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
+        "language": one.language, "split": split,
+    }  # fmt: skip

@@ -1,0 +1,445 @@
+"""Ladders drawn from a world: facts first, so that what every sentence meets is known.
+
+    condition  ["within", "birthplace", "France"]    "Who drew a first breath in France"
+    sentence   "She was born in Lyon, while her brother was born in Oslo."
+    rewrite    "She was born in Oslo, while her brother was born in Lyon."
+
+A ladder is a pair of entities, drawn together: the positive states facts of the one, and a rewrite
+has the other's value in the same words. Nothing that is chosen depends on which of the two is
+which, so positives' and negatives' values are drawn alike, and a document alone does not tell what
+it is. `modify` replaces a value; `reassign` exchanges it with that of another holder beside it, so
+that not even the words are others.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from retgen.errors import RecipeError
+from retgen.generators.multiconir.checks import CONDITIONS
+from retgen.generators.multiconir.ladders import Evidence, Ladder, places
+from retgen.generators.multiconir.params import MultiConIRParams, half_of, half_of_domain
+from retgen.generators.params import Job
+from retgen.streams import Stream
+from retgen.tokenizer import content_stems, tokens
+from retgen.world.asking import span, with_article
+from retgen.world.compose import Composer, Stated, said_of
+from retgen.world.domain import Domain, Slot, load_domain
+from retgen.world.expressions import Between, Condition, Is, Within, dumps, ordinal
+from retgen.world.facts import ABSENT, World
+
+T = TypeVar("T")
+
+
+FACTS = "facts"  # in place of a judge
+
+
+_DRAWS = 400  # of a pair, 32 bits each
+
+
+_PAIRS = 4  # that there are for a ladder; some are too much alike
+
+
+_WORLDS = {"movies": "films"}  # other domains go by their names
+
+
+# two facts in a sentence; {0} is the entity's, {1} another's
+_BOTH = ("{0}, while {1}", "{0}, whereas {1}", "{0}, but {1}", "{0}; {1}")
+
+
+_OTHER_FIRST = ("while {1}, {0}", "{1}, but {0}", "{1}, while {0}", "{1}; {0}")
+
+
+_WIDTHS = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
+
+
+# after "that", the subject of "that A wrote"
+_NO_VERBS = frozenset(("{v}", "a", "an", "the", "its", "her", "his", "their", "bookshops"))
+
+
+def is_drawn(job: Job[MultiConIRParams]) -> bool:
+    """Whether a job's ladders are drawn: no model is named, and no source."""
+    return not job.live and job.params.source is None
+
+
+def world_of(params: MultiConIRParams) -> Domain:
+    """The domain of facts for a recipe's domain."""
+    name = str(params.domain)
+    domain = load_domain(_WORLDS.get(name, name))
+    return half_of_domain(domain, params.half) if params.half else domain
+
+
+def openings(params: MultiConIRParams) -> tuple[str, str]:
+    """What instruction-style and descriptive queries begin with."""
+    entity = world_of(params).entity
+    a = with_article(entity.singular)
+    return f"Find {a} {entity.relative} meets the following conditions:", f"I am looking for {a}"
+
+
+# --- ladders --------------------------------------------------------------------------------------
+
+
+class _EntityPair(NamedTuple):
+    """Codes of two entities by slot, what the first is called, and draws that are the pair's."""
+
+    first: dict[str, int]
+    second: dict[str, int]
+    forms: tuple[str, str, str]
+    pick: Callable[[int], int]
+
+
+class LadderSampler:
+    """The ladders of a recipe, in their order."""
+
+    def __init__(self, params: MultiConIRParams, seed: int) -> None:
+        self.params, self.seed = params, seed
+        self.domain = world_of(params)
+        self.wanted = params.count()
+        self._opening = openings(params)[1]
+        self._width = max(5, len(str(self.wanted)))
+        pairs = _PAIRS * self.wanted + 100
+        self.world = World(self.domain, seed, 2 * pairs)
+        self._pairs = pairs
+        self._composer = Composer(self.world)
+        self._begun: set[str] = set()  # clauses that a ladder begins with, or would
+        self._links = _links(self.domain)
+
+    def ladders(self) -> Iterator[Ladder]:
+        """Ladder after ladder. Raises `RecipeError` where the domain gives no more."""
+        made = 0
+        for pair in self._entity_pairs():
+            name = f"{self.params.domain}-{made + 1:0{self._width}}"
+            ladder = self._ladder(name, pair)
+            if ladder is None:
+                continue
+            yield ladder
+            made += 1
+            if made == self.wanted:
+                return
+        raise RecipeError(
+            f"params.ladders: domain {self.params.domain} gives {made:,} ladders that differ in "
+            f"their first condition, not {self.wanted:,}. Ask for fewer"
+            + (", or leave params.half out" if self.params.half else "")
+        )
+
+    def _entity_pairs(self) -> Iterator[_EntityPair]:
+        purpose = f"multiconir/drawn/{self.params.domain}/{self.params.half or ''}"
+        stream = Stream(self.seed, purpose)
+        full = np.full(_DRAWS, np.uint64(1 << 32))
+        step = 512
+        for start in range(0, self._pairs, step):
+            stop = min(start + step, self._pairs)
+            columns = self.world.columns(2 * start, 2 * stop)
+            listed = {slot: codes.tolist() for slot, codes in columns.items()}
+            forms = self.world.forms(np.arange(2 * start, 2 * stop, 2))
+            draws = stream.draws(start, stop, full).tolist()
+            for i in range(stop - start):
+                first, second = (
+                    {slot: codes[2 * i + k] for slot, codes in listed.items()} for k in (0, 1)
+                )
+                yield _EntityPair(first, second, forms[i], _picker(draws[i]))
+
+    # --- which conditions ---------------------------------------------------------------------
+
+    def _ladder(self, name: str, pair: _EntityPair) -> Ladder | None:
+        """The ladder of a pair; None where the two are too much alike."""
+        asked = self._conditions(pair)
+        if len(asked) < CONDITIONS:
+            return None
+        _shuffle(asked, pair.pick)
+        for place, one in enumerate(asked):  # no other ladder begins as this one does
+            begin = one.clause(one.first), one.clause(one.second)
+            if self._begun.isdisjoint(begin):
+                asked.insert(0, asked.pop(place))
+                self._begun.update(begin)
+                return self._worded(name, pair, asked)
+        return None
+
+    def _conditions(self, pair: _EntityPair) -> list[PairCondition]:
+        """Ten conditions, or as many as there are, over slots on which the two differ."""
+        pick, wordings = pair.pick, self.params.wordings
+        turns = [*wordings] * (CONDITIONS // len(wordings))
+        rest = list(wordings)
+        _shuffle(rest, pick)
+        turns += rest[: CONDITIONS - len(turns)]
+        turns.sort(key="entailed".__ne__)  # which the fewest slots have
+        free = [slot for slot in self.domain.slots.values() if self._differ(slot, pair)]
+        _shuffle(free, pick)
+        taken: list[PairCondition] = []
+        for wording in turns:
+            for slot in free:
+                if all(self._mix(slot.name, one.slot.name, pair) for one in taken) and (
+                    one := self._condition(slot, wording, pair)
+                ):
+                    taken.append(one)
+                    free.remove(slot)
+                    break
+        return taken
+
+    def _differ(self, slot: Slot, pair: _EntityPair) -> bool:
+        """Whether both have a value, and each says something that the other does not."""
+        one, two = pair.first[slot.name], pair.second[slot.name]
+        if ABSENT in (one, two) or one == two:
+            return False
+        if (
+            self.params.half
+            and not slot.listed
+            and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
+        ):
+            return False
+        said = [set(tokens(text)) for text in self._spoken(slot, pair, bare=True)]
+        return not (said[0] <= said[1] or said[1] <= said[0])
+
+    def _spoken(self, slot: Slot, pair: _EntityPair, *, bare: bool = False) -> tuple[str, str]:
+        codes = np.array([pair.first[slot.name], pair.second[slot.name]])
+        one, two = self._composer.spoken(slot, codes)
+        assert one is not None  # both have a value
+        assert two is not None
+        return one[1][bare], two[1][bare]
+
+    def _mix(self, one: str, two: str, pair: _EntityPair) -> bool:
+        """Whether each entity's value of a slot goes with the other's of another one."""
+        for name, other in ((one, two), (two, one)):
+            if (name, other) in self._links:
+                if self.domain.slots[name].before == other:
+                    return False  # which entities come before one is drawn with it
+                codes = np.array([pair.first[name], pair.second[name]])
+                crossed = np.array([pair.second[other], pair.first[other]])
+                if not self.world.fits(name, codes, {other: crossed}).all():
+                    return False
+        return True
+
+    def _condition(self, slot: Slot, wording: str, pair: _EntityPair) -> PairCondition | None:
+        """A condition over a slot; None where it cannot be asked so."""
+        pick = pair.pick
+        codes = pair.first[slot.name], pair.second[slot.name]
+        able = list(range(len(slot.document)))
+        if wording == "entailed":
+            both = entailed_pair(slot, *codes, pick)
+            if both is None:
+                return None
+        else:
+            names = self.world.value_names(slot, codes)
+            if slot.type in ("year", "number"):
+                both = Is(slot.name, codes[0]), Is(slot.name, codes[1])
+            else:
+                both = Is(slot.name, names[0]), Is(slot.name, names[1])
+        if wording == "literal":
+            cut = self._composer.wordings[slot.name]
+            able = [i for i in able if cut[i].joins and cut[i].alone]
+            if not able:
+                return None
+        which = able[pick(len(able))]
+        frame = slot.query[pick(len(slot.query))]
+        if wording == "literal":
+            mark, _, rest = slot.document[which].partition(" ")
+            frame = f"{self.domain.entity.relative if mark == '{S}' else 'whose'} {rest}"
+        return PairCondition(slot, wording, which, frame, *both)
+
+    # --- in words -----------------------------------------------------------------------------
+
+    def _worded(self, name: str, pair: _EntityPair, asked: Sequence[PairCondition]) -> Ladder:
+        strategies = self._strategies(pair.pick)
+        named = places(self.seed, name)[0]  # the sentence that stands first
+        texts = [
+            self._sentences(pair, one, strategies[c], c == named) for c, one in enumerate(asked)
+        ]
+        clauses = [one.clause(one.first) for one in asked]
+        relative = self.domain.entity.relative
+        verdicts = [
+            Evidence(c, of, verdict, _quoted(text, value))._asdict()
+            for c, (one, both) in enumerate(zip(asked, texts, strict=True), 1)
+            for of, verdict, text, value in zip(
+                ("sentence", "rewrite"),
+                ("satisfied", "violated"),
+                both,
+                self._spoken(one.slot, pair, bare=True),
+                strict=True,
+            )
+        ]
+        return Ladder(
+            id=name,
+            title=pair.forms[0],
+            sentences=[sentence for sentence, _ in texts],
+            conditions=[one.list_item(relative) for one in asked],
+            queries=[f"{self._opening} {_listed(clauses[:n])}." for n in range(1, CONDITIONS + 1)],
+            rewrites=[rewrite for _, rewrite in texts],
+            verdicts=verdicts,
+            refused=[],
+            wordings=[one.wording for one in asked],
+            strategies=strategies,
+            expressions=[dumps(one.first) for one in asked],
+        )
+
+    def _strategies(self, pick: Callable[[int], int]) -> list[str]:
+        strategy = self.params.strategy()
+        if strategy != "mixed":
+            return [strategy] * CONDITIONS
+        strategies = ["modify", "reassign"] * (CONDITIONS // 2)
+        _shuffle(strategies, pick)
+        return strategies
+
+    def _sentences(
+        self, pair: _EntityPair, one: PairCondition, strategy: str, named: bool
+    ) -> tuple[str, str]:
+        """The sentence of a condition and its rewrite. `named`: its subject is the full name."""
+        pick, slot = pair.pick, one.slot
+        subjects = self._composer.subjects(pair.forms)
+        behind = strategy == "reassign" and not named and pick(2) == 1  # another's fact is first
+        subject = subjects[0]  # the pronoun, most of the time
+        if named or behind:  # after "her sister" nobody knows who "she" is
+            subject = pair.forms[0]
+        elif pick(4) == 0:
+            subject = subjects[pick(len(subjects))]
+        codes = np.array([pair.first[slot.name], pair.second[slot.name]])
+        first, second = self._composer.spoken(slot, codes)
+        assert first is not None
+        assert second is not None
+        own = [
+            self._composer.clause(pair.forms, Stated(slot.name, *said, one.stated), subject)
+            for said in (first, second)
+        ]
+        if strategy == "modify":
+            return capital(own[0]) + ".", capital(own[1]) + "."
+        cut = self._composer.wordings[slot.name]
+        able = [i for i in range(len(cut)) if cut[i].alone and cut[i].first != "O"]
+        which, holder = able[pick(len(able))], pick(len(self.domain.others))
+        frames = _OTHER_FIRST if behind else _BOTH
+        frame = frames[pick(len(frames))]
+        others = [
+            self._composer.clause(pair.forms, Stated(slot.name, *said, which, holder), subject)
+            for said in (second, first)
+        ]
+        made = [frame.format(a, b) for a, b in zip(own, others, strict=True)]
+        return capital(made[0]) + ".", capital(made[1]) + "."
+
+
+def _links(domain: Domain) -> frozenset[tuple[str, str]]:
+    """(slot, other): what can be a value of the slot depends on the other's."""
+    return frozenset(
+        (name, other)
+        for name, slot in domain.slots.items()
+        for other in (slot.given_slot, slot.before, slot.low.slot, slot.high.slot)
+        if other
+    )
+
+
+def _picker(draws: Sequence[int]) -> Callable[[int], int]:
+    left = iter(draws)
+    return lambda bound: (next(left) * bound) >> 32
+
+
+def _shuffle(items: list[T], pick: Callable[[int], int]) -> None:
+    for last in range(len(items) - 1, 0, -1):
+        other = pick(last + 1)
+        items[last], items[other] = items[other], items[last]
+
+
+def _listed(clauses: Sequence[str]) -> str:
+    *first, last = clauses
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _quoted(text: str, value: str) -> str:
+    """A value as its sentence has it, which may begin with it."""
+    at = text.casefold().find(value.casefold())
+    return text[at : at + len(value)]
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+class PairCondition(NamedTuple):
+    """A condition. `stated`: which wording its sentence has; `frame`: the relative clause that
+    asks; `first`, `second`: what it asks of the first entity, and would ask of the second.
+    """
+
+    slot: Slot
+    wording: str
+    stated: int
+    frame: str
+    first: Condition
+    second: Condition
+
+    def list_item(self, relative: str) -> str:
+        """The condition as it stands in a list, which needs no "that" before a verb."""
+        clause = self.clause(self.first)
+        if self.frame.removeprefix(f"{relative} ").partition(" ")[0] in _NO_VERBS:
+            return capital(clause)
+        return capital(clause.removeprefix(f"{relative} "))
+
+    def clause(self, condition: Condition) -> str:
+        """A relative clause."""
+        bare = "{n}" in self.frame
+        value = _value(self.slot, condition, bare)
+        return self.frame.replace("{n}" if bare else "{v}", value)
+
+
+def entailed_pair(
+    slot: Slot, first: int, second: int, pick: Callable[[int], int]
+) -> tuple[Condition, Condition] | None:
+    """What two values entail and the other does not; None where there is nothing of the kind.
+
+    No parent that repeats a word of its value: that would be asking literally.
+    """
+    name = slot.name
+    if slot.listed:
+        one, two = slot.values[first].parents, slot.values[second].parents
+        levels = [
+            level
+            for level in range(min(len(one), len(two)))
+            if one[level] not in two
+            and two[level] not in one
+            and not content_stems(slot.values[first].name) & content_stems(one[level])
+            and not content_stems(slot.values[second].name) & content_stems(two[level])
+        ]
+        if not levels:
+            return None
+        level = levels[pick(len(levels))]
+        return Within(name, one[level]), Within(name, two[level])
+    if slot.type == "year":
+        low, high = first // 10 * 10, second // 10 * 10
+        if low == high:
+            return None
+        return Between(name, low, low + 9), Between(name, high, high + 9)
+    if slot.type == "date":
+        years = [datetime.date.fromordinal(code).year for code in (first, second)]
+        if years[0] // 10 == years[1] // 10 or {year % 10 for year in years} & {0, 9}:
+            return None  # a year at an end would be named
+        decades = [year // 10 * 10 for year in years]
+        both = [Between(name, f"{low}-01-01", f"{low + 9}-12-31") for low in decades]
+        return both[0], both[1]
+    if slot.type == "number":
+        widths = [
+            width for width in _WIDTHS
+            if 2 < width <= abs(first - second) and first % width and second % width
+        ]  # fmt: skip
+        if not widths:
+            return None
+        width = widths[pick(len(widths))]
+        lows = first // width * width, second // width * width
+        if lows[0] == lows[1] or 0 in lows:
+            return None
+        return Between(name, lows[0], lows[0] + width), Between(name, lows[1], lows[1] + width)
+    return None
+
+
+def _value(slot: Slot, condition: Condition, bare: bool) -> str:
+    match condition:
+        case Within(_, parent):
+            return parent
+        case Between(_, low, high):
+            return span(slot, low, high, "literal" if slot.type == "date" else "entailed")
+        case Is(_, value):
+            if slot.ordered:
+                return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
+            return str(value)
+
+
+def capital(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[0].upper() + text[1:]

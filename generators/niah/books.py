@@ -1,0 +1,331 @@
+"""Books: cut into sentences, filtered for the questions, and kept with the groups in sources/.
+
+Sentences that hardly are prose are counted, with examples, before anything is made. A word is
+unlikely where it begins with a small letter and neither the dictionary (lemminflect) nor the
+bundled prose knows it, where marks stand within it, or where it is written in capitals. A sentence
+is unlikely if `_FEWEST_UNLIKELY` of its words and one in `_SHARE` are: code, tables, addresses,
+headings, lines of a licence, words that a scan has broken, dialect, other languages. What it means
+is for the reader to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from retgen.errors import SourceRefused
+from retgen.generators.niah.groups import (
+    DATA,
+    Cast,
+    NeedleGroup,
+    cast,
+    cast_of,
+    expansions,
+    people,
+    read_groups,
+)
+from retgen.generators.niah.leaks import LeakFilter, check_groups
+from retgen.generators.niah.params import NiahParams
+from retgen.generators.tables import read_rows, write_rows
+from retgen.sources import Refused, SourceDocument, refusals
+from retgen.tokenizer import STOPWORDS
+
+GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
+
+
+EXPANSIONS = "expansions.jsonl"
+
+
+GROUP = {
+    "group": str, "name": str, "near": list[str],
+    **dict.fromkeys(NeedleGroup.model_fields.keys() - {"id", "set", "near"}, str),
+}  # fmt: skip
+
+
+BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
+
+
+PROSE = DATA / "prose"
+
+
+# bundled books for training; the others are for testing
+TRAIN = frozenset(
+    {"brick_kiln", "dye_works", "ferry_log", "letter_carrier", "lighthouse_stairs", "orchard_year"}
+)
+
+
+_END = re.compile(r"[.!?][\"')\]\u201d\u2019]*(\s+)(?=[\"'(\[\u201c\u2018]*[A-Z\u00c0-\u00de])")
+
+
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:Mrs?|Ms|Dr|Prof|St|Capt|Col|Gen|No|vs|etc|e\.g|i\.e)|\b[A-Z])\.$"
+)
+
+
+_WHOLE = re.compile(r"[A-Z\u00c0-\u00de\"'(\u201c\u2018].*[.!?][\"')\]\u201d\u2019]*$")
+
+
+_PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
+
+
+_LONGEST = 1000  # characters: what is longer is no sentence
+
+
+_FEWEST = 2  # words
+
+
+_SHOWN = 10  # names in a message
+
+
+_SHARE, _FEWEST_UNLIKELY = 5, 2
+
+
+_EXAMPLES = 3
+
+
+_CHARACTERS = 70  # of an example
+
+
+_PART = re.compile(r"[^\W\d_]+")
+
+
+_INNER = re.compile(r"[^\w\s'\u2018\u2019\u2013\u2014-]")  # marks that stand within no word
+
+
+_EDGES = ".,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026\u2013\u2014-_*"
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+class Sentence(NamedTuple):
+    """A sentence of a book. `fault`: why it may not stand in filtered filler, "" where it may."""
+
+    book: str
+    text: str
+    fault: str = ""
+
+
+def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[Refused]]:
+    """The books of a recipe in order, and what is none. Raises `SourceRefused` without any."""
+    if params.books is None:
+        return list(_bundled(params.groups)), []
+    source = params.books
+    books, refused = list[SourceDocument](), list[Refused]()
+    for one in source.rows(longest=None):
+        if isinstance(one, Refused):
+            refused.append(one)
+        else:
+            books.append(one)
+    if not books:
+        message = f"params.books: {source.path} holds no book that can be used."
+        rows = [one._asdict() for one in refused]
+        raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
+    return books, refused
+
+
+def _bundled(groups: str) -> Iterator[SourceDocument]:
+    """The bundled books of a set; their first line is the title."""
+    for path in sorted(PROSE.glob("*.txt")):
+        if groups == "all" or (path.stem in TRAIN) == (groups == "train"):
+            title, _, text = path.read_text("utf-8").partition("\n")
+            yield SourceDocument(path.stem, title, text)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, white space made single blanks; headings and the like left out."""
+    for paragraph in _PARAGRAPH.split(text):
+        start = 0
+        line = " ".join(paragraph.split())
+        ends = [*_END.finditer(line), None]
+        for end in ends:
+            piece = line[start : end.start(1) if end else len(line)]
+            if end and _ABBREVIATED.search(piece):
+                continue
+            start = end.end() if end else len(line)
+            if usable(piece):
+                yield piece
+
+
+def usable(piece: str) -> bool:
+    """Whether a piece is a whole sentence by itself: no heading, no half of a quotation."""
+    return (
+        bool(_WHOLE.match(piece))
+        and len(piece) <= _LONGEST
+        and len(piece.split()) >= _FEWEST
+        and piece.count('"') % 2 == 0
+        and piece.count("\u201c") == piece.count("\u201d")
+        and piece.count("(") == piece.count(")")
+        and piece.isprintable()
+    )
+
+
+def names_left(names: Sequence[str], texts: Sequence[Sentence]) -> list[str]:
+    """The names that no book holds, in any spelling with or without a capital."""
+    wanted = {name.casefold(): name for name in names}
+    held: set[str] = set()
+    for one in texts:
+        held.update(wanted.keys() & set(re.findall(r"\w+", one.text.casefold())))
+    return [name for name in names if name.casefold() not in held]
+
+
+def counts_by_book(texts: Sequence[Sentence]) -> list[dict[str, object]]:
+    """A row a book: how many sentences it has, how many are kept, why the others are not."""
+    counts: dict[str, Counter[str]] = {}
+    for one in texts:
+        counts.setdefault(one.book, Counter())[one.fault] += 1
+    return [
+        {
+            "book": book,
+            "sentences": faults.total(),
+            "kept": faults[""],
+            "left_out": {name: faults[name] for name in sorted(faults) if name},
+        }
+        for book, faults in counts.items()
+    ]
+
+
+# --- what hardly is prose -------------------------------------------------------------------------
+
+
+def prose_note(found: Sequence[Sentence]) -> str:
+    """How many sentences are unlikely, and the least likely ones; "" for none."""
+    scored = [(unlikely_share(one.text), -number) for number, one in enumerate(found)]
+    least = sorted((one for one in scored if one[0]), reverse=True)
+    if not least:
+        return ""
+    books = Counter(found[-number].book for _, number in least)
+    book, most = books.most_common(1)[0]
+    shown = "; ".join(
+        f"{text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 3] + '...'!r}"
+        for text in (found[-number].text for _, number in least[:_EXAMPLES])
+    )
+    return (
+        f"{len(least):,} of {len(found):,} sentences of the books hardly look like prose (code, "
+        f"tables, lines of a licence, broken words of a scan, another language?), {most:,} of them "
+        f"in {book}: {shown}. Clean the books, or leave such ones out"
+    )
+
+
+def unlikely_share(sentence: str) -> float:
+    """The share of a sentence's words that are unlikely; 0 where that says nothing."""
+    words = [plain for word in sentence.split() if (plain := word.strip(_EDGES))]
+    unlikely = sum(map(_unlikely, words))
+    return unlikely / len(words) if unlikely >= max(_FEWEST_UNLIKELY, len(words) / _SHARE) else 0.0
+
+
+@cache
+def _unlikely(word: str) -> bool:
+    parts = _PART.findall(word)
+    if _INNER.search(word) or not parts:
+        return not word.replace(",", "").isdecimal()
+    if any(len(part) > 1 and part.isupper() for part in parts):
+        return True
+    return any(not _known(part) for part in parts if part.islower() and len(part) > 1)
+
+
+@cache
+def _known(word: str) -> bool:
+    from lemminflect import getAllLemmas
+
+    return word in STOPWORDS or word in _bundled_words() or bool(getAllLemmas(word))
+
+
+@cache
+def _bundled_words() -> frozenset[str]:
+    """Words of the bundled prose: also those that the dictionary has under no part of speech."""
+    texts = (path.read_text("utf-8") for path in PROSE.glob("*.txt"))
+    return frozenset(word for text in texts for word in _PART.findall(text.lower()))
+
+
+# --- what a run keeps in sources ------------------------------------------------------------------
+
+
+class Material(NamedTuple):
+    """What haystacks are made from. `sentences`: of the books; `refused`: what is none.
+    `expansions`: terms for the questions of groups, by their ids.
+    """
+
+    groups: list[NeedleGroup]
+    cast: Cast
+    sentences: list[Sentence]
+    refused: list[Refused]
+    expansions: Mapping[str, Sequence[str]]
+
+
+def gather_material(
+    params: NiahParams,
+    seed: int,
+    written: Sequence[NeedleGroup] = (),
+    expanded: Mapping[str, Sequence[str]] | None = None,
+) -> Material:
+    """Read table and books, check them, and give out names.
+
+    `written`: groups in place of the table's; `expanded`: terms in place of the bundled ones.
+    """
+    groups = list(written) or read_groups(params)
+    check_groups(groups, params.table)
+    leaks = LeakFilter(groups)
+    books, refused = read_books(params)
+    found = [
+        Sentence(book.id, text, leaks.fault(text) or "")
+        for book in books
+        for text in sentences(book.text)
+    ]
+    available = names_left(people().names, found)
+    if expanded is None:
+        known = {} if written or params.table is not None else expansions()
+        expanded = {group.id: known[group.id] for group in groups if group.id in known}
+    return Material(
+        groups, cast(groups, available, seed, other_names(params)), found, refused, expanded
+    )
+
+
+def held_names(material: Material) -> str:
+    """Which names nobody has since the books hold them; "" for none."""
+    left = set(names_left(people().names, material.sentences))
+    held = [name for name in people().names if name not in left]
+    if not held:
+        return ""
+    shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
+    return (
+        f"the books hold {len(held):,} of the {len(people().names):,} names, which are given to "
+        f"nobody, so that groups may have other names than with other books: {shown}"
+    )
+
+
+def other_names(params: NiahParams) -> int:
+    """Names that a haystack needs besides that of its needle."""
+    return max(*params.distractors, 0) + int(params.training or "neutral" in params.controls)
+
+
+def write_sources(material: Material, folder: Path) -> None:
+    """Leave the material in a folder."""
+    groups = [
+        {"group": group.id, **group.model_dump(exclude={"id", "set"}), "name": name}
+        for group, name in zip(material.groups, material.cast.of_group, strict=True)
+    ]
+    write_rows(folder / GROUPS, groups)
+    write_rows(folder / BOOKS, counts_by_book(material.sentences))
+    write_rows(
+        folder / EXPANSIONS,
+        ({"group": name, "terms": terms} for name, terms in material.expansions.items()),
+    )
+    write_rows(folder / SENTENCES, (one._asdict() for one in material.sentences))
+
+
+def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
+    """The material of a run."""
+    rows, found = (
+        read_rows(folder / GROUPS),
+        [Sentence(**row) for row in read_rows(folder / SENTENCES)],
+    )
+    names = tuple(row.pop("name") for row in rows)
+    groups = [NeedleGroup.model_validate({"id": row.pop("group"), **row}) for row in rows]
+    available = names_left(people().names, found)
+    expanded = {row["group"]: row["terms"] for row in read_rows(folder / EXPANSIONS)}
+    return Material(groups, cast_of(names, available, seed), found, [], expanded)

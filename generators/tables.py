@@ -1,0 +1,76 @@
+"""What the tables of all families are made with: ids, rows made together, rows as JSON Lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.streams import Permutation
+from retgen.write import AtomicFile
+
+Row = Mapping[str, Any]
+
+_DIGITS = 7  # of an id, at least
+
+
+class Ids:
+    """A letter and the digits of a keyed bijection of the index; another purpose, another one."""
+
+    def __init__(self, seed: int, purpose: str, letter: str, count: int) -> None:
+        self._digits = max(_DIGITS, len(str(count - 1)))
+        self._letter = ord(letter)
+        self._order = Permutation(seed, f"{purpose}/{letter}", 10**self._digits)
+
+    def fields(self, index: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The ids of records `index` (n,) as ASCII, (n, 1 + digits)."""
+        powers = 10 ** np.arange(self._digits - 1, -1, -1, dtype=np.int64)
+        digits = self._order(index)[:, None] // powers % 10 + ord("0")
+        letter = np.full((len(index), 1), self._letter)
+        return np.concatenate([letter, digits], axis=1).astype(np.uint8)
+
+    def texts(self, index: NDArray[np.int64]) -> list[str]:
+        """The ids of records `index` (n,)."""
+        return [row.tobytes().decode() for row in self.fields(index)]
+
+
+@dataclass(frozen=True)
+class BatchedRows:
+    """A table (see `Rows`) whose rows are made several at a time: `make(start, stop)`.
+
+    `size`: how many rows there are, or a function that says so once it is asked.
+    """
+
+    size: int | Callable[[], int]
+    make: Callable[[int, int], Iterable[Row]]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.size if isinstance(self.size, int) else self.size()
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        """Rows start..stop-1 as JSON Lines."""
+        return b"".join(map(json_line, self.make(start, stop)))
+
+
+def json_line(row: Row) -> bytes:
+    """A row as a line of JSON."""
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Write a file of JSON Lines, which appears once it is complete."""
+    with AtomicFile(path) as file:
+        for row in rows:
+            file.write(json_line(row))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON Lines that retgen has written or bundles."""
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]

@@ -1,0 +1,301 @@
+"""The tables of a world: composed documents, and queries with their answers and hard negatives.
+
+Queries are drawn once in a process. Their tables ask for them when a row is first needed, so that
+processes which only write parts of the corpus draw none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import RecipeError
+from retgen.generators.records import Rows
+from retgen.generators.tables import BatchedRows, Ids, Row
+from retgen.generators.world.params import WorldParams
+from retgen.generators.world.queries import QueryCell, Search, window
+from retgen.streams import Stream
+from retgen.world.asking import Asker
+from retgen.world.compose import Composer
+from retgen.world.domain import Domain, load_domain
+from retgen.world.expressions import (
+    And,
+    AndNot,
+    Between,
+    Condition,
+    Expression,
+    Is,
+    Mask,
+    Or,
+    Via,
+    Within,
+    dumps,
+    execute,
+    grades,
+    missing,
+    ordinal,
+    slots,
+    violators,
+)
+from retgen.world.facts import World
+from retgen.world.selection import Selection
+from retgen.world.table import Table
+
+_NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
+
+Entities = NDArray[np.int64]
+
+
+def composed_corpus(params: WorldParams, seed: int) -> Rows:
+    """Row i: the document of entity i, composed by rules."""
+    composer = Composer(World(load_domain(params.domain), seed, params.documents))
+    ids = Ids(seed, "world/ids", "d", params.documents)
+
+    def documents(start: int, stop: int) -> Iterator[Row]:
+        names = ids.texts(np.arange(start, stop))
+        for name, one in zip(names, composer.documents(start, stop), strict=True):
+            note = {"facts": one.facts}
+            yield {"_id": name, "title": one.name, "text": one.text, "metadata": note}
+
+    return BatchedRows(params.documents, documents)
+
+
+def query_tables(drawn: Callable[[], WorldQueries]) -> tuple[Rows, Rows, Rows]:
+    """Queries, qrels and grades. `drawn`: the queries, which are drawn once they are asked for."""
+    queries = BatchedRows(
+        lambda: len(drawn().all), lambda start, stop: map(drawn().query, range(start, stop))
+    )
+    qrels, grades = (
+        BatchedRows(lambda: drawn().qrels, partial(_labels, drawn, table))
+        for table in ("qrel", "grade")
+    )
+    return queries, qrels, grades
+
+
+def _labels(drawn: Callable[[], WorldQueries], table: str, start: int, stop: int) -> Iterator[Row]:
+    return drawn().labels(table, start, stop)
+
+
+class WorldQuery(NamedTuple):
+    """A query. `relevant`, `negatives`: entities; `graded`: conditions that each of them meets, in
+    this order. `near`: how many hard negatives there are, of which `negatives` were drawn.
+    """
+
+    cell: QueryCell
+    expression: Expression
+    text: str
+    relevant: Entities
+    negatives: Entities
+    graded: list[int]
+    near: int
+
+    def metadata(self) -> Mapping[str, Any]:
+        """What stands beside its text."""
+        return {
+            "operator": self.cell.operator,
+            "answers": self.cell.size,
+            "wording": self.cell.wording,
+            "n_answers": len(self.relevant),
+            "hard_negatives": self.near,
+            "slots": slots(self.expression),
+            "expression": dumps(self.expression),
+        }
+
+
+class WorldQueries:
+    """All queries of a job, in the order of their file, and the rows of their qrels.
+
+    `kept`: the entities of the documents, where these are not the first ones of the world.
+    """
+
+    def __init__(self, params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> None:
+        domain = load_domain(params.domain)
+        world = World(domain, seed, params.documents)
+        if kept is not None:
+            world = Selection(domain, seed, params.documents, kept)
+        self.table = Table(world)
+        found = _search_queries(params, seed, self.table, exact=kept is None)
+        order = Stream(seed, "world/query order").permutation(len(found)).tolist()
+        self.all = [found[i] for i in order]
+        self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
+        self._query = np.repeat(np.arange(len(found)), [len(one.graded) for one in self.all])
+        self._document = np.concatenate([np.r_[one.relevant, one.negatives] for one in self.all])
+        self.qrels = len(self._query)
+        self._doc_ids = Ids(seed, "world/ids", "d", params.documents)
+        self._scores = {
+            "qrel": np.concatenate([_binary(one) for one in self.all]),
+            "grade": np.concatenate([np.asarray(one.graded, np.int64) for one in self.all]),
+        }
+
+    def query(self, i: int) -> Mapping[str, Any]:
+        """Row i of the queries."""
+        one = self.all[i]
+        return {"_id": self.ids[i], "text": one.text, "metadata": one.metadata()}
+
+    def labels(self, table: str, start: int, stop: int) -> Iterator[Mapping[str, Any]]:
+        """Rows start..stop-1 of the qrels (1 for an answer, 0 for a hard negative), or of the
+        grades: how many conditions are met.
+        """
+        documents = self._doc_ids.texts(self._document[start:stop])
+        scores = self._scores[table][start:stop].tolist()
+        for query, document, score in zip(self._query[start:stop], documents, scores, strict=True):
+            yield {"query-id": self.ids[query], "corpus-id": document, "score": score}
+
+
+def _binary(one: WorldQuery) -> Entities:
+    return np.repeat([1, 0], [len(one.relevant), len(one.negatives)])
+
+
+def job_queries(
+    params: WorldParams, seed: int, kept: tuple[int, ...] | None = None
+) -> WorldQueries:
+    """The queries of a job, drawn once in a process."""
+    path = load_domain(params.domain).path
+    return _drawn(params, seed, kept, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _drawn(
+    params: WorldParams, seed: int, kept: tuple[int, ...] | None, _changed: int
+) -> WorldQueries:
+    return WorldQueries(params, seed, kept)
+
+
+def cells(params: WorldParams) -> list[QueryCell]:
+    """All of them: every operator with every number of answers and every wording."""
+    return [
+        QueryCell(operator, size, wording)
+        for operator in params.operators
+        for size in params.answer_sizes
+        for wording in params.wordings
+    ]
+
+
+def _search_queries(
+    params: WorldParams, seed: int, table: Table, *, exact: bool
+) -> list[WorldQuery]:
+    """The queries of all cells; unless `exact`, those that there are."""
+    search = Search(table, seed, params.slots)
+    result = []
+    for cell in cells(params):
+        for number in range(params.queries_per_cell):
+            expression = search.find(cell, number)
+            if expression is None:
+                if not exact:
+                    break
+                raise RecipeError(_none(cell, number, params, table))
+            result.append(_question(cell, expression, table, seed, number, params.hard_negatives))
+    return result
+
+
+def asker(domain: Domain, cell: QueryCell, seed: int, number: int) -> Asker:
+    """What puts query `number` of a cell into words."""
+    words = Stream(seed, f"world/words/{_purpose(cell, number)}")
+    return Asker(domain, cell.wording, lambda bound: int(words.integers(bound, 1)[0]))
+
+
+def _purpose(cell: QueryCell, number: int) -> str:
+    return f"{cell.operator}/{cell.size}/{cell.wording}/{number}"
+
+
+def _question(
+    cell: QueryCell, expression: Expression, table: Table, seed: int, number: int, most: int
+) -> WorldQuery:
+    relevant = np.flatnonzero(execute(expression, table))
+    near = np.flatnonzero(hard_negatives(expression, table))
+    negatives = _some(near, most, Stream(seed, f"world/negatives/{_purpose(cell, number)}"))
+    both = np.concatenate([relevant, negatives])
+    graded = grades(expression, table)[both].tolist()
+    text = asker(table.domain, cell, seed, number).ask(expression)
+    return WorldQuery(cell, expression, text, relevant, negatives, graded, len(near))
+
+
+def _some(rows: Entities, most: int, stream: Stream) -> Entities:
+    """`most` rows at random, sorted; all where there are no more."""
+    if len(rows) <= most:
+        return rows
+    chosen: dict[int, None] = {}
+    while len(chosen) < most:
+        chosen |= dict.fromkeys(stream.integers(len(rows), most).tolist())
+    return rows[np.sort(np.array(list(chosen)[:most], np.int64))]
+
+
+def _none(cell: QueryCell, number: int, params: WorldParams, table: Table) -> str:
+    wanted, domain = window(cell.size), table.domain
+    size = f"{wanted.low:,} to {wanted.high:,}" if wanted.low < wanted.high else f"{cell.size:,}"
+    answers = "answer" if cell.size == 1 else "answers"
+    again = "another" if number else "a"
+    return (
+        f"params.answer_sizes: among {params.documents:,} {domain.entity.plural} of domain "
+        f"{domain.name} there is not {again} query with operator {cell.operator}, wording "
+        f"{cell.wording} and {size} {answers} ({number:,} of {params.queries_per_cell:,} were "
+        f"found). {_change(cell, params)}, or leave {cell.size} out of params.answer_sizes"
+    )
+
+
+def _change(cell: QueryCell, params: WorldParams) -> str:
+    if cell.size * 20 > params.documents:
+        return f"Ask for more documents, for example params.documents={cell.size * 100}"
+    fewer = "" if params.queries_per_cell == 1 else "lower params.queries_per_cell, "
+    return f"Ask for other params.documents, {fewer}name more params.slots"
+
+
+# --- hard negatives -------------------------------------------------------------------------------
+
+
+def hard_negatives(expression: Expression, table: Table) -> Mask:
+    """Which entities are hard negatives of a query, (count,).
+
+    After "and not": what meets both (the violators). Of a relation: what meets the conditions
+    itself, in place of the other entity. Where one condition is all: those with a value close to
+    it, as another city of its country. Otherwise: what misses one condition.
+    """
+    match expression:
+        case AndNot():
+            return violators(expression, table)
+        case Via(_, of):
+            return execute(of, table) & ~execute(expression, table)
+        case Is() | Within() | Between():
+            return _near(expression, table)
+        case Or(parts) if not any(isinstance(part, And) for part in parts):
+            result = np.zeros(table.count, np.bool_)
+            for part in parts:
+                result |= hard_negatives(part, table)
+            return result & ~execute(expression, table)
+        case _:
+            one: Mask = missing(expression, table) == 1
+            return one
+
+
+def _near(condition: Condition, table: Table) -> Mask:
+    """Which entities do not meet a condition, with a value that is close to one that does."""
+    slot = table.domain.slots[condition.slot]
+    column = table.column(slot.name)
+    others = (column >= 0) & ~execute(condition, table)
+    if slot.ordered:
+        low, high = _ends(condition)
+        distance = np.maximum(low - column.astype(np.int64), column - high)[others]
+        if len(distance) > _NEAREST:
+            others[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
+        return others
+    above = ""
+    for value in slot.values:
+        if isinstance(condition, Is) and value.name == condition.value:
+            above = value.parents[0] if value.parents else ""
+        elif isinstance(condition, Within) and condition.parent in value.parents:
+            above = "".join(value.parents[value.parents.index(condition.parent) + 1 :][:1])
+    return others & table.under(slot.name, above)[column] if above else others
+
+
+def _ends(condition: Condition) -> tuple[int, int]:
+    match condition:
+        case Is(_, value):
+            return ordinal(value), ordinal(value)
+        case Between(_, low, high):
+            return 0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)
+        case Within():
+            raise ValueError("numbers and days have no parents")

@@ -1,0 +1,440 @@
+"""Triples and their records: three documents each, a query a wording, and qrels by execution.
+
+A triple is an entity's facts, the same with one changed, and what is stated and asked of them.
+Which of the two values is the base's is tossed, so that without the query nothing tells base from
+twin.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import RecipeError
+from retgen.generators.tables import Ids
+from retgen.generators.world_twins.params import TwinsParams
+from retgen.streams import Permutation, Stream
+from retgen.world.asking import Asker, Wording
+from retgen.world.compose import Composer, Stated, Written
+from retgen.world.domain import Domain, Slot, load_domain
+from retgen.world.domain_file import SlotType
+from retgen.world.expressions import (
+    And,
+    Between,
+    Condition,
+    Expression,
+    Is,
+    Mask,
+    Scalar,
+    Within,
+    dumps,
+    execute,
+    grades,
+)
+from retgen.world.facts import ABSENT, Codes, World
+from retgen.world.table import Table
+
+ENTITIES = 12  # of a world for each triple: the first that fits is taken
+
+
+_VALUES = 24  # other values that are drawn for an entity
+
+
+_WIDTH = 8  # an entailed range of numbers is about this part of all of them
+
+
+_FULL = 1 << 32
+
+
+_TRIES = 100  # of another order
+
+
+Role = Literal["base", "twin", "control"]
+
+
+ROLES: tuple[Role, ...] = ("base", "twin", "control")
+
+
+# --- triples --------------------------------------------------------------------------------------
+
+
+class TripleCell(NamedTuple):
+    """What triples are drawn alike."""
+
+    slot_type: SlotType
+    length: int
+
+
+class Triple(NamedTuple):
+    """`facts`: codes of the base by slot; `twin`: the code of `slot` in the twin.
+
+    `stated`: the slots of the documents, in the order of base and twin; what goes with only one of
+    the two values is not among them. `asked`: those of the query in its order. `entailed`: whether
+    it can ask one step up. `months`: then days are asked by their month, otherwise by their year.
+    """
+
+    cell: TripleCell
+    entity: int
+    slot: str
+    facts: Mapping[str, int]
+    twin: int
+    stated: tuple[str, ...]
+    asked: tuple[str, ...]
+    entailed: bool
+    months: bool
+
+
+def cells(params: TwinsParams, domain: Domain) -> list[TripleCell]:
+    """Every type of slot with every length."""
+    types = params.slot_types or tuple(dict.fromkeys(s.type for s in domain.slots.values()))
+    return [TripleCell(slot_type, length) for slot_type in types for length in params.lengths]
+
+
+def changeable(params: TwinsParams, domain: Domain, slot_type: SlotType) -> list[Slot]:
+    """The slots of a type whose fact is changed: those that can be entailed, where any can."""
+    slots = [slot for slot in domain.slots.values() if slot.type == slot_type]
+    can = [slot for slot in slots if entailable(slot)]
+    return can if can and "entailed" in params.wordings else slots
+
+
+def entailable(slot: Slot) -> bool:
+    """Whether each of its values can be asked for one step up."""
+    return slot.ordered or (slot.listed and all(value.parents for value in slot.values))
+
+
+def triples(params: TwinsParams, seed: int) -> tuple[Table, list[Triple]]:
+    """A world, and the triples that are drawn of it. Raises `RecipeError` where it has too few."""
+    domain = load_domain(params.domain)
+    wanted = [cell for cell in cells(params, domain) for _ in range(params.triples_per_cell)]
+    world = World(domain, seed, ENTITIES * len(wanted))
+    draw = _Draw(params, world, seed)
+    table = Table(world)
+    return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]
+
+
+class _Draw:
+    def __init__(self, params: TwinsParams, world: World, seed: int) -> None:
+        self._params, self._world, self._seed = params, world, seed
+        self._slots = world.domain.slots
+
+    def triple(self, number: int, cell: TripleCell) -> Triple:
+        """The triple of a number: of the first of its entities that has one."""
+        choices = changeable(self._params, self._world.domain, cell.slot_type)
+        slot = choices[number % self._params.triples_per_cell % len(choices)]
+        stream = Stream(self._seed, f"world_twins/triples/{number}")
+        first = number * ENTITIES
+        columns = self._world.columns(first, first + ENTITIES)
+        for i in range(ENTITIES):
+            facts = {name: int(codes[i]) for name, codes in columns.items()}
+            if (found := self._of(cell, first + i, slot, facts, stream)) is not None:
+                return found
+        raise RecipeError(
+            f"params.lengths: none of {ENTITIES} {self._world.domain.entity.plural} of domain "
+            f"{self._world.domain.name} has {cell.length} facts of which its {slot.name} can be "
+            f"another one. Ask for shorter documents, or leave {cell.slot_type} out of "
+            "params.slot_types"
+        )
+
+    def _of(
+        self, cell: TripleCell, entity: int, slot: Slot, facts: dict[str, int], stream: Stream
+    ) -> Triple | None:
+        has = [name for name, code in facts.items() if code != ABSENT]
+        months = bool(stream.integers(2, 1)[0])
+        entailed = entailable(slot) and "entailed" in self._params.wordings
+        if slot.name not in has or len(has) < cell.length:
+            return None
+        mine = facts[slot.name]
+        for value, false in self._others(slot, facts, stream):
+            if entailed and not apart(slot, mine, value, months=months):
+                continue
+            kept = [name for name in has if name not in false]
+            if len(kept) >= cell.length:
+                break
+        else:
+            return None
+        base, twin = (mine, value) if stream.integers(2, 1)[0] else (value, mine)
+        most = self._params.conditions
+        count = min(most[int(stream.integers(len(most), 1)[0])], cell.length)
+        rest = [name for name in kept if name != slot.name]
+        rest = [rest[i] for i in stream.permutation(len(rest)).tolist()]
+        further = [name for name in rest if entailable(self._slots[name])][: count - 1]
+        if len(further) < count - 1:
+            return None
+        asked = [slot.name, *further]
+        stated = [*asked, *(name for name in rest if name not in further)][: cell.length]
+        return Triple(
+            cell, entity, slot.name, facts | {slot.name: base}, twin,
+            _shuffled(stated, stream), _shuffled(asked, stream), entailed, months,
+        )  # fmt: skip
+
+    def _others(
+        self, slot: Slot, facts: Mapping[str, int], stream: Stream
+    ) -> Iterator[tuple[int, set[str]]]:
+        """Other values, drawn as the entity's own was, each with the slots that it makes false."""
+        draws = stream.integers(1 << 32, 3 * _VALUES).reshape(_VALUES, 3)
+        columns: dict[str, Codes] = {
+            name: np.full(_VALUES, code, np.int64) for name, code in facts.items()
+        }
+        columns[slot.name] = self._world.drawn(slot, columns, draws)
+        fits = self._world.coherent(columns)
+        for i, value in enumerate(columns[slot.name].tolist()):
+            if value not in (facts[slot.name], ABSENT):
+                yield value, {name for name, one in fits.items() if not one[i]}
+
+
+def _shuffled(names: list[str], stream: Stream) -> tuple[str, ...]:
+    return tuple(names[i] for i in stream.permutation(len(names)).tolist())
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+# --- conditions -------------------------------------------------------------------------------
+
+
+def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
+    """Whether one step above each of two values does not hold the other."""
+    for one, other in ((first, second), (second, first)):
+        if slot.listed:
+            if slot.values[one].parents[0] in slot.values[other].parents:
+                return False
+        else:
+            low, high = span(slot, one, months=months)
+            if low <= other <= high:
+                return False
+    return True
+
+
+def conditions(table: Table, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
+    """What a query asks of the base, in its order."""
+    for name in triple.asked:
+        slot, code = table.domain.slots[name], triple.facts[name]
+        if not entailed:
+            yield Is(name, table.name(name, code))
+        elif slot.listed:
+            yield Within(name, slot.values[code].parents[0])
+        else:
+            low, high = span(slot, code, months=triple.months)
+            if slot.type == "date":
+                days = (datetime.date.fromordinal(end).isoformat() for end in (low, high))
+                yield Between(name, *days)
+            else:
+                yield Between(name, low, high)
+
+
+def span(slot: Slot, code: int, *, months: bool) -> tuple[int, int]:
+    """One step above: the decade of a year, month or year of a day, a round range of numbers."""
+    match slot.type:
+        case "year":
+            return code // 10 * 10, code // 10 * 10 + 9
+        case "date":
+            day = datetime.date.fromordinal(code)
+            first, last = (day.month, day.month) if months else (1, 12)
+            after = datetime.date(day.year + last // 12, last % 12 + 1, 1)
+            return datetime.date(day.year, first, 1).toordinal(), after.toordinal() - 1
+        case _:
+            width = _round((slot.high.offset - slot.low.offset) // _WIDTH)
+            low = code // width * width
+            return low, low + width
+
+
+def _round(number: int) -> int:
+    """The largest of 1, 2, 5, 10, 20, ... that is not above a number; at least 2."""
+    unit = 1
+    while 10 * unit <= number:
+        unit *= 10
+    return max(2, *(factor * unit for factor in (1, 2, 5) if factor * unit <= max(number, 1)))
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+class StatedFacts:
+    """What documents state: a column a slot, a row a document, three of them a triple."""
+
+    def __init__(self, table: Table, made: Sequence[Triple]) -> None:
+        self._table, self.count = table, 3 * len(made)
+        self._columns = {name: np.full(self.count, ABSENT, np.int32) for name in table.domain.slots}
+        for i, triple in enumerate(made):
+            for name in triple.stated:
+                self._columns[name][3 * i : 3 * i + 3] = triple.facts[name]
+            self._columns[triple.slot][3 * i + ROLES.index("twin")] = triple.twin
+
+    def column(self, slot: str) -> NDArray[Any]:
+        return self._columns[slot]
+
+    def code(self, slot: str, value: Scalar) -> int:
+        return self._table.code(slot, value)
+
+    def under(self, slot: str, parent: str) -> Mask:
+        return self._table.under(slot, parent)
+
+
+class TwinQuery(NamedTuple):
+    """A query about a triple. `judged`: (document, relevance, conditions met)."""
+
+    triple: int
+    wording: Wording
+    expression: Expression
+    text: str
+    judged: list[tuple[int, int, int]]
+
+
+class _Plan(NamedTuple):
+    """How a document is worded: the order of its slots, a wording of each, a record's draws."""
+
+    order: Sequence[str]
+    wordings: Mapping[str, int]
+    draws: Sequence[int]
+
+
+class TwinTables:
+    """All records of a job."""
+
+    def __init__(self, params: TwinsParams, seed: int) -> None:
+        self.seed = seed
+        self.table, self.triples = triples(params, seed)
+        self._composer = Composer(self.table.world)
+        self.documents = 3 * len(self.triples)
+        self._order = Permutation(seed, "world_twins/documents", self.documents)
+        self._ids = Ids(seed, "world_twins/ids", "d", self.documents)
+        self._names = Ids(seed, "world_twins/ids", "t", len(self.triples))
+        facts = StatedFacts(self.table, self.triples)
+        asked = [
+            self._question(i, wording, facts)
+            for i, triple in enumerate(self.triples)
+            for wording in params.wordings
+            if wording != "entailed" or triple.entailed
+        ]
+        order = Stream(seed, "world_twins/queries").permutation(len(asked)).tolist()
+        self.questions = [asked[i] for i in order]
+        self._query_ids = Ids(seed, "world_twins/ids", "q", len(asked)).texts(np.arange(len(asked)))
+        counts = [len(one.judged) for one in self.questions]
+        self._pairs = [(query, k) for query, count in enumerate(counts) for k in range(count)]
+        self.qrels = len(self._pairs)
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def document(self, i: int) -> Mapping[str, Any]:
+        """Row i of the corpus."""
+        which = int(self._order(np.array([i]))[0])
+        triple, role = self.triples[which // 3], ROLES[which % 3]
+        written = self.composed_document(which // 3, role)
+        return {
+            "_id": self._doc_id(which),
+            "title": written.name,
+            "text": written.text,
+            "metadata": {
+                "facts": written.facts,
+                "triple": self._triple_id(which // 3),
+                "role": role,
+                "changed": triple.slot,
+            },
+        }
+
+    def query(self, i: int) -> Mapping[str, Any]:
+        """Row i of the queries."""
+        one = self.questions[i]
+        triple = self.triples[one.triple]
+        return {
+            "_id": self._query_ids[i],
+            "text": one.text,
+            "metadata": {
+                "triple": self._triple_id(one.triple),
+                "changed": triple.slot,
+                "slot_type": triple.cell.slot_type,
+                "length": triple.cell.length,
+                "wording": one.wording,
+                "conditions": len(triple.asked),
+                "expression": dumps(one.expression),
+            },
+        }
+
+    def qrel(self, i: int) -> Mapping[str, Any]:
+        """Row i of the qrels."""
+        return self._judged(i, 1)
+
+    def grade(self, i: int) -> Mapping[str, Any]:
+        """Row i of the grades: how many conditions are met."""
+        return self._judged(i, 2)
+
+    def _judged(self, i: int, place: int) -> Mapping[str, Any]:
+        query, k = self._pairs[i]
+        judged = self.questions[query].judged[k]
+        return {
+            "query-id": self._query_ids[query],
+            "corpus-id": self._doc_id(judged[0]),
+            "score": judged[place],
+        }
+
+    def _doc_id(self, which: int) -> str:
+        return self._ids.texts(np.array([which]))[0]
+
+    def _triple_id(self, number: int) -> str:
+        return self._names.texts(np.array([number]))[0]
+
+    # --- texts ----------------------------------------------------------------------------------
+
+    def composed_document(self, number: int, role: Role) -> Written:
+        """A document. The twin has the plan of the base: wordings, order, subjects, fillers."""
+        triple, composer = self.triples[number], self._composer
+        draw = Stream(self.seed, f"world_twins/texts/{number}")
+        counts = {name: len(composer.wordings[name]) for name in triple.stated}
+        wordings = {name: int(draw.integers(count, 1)[0]) for name, count in counts.items()}
+        size = 4 * len(self.table.domain.slots) + 3 * composer.fillers + 1
+        draws = draw.integers(_FULL, size)
+        plan = _Plan(triple.stated, wordings, draws.tolist())
+        if role == "twin":
+            return self._put(triple, plan, {**triple.facts, triple.slot: triple.twin})
+        base = self._put(triple, plan, triple.facts)
+        if role == "base":
+            return base
+        again = Stream(self.seed, f"world_twins/texts/{number}/control")
+        for _ in range(_TRIES):
+            others = {
+                name: (first + 1 + int(again.integers(counts[name] - 1, 1)[0])) % counts[name]
+                for name, first in wordings.items()
+            }
+            order = [triple.stated[i] for i in again.permutation(len(triple.stated)).tolist()]
+            draws[:-1] = again.integers(_FULL, size - 1)  # the last: how many fillers there are
+            control = self._put(triple, _Plan(order, others, draws.tolist()), triple.facts)
+            if control.facts != base.facts:
+                break
+        return control
+
+    def _put(self, triple: Triple, plan: _Plan, facts: Mapping[str, int]) -> Written:
+        stated = []
+        for name in plan.order:
+            slot = self.table.domain.slots[name]
+            said = self._composer.spoken(slot, np.array([facts[name]]))[0]
+            assert said is not None  # what is stated is there
+            stated.append(Stated(name, said[0], said[1], plan.wordings[name]))
+        forms = self.table.world.forms(np.array([triple.entity]))[0]
+        return self._composer.write(forms, stated, plan.draws)
+
+    def _question(self, number: int, wording: Wording, facts: StatedFacts) -> TwinQuery:
+        triple = self.triples[number]
+        parts = conditions(self.table, triple, entailed=wording == "entailed")
+        expression = And(tuple(parts))
+        words = Stream(self.seed, f"world_twins/words/{number}/{wording}")
+        asker = Asker(self.table.domain, wording, lambda bound: int(words.integers(bound, 1)[0]))
+        meets, met = execute(expression, facts), grades(expression, facts)
+        which = np.flatnonzero(meets).tolist()
+        twin = 3 * number + ROLES.index("twin")
+        judged = [(i, int(meets[i]), int(met[i])) for i in [*which, twin]]
+        return TwinQuery(number, wording, expression, asker.ask(expression), judged)
+
+
+def twin_tables(params: TwinsParams, seed: int) -> TwinTables:
+    """The records of a job, drawn once in a process."""
+    return _made(params, seed, load_domain(params.domain).path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _made(params: TwinsParams, seed: int, _changed: int) -> TwinTables:
+    return TwinTables(params, seed)

@@ -1,0 +1,197 @@
+"""Queries that a model writes, asked through a server on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from retgen.generators.capretrieval.agents import Kind, copies_text, fault
+from tests.agents.server import Server, serving
+from tests.conftest import read_jsonl
+from tests.generators.capretrieval.mind import HYPERNYM, mind
+from tests.generators.capretrieval.texts import CHINESE, ENGLISH, TEXTS, write_recipe, write_rows
+from tests.with_agents.conftest import Gen
+
+MODEL = ("--model", "openai:gpt-5-mini", "--max-usd", "3")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(mind) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("together", "calls"),
+    [
+        # one a passage; owls and honey are asked again once, chess to the end
+        ("true", {"Queries": 8 + 1 + 1 + 2}),
+        # chess' keywords fail, so its summaries are not asked for; owls are wrong in both
+        ("false", {"Keywords": 8 + 1 + 1 + 2, "Summaries": 7 + 1}),
+    ],
+)
+def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
+    ask: Gen, server: Server, tmp_path: Path, together: str, calls: dict[str, int]
+) -> None:
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+    write_recipe(tmp_path / "kb.yaml", source, f"  queries: {{together: {together}}}\n")
+    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
+    assert done.returncode == 0, done.stderr
+    counts = Counter(one["response_format"]["json_schema"]["name"] for one in server.requests)
+    assert counts == calls
+    path = tmp_path / "kb"
+    corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
+    assert [row["text"] for row in corpus] == list(TEXTS)  # whatever a model does
+    queries = read_jsonl(path / "dataset" / "queries.jsonl")
+    assert {row["metadata"]["source"] for row in queries} == {f"d{n}" for n in range(7)}
+    rejected = read_jsonl(path / "rejected.jsonl")
+    common = [row["record"]["text"] for row in rejected if row["rule"] == "query/common"]
+    assert common == ["before"]  # of two passages, and of 8 none may be of more than one
+    assert Counter(row["metadata"]["kind"] for row in queries) == {
+        "keyword": 4 * 7 - 2, "hypernym": 7, "summary": 7, "question": 7,
+    }  # fmt: skip
+    for row in queries:
+        note = row["metadata"]
+        text = TEXTS[int(note["source"][1:])]
+        held = text[slice(*note["span"])]
+        if note["kind"] == "keyword":
+            assert held.casefold() == row["text"]
+        elif note["kind"] == "hypernym":
+            assert row["text"] == f"{HYPERNYM} {held}"
+        else:
+            assert held == (text if note["kind"] == "question" else text.partition(". ")[0] + ".")
+    (lost,) = [row for row in rejected if row["rule"] != "query/common"]
+    assert lost["rule"] == f"write_{'queries' if together == 'true' else 'keywords'}/check"
+    assert lost["record"]["record"] == {"id": "d7"}
+    assert lost["reason"] == "; ".join(3 * ["the keyword 'x': it is one letter"])
+    assert len(lost["record"]["history"]) == 3
+    manifest = json.loads((path / "manifest.json").read_text())
+    assert (manifest["calls"], manifest["counts"]["rejected"]) == (
+        sum(calls.values()), len(rejected),
+    )  # fmt: skip
+    assert ask("validate", "kb").returncode == 0
+    # the answers are known: nobody is asked again
+    assert ask("run", "kb.yaml", *MODEL, "--out", "kb", "--fresh").returncode == 0
+    assert len(server.requests) == sum(calls.values())
+
+
+def test_nobody_is_asked_where_nothing_can_be_held_out(
+    ask: Gen, server: Server, tmp_path: Path
+) -> None:
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS[:1]))
+    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
+    assert done.returncode == 2
+    assert "there is one document: none can be held out for a test split" in done.stderr
+    assert server.requests == []
+
+
+def test_the_plan_counts_a_call_a_passage(ask: Gen, server: Server, tmp_path: Path) -> None:
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS))
+    done = ask("plan", "kb.yaml", *MODEL[:2], "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["documents"] == 8
+    assert "hypernyms" not in done.stdout
+    done = ask("run", "kb.yaml", *MODEL, "--pilot", "2")
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == 2
+
+
+def test_a_budget_stops_the_run_and_a_second_one_ends_it(
+    ask: Gen, server: Server, tmp_path: Path
+) -> None:
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS))
+    server.usage = (1000, 500)
+    done = ask(
+        "run", "kb.yaml", "--model", "openai:gpt-5-mini", "--max-usd", "0.011", "--out", "kb"
+    )
+    assert done.returncode == 3, done.stderr
+    asked = len(server.requests)
+    assert 0 < asked < 12
+    assert ask("run", "kb.yaml", *MODEL, "--out", "kb").returncode == 0
+    assert len(server.requests) == 12
+    assert ask("validate", "kb").returncode == 0
+
+
+MILL = "The old windmill on the river bank was restored by volunteers from the village."
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "rests_on"),
+    [
+        ("keyword", "windmill", "windmill"),
+        ("keyword", "WINDMILL", "windmill"),
+        ("phrase", "river bank", "river  bank"),
+        ("hypernym", "building", "windmill"),
+        ("title", "Windmill", ""),
+        ("summary", "volunteers repaired a mill", MILL),
+        ("summary", "volunteers repaired a mill", ""),
+        ("question", "Who restored the windmill?", MILL),
+        ("topics", "windmill flour bread", ""),
+    ],
+)
+def test_what_is_right(kind: Kind, text: str, rests_on: str) -> None:
+    assert fault(kind, text, rests_on, ENGLISH, "en") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "rests_on", "reason"),
+    [
+        ("keyword", "", "", "it is empty"),
+        ("summary", " \u3000", "", "it is empty"),
+        ("keyword", "1928", "1928", "it has no letter"),
+        ("title", "😀🎉", "", "it has no letter"),
+        ("summary", "two\nlines", "", "it has a line break"),
+        ("summary", "a\0b", "", "it has a line break"),
+        ("keyword", "w", "w", "it is one letter"),
+        ("phrase", "a b c d e f g h i", "", "it is longer than 8 words"),
+        ("summary", "word " * 61, "", "it is longer than 60 words"),
+        ("keyword", "tower", "tower", "the passage does not hold 'tower'"),
+        ("keyword", "windmill", "", "the passage does not hold ''"),
+        ("keyword", "mill", "windmill",
+         "a keyword stands in the passage word for word; 'mill' does not"),
+        ("phrase", "bank river", "river bank",
+         "a phrase stands in the passage word for word; 'bank river' does not"),
+        ("hypernym", "Windmill", "windmill",
+         "a hypernym is another word than what it generalises"),
+        ("hypernym", "building", "castle", "the passage does not hold 'castle'"),
+        ("summary", "volunteers repaired a mill", "Nobody came.",
+         "the passage does not hold 'Nobody came.'"),
+        ("summary", "THE OLD windmill, on the river bank was restored", "",
+         "it copies 8 words in a row from the passage"),
+        ("question", "Why: the old windmill on the river bank was?", "",
+         "it copies 8 words in a row from the passage"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong(kind: Kind, text: str, rests_on: str, reason: str) -> None:
+    assert fault(kind, text, rests_on, ENGLISH, "en") == reason
+
+
+def test_a_title_may_stand_in_its_passage() -> None:
+    assert fault("title", MILL, "", ENGLISH, "en") is None
+    assert copies_text(MILL, ENGLISH)
+    assert not copies_text(
+        "The old windmill on the river bank was", "The old windmill on a river bank"
+    )
+
+
+def test_chinese_is_measured_in_characters_and_compared_in_one_script() -> None:
+    assert fault("keyword", "三輪車", "三輪車", CHINESE, "zh") is None
+    assert fault("keyword", "三轮车", "三輪車", CHINESE, "zh") is None
+    assert fault("hypernym", "交通工具", "三轮车", CHINESE, "zh") is None
+    assert fault("hypernym", "三輪車", "三轮车", CHINESE, "zh") == (
+        "a hypernym is another word than what it generalises"
+    )
+    assert fault("phrase", CHINESE[:18], CHINESE[:18], CHINESE, "zh") == (
+        "it is longer than 16 words"
+    )
+    assert fault("keyword", "狗", "狗", CHINESE, "zh") == "it is one letter"
+    assert fault("keyword", "白狗", "白狗", CHINESE, "zh") == "the passage does not hold '白狗'"
+
+
+def test_width_does_not_matter() -> None:
+    assert fault("keyword", "ＷＩＮＤＭＩＬＬ", "windmill", ENGLISH, "en") is None

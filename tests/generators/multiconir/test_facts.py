@@ -1,0 +1,147 @@
+"""Ladders drawn from a world: as many as asked, each seed others, and nothing tells which is which."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from retgen.errors import RecipeError
+from retgen.generators.multiconir.facts import LadderSampler, entailed_pair, openings, world_of
+from retgen.generators.multiconir.ladders import Ladder, places
+from retgen.generators.multiconir.params import MultiConIRParams
+from retgen.tokenizer import tokens
+from retgen.validators.multiconir.meaning import _Meaning
+from retgen.world import load_domain
+
+DOMAINS = ("people", "books", "movies", "medical", "legal")
+
+
+def drawn(seed: int = 42, **params: object) -> list[Ladder]:
+    return list(LadderSampler(MultiConIRParams.model_validate(params), seed).ladders())
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_domain_gives_ladders(domain: str) -> None:
+    ladders = drawn(domain=domain, ladders=40)
+    assert [one.id for one in ladders] == [f"{domain}-{n:05}" for n in range(1, 41)]
+    assert len({one.conditions[0] for one in ladders}) == 40
+    for one in ladders:
+        assert len({*one.sentences, *one.rewrites}) == 20
+        assert Counter(one.strategies) == {"modify": 5, "reassign": 5}
+        assert len({json.loads(text)[1] for text in one.expressions}) == 10  # slots
+        first = one.sentences[places(42, one.id)[0]]
+        assert one.title in first
+        for strategy, sentence, rewrite in zip(
+            one.strategies, one.sentences, one.rewrites, strict=True
+        ):
+            if strategy == "reassign":  # the same words, in another order
+                assert Counter(tokens(sentence)) == Counter(tokens(rewrite))
+            else:
+                assert set(tokens(sentence)) != set(tokens(rewrite))
+
+
+def test_a_seed_draws_its_own_and_always_the_same() -> None:
+    one, again, other = (drawn(seed, domain="books", ladders=30) for seed in (1, 1, 2))
+    assert one == again
+    assert not {ladder.title for ladder in one} & {ladder.title for ladder in other}
+
+
+@pytest.mark.parametrize("wording", ["literal", "paraphrase", "entailed"])
+def test_conditions_of_one_wording(wording: str) -> None:
+    for one in drawn(domain="movies", ladders=20, wordings=[wording]):
+        assert set(one.wordings) == {wording}
+        for text, condition, sentence in zip(
+            one.expressions, one.conditions, one.sentences, strict=True
+        ):
+            kind, _, *values = json.loads(text)
+            assert (kind in ("within", "between")) == (wording == "entailed")
+            if kind == "is" and isinstance(values[0], str) and "-" not in values[0]:
+                assert values[0].casefold() in condition.casefold()
+                assert values[0].casefold() in sentence.casefold()
+
+
+def test_values_of_positives_and_negatives_are_drawn_alike() -> None:
+    """Of 8,000 sentences that modify, how long they are tells nothing."""
+    longer = []
+    for one in drawn(domain="movies", ladders=800, negatives={"strategy": "modify"}):
+        longer += [len(a) - len(b) for a, b in zip(one.sentences, one.rewrites, strict=True)]
+    share = np.mean(np.array(longer) > 0) + np.mean(np.array(longer) == 0) / 2
+    assert len(longer) == 8_000
+    assert 0.48 < share < 0.52
+
+
+def test_halves_share_no_values_and_no_wordings() -> None:
+    params = [MultiConIRParams(domain="people", half=half) for half in ("a", "b")]
+    whole = load_domain("people")
+    one, other = (world_of(each) for each in params)
+    for name, slot in whole.slots.items():
+        for part in ("document", "query"):
+            kept = [set(getattr(half.slots[name], part)) for half in (one, other)]
+            assert kept[0] | kept[1] == set(getattr(slot, part))
+            assert not kept[0] & kept[1]
+        values = [{value.name for value in half.slots[name].values} for half in (one, other)]
+        assert values[0] | values[1] == {value.name for value in slot.values}
+    shared = {
+        value.name
+        for name, slot in one.slots.items()
+        for value in slot.values
+        if value in other.slots[name].values
+    }
+    assert len(shared) <= 5  # the only child of its parent is in both
+    ladders = [drawn(domain="people", ladders=30, half=half) for half in ("a", "b")]
+    assert not {one.conditions[0] for one in ladders[0]} & {one.conditions[0] for one in ladders[1]}
+
+
+def test_what_is_entailed_excludes_the_other() -> None:
+    slot = load_domain("films").slots["release"]
+    assert entailed_pair(slot, 1957, 1958, lambda bound: 0) is None
+    found = entailed_pair(slot, 1957, 1964, lambda bound: 0)
+    assert found is not None
+    assert [(one.low, one.high) for one in found] == [(1950, 1959), (1960, 1969)]  # type: ignore[union-attr]
+
+
+def test_more_than_a_domain_has_names_for() -> None:
+    with pytest.raises(RecipeError, match="names for"):
+        LadderSampler(MultiConIRParams(domain="movies", ladders=1_000_000), 42)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["modify", "reassign", "mixed"])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_document_tells_its_origin(domain: str, strategy: str) -> None:
+    """A classifier that sees no query: within 0.45 and 0.55 at 1,000 ladders, HN1 and HN10."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import GroupKFold
+
+    ladders = drawn(domain=domain, ladders=1000, negatives={"strategy": strategy})
+    for rungs in (1, 10):
+        texts, of = [], np.repeat(np.arange(1000), 2)
+        for one in ladders:
+            order = places(42, one.id)
+            texts += [one.text(order), one.text(order, frozenset(range(rungs)))]
+        labels = np.tile([1, 0], 1000)
+        features = TfidfVectorizer(ngram_range=(1, 2), min_df=2).fit_transform(texts)
+        scores = np.zeros(2000)
+        for train, test in GroupKFold(5).split(features, labels, of):
+            model = LogisticRegression(max_iter=200, C=10).fit(features[train], labels[train])
+            scores[test] = model.decision_function(features[test])
+        pooled = roc_auc_score(labels, scores)
+        paired = np.mean(scores[::2] > scores[1::2]) + np.mean(scores[::2] == scores[1::2]) / 2
+        assert 0.45 < pooled < 0.55
+        assert 0.45 < paired < 0.55
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_reader_of_worlds_reads_every_ladder(domain: str) -> None:
+    """A pattern that is widened for one text may misread another: 300 ladders of another seed."""
+    params = MultiConIRParams.model_validate({"domain": domain, "ladders": 300})
+    drawing = LadderSampler(params, 7)
+    meaning = _Meaning(drawing.domain.path, openings(params)[0])
+    faults = [(one.id, fault) for one in drawing.ladders() for fault in meaning.faults(one)]
+    assert faults == []

@@ -1,0 +1,109 @@
+"""Sources looked at: kinds, columns, languages, lengths, and the block of a recipe."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from retgen.errors import DatasetError
+from retgen.generators.source import DocumentSource, describe_source
+from retgen.sources import Held
+
+ENGLISH = "The harbour was opened to the ships of the company in the spring of that year."
+GERMAN = "Der Hafen wurde im Frühling desselben Jahres für die Schiffe der Gesellschaft geöffnet."
+CHINESE = "港口于同年春天向公司的船只开放，许多居民前来观看。"
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Path:
+    folder = tmp_path / "kb"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.md").write_text(f"# One\n\n{ENGLISH}\n")
+    (folder / "deep" / "b.md").write_text(GERMAN, "utf-8")
+    (folder / "c.html").write_text(f"<p>{ENGLISH} {ENGLISH}</p>")
+    (folder / "empty.txt").write_text("")
+    (folder / "copy.txt").write_text(f"# One {ENGLISH}")
+    (folder / "faq.csv").write_text(f"Question,Answer\nWhy?,{ENGLISH} Yes.\n")
+    (folder / "photo.png").write_bytes(b"x")
+    return folder
+
+
+def test_a_folder_in_words(kb: Path, tmp_path: Path) -> None:
+    description = describe_source(kb, tmp_path)
+    assert list(description.lines()) == [
+        f"source: {kb} (2 .md, 2 .txt, 1 .html, 1 .csv), 4 documents",
+        "refused: 1 by source/format, the first at photo.png: a file of this kind is not read, only "
+        ".txt, .md, .markdown, .rst, .html, .htm, .jsonl, .csv, .tsv, .parquet",
+        "refused: 1 by source/duplicate-text, the first at copy.txt: its text is that of 'a'",
+        "refused: 1 by source/empty, the first at empty.txt: the file is empty",
+        "columns: of faq.csv: text Answer, title Question, id none, rows are numbered",
+        "languages: English (en) 75%, German (de) 25%",
+        "lengths: 13 to 32 words, median 18",
+    ]
+    assert description.language == "en"
+    assert description.columns == {"faq.csv": Held("Answer", (), "Question")}
+
+
+@pytest.mark.parametrize(
+    ("given", "recipe", "path"),
+    [("kb", ".", "kb"), ("kb", "recipes", "../kb"), ("kb/../kb", ".", "kb"), (".", ".", "."), ("../kb", ".", ".")],
+)  # fmt: skip
+def test_a_relative_path_is_relative_to_the_recipe(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, recipe: str, path: str
+) -> None:
+    (tmp_path / "recipes").mkdir()
+    monkeypatch.chdir(kb if given == "../kb" else tmp_path)
+    assert describe_source(Path(given), Path(recipe)).path == path
+
+
+def test_the_block_of_a_recipe_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "my: texts.jsonl"
+    row = {"the id": 7, "on": ENGLISH, "name": "T"}
+    path.write_text(json.dumps(row))
+    description = describe_source(path, tmp_path)
+    read = YAML(typ="safe").load(description.block())["source"]
+    assert read == {
+        "path": str(path), "columns": {"text": "on", "title": "name"}, "licence": "not stated",
+    }  # fmt: skip
+    assert DocumentSource.model_validate(read).columns.text == "on"
+    assert description.lengths == (16, 16, 16)
+
+
+def test_tables_with_different_columns_are_left_to_be_guessed(kb: Path, tmp_path: Path) -> None:
+    (kb / "posts.jsonl").write_text(json.dumps({"id": 1, "body": GERMAN + " Ja."}))
+    description = describe_source(kb, tmp_path)
+    assert description.columns["posts.jsonl"] == Held("body", ("id",), None)
+    assert "columns" not in description.block()
+
+
+def test_languages_without_blanks_are_counted_in_characters(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(CHINESE, "utf-8")
+    (tmp_path / "b.txt").write_text(CHINESE * 3, "utf-8")
+    (tmp_path / "c.txt").write_text("🙂 1234", "utf-8")
+    description = describe_source(tmp_path, tmp_path)
+    assert description.languages == {"zh": 2 / 3, "": 1 / 3}
+    assert list(description.lines())[1:] == [
+        "languages: Chinese (zh) 67%, not recognized 33%",
+        f"lengths: 5 to {3 * len(CHINESE)} characters, median {len(CHINESE)}",
+    ]
+
+
+def test_a_data_set_that_datasets_loads(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text(json.dumps({"_id": "a", "text": ENGLISH}))
+    description = describe_source(f"hf:{tmp_path}", Path(os.curdir))
+    assert next(description.lines()) == f"source: hf:{tmp_path} (a data set of the Hub), 1 document"
+    assert description.whole
+
+
+def test_no_document_that_can_be_used(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(DatasetError) as error:
+        describe_source(tmp_path, tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path} holds no document that can be used. "
+        "Refused are 1 by source/empty, the first at a.txt: the file is empty."
+    )
