@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import orjson
 
-from retgen.validators.multiconir.ladders import LadderFile, Spec
+from retgen.validators.multiconir.ladders import LadderFile, LadderSpec
 
 
-def unaccounted(spec: Spec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
+def source_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
     """(document, what is wrong). Raises OSError or ValueError for files that cannot be read.
 
     Documents that stand after as many ladders as were asked for were not needed.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-class Counts:
+class LabelCounts:
     """How many qrels there are, and how many of them are positive, by query and document."""
 
     def __init__(self, documents: int) -> None:

@@ -14,7 +14,7 @@ import orjson
 TEN = 10
 
 
-class Spec(NamedTuple):
+class LadderSpec(NamedTuple):
     """What a proof has to know beside the data set.
 
     `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's

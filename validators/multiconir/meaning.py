@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from retgen.validators.multiconir.figures import figure_faults
-from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
+from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, LadderSpec
 from retgen.validators.world.queries import Unread
 from retgen.validators.world.reader import Fact
 from retgen.validators.world.readers import readers_of
 
 
-def meaning_faults(spec: Spec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
+def meaning_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
     """(ladder, what is wrong), of ladders whose labels rest on facts or figures."""
     if spec.rests_on == "figures":
         for ladder in ladders:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def pieces(
+def sentences_of(
     text: str, known: Sequence[tuple[str, tuple[int, bool]]]
 ) -> list[tuple[int, bool]] | None:
     """A text cut into known pieces, joined by single spaces; the longest that fits is taken."""
@@ -23,7 +23,7 @@ def pieces(
     return result if at == len(text) + 1 else None
 
 
-def bits(numbers: Any) -> int:
+def bits_of(numbers: Any) -> int:
     """Rising numbers from 1 to 16 as bits. Raises ValueError for anything else."""
     if type(numbers) is not list or numbers != sorted(set(numbers)):
         raise ValueError(numbers)
@@ -35,5 +35,5 @@ def bits(numbers: Any) -> int:
     return result
 
 
-def listed(broken: int) -> str:
+def numbers_of(broken: int) -> str:
     return ", ".join(str(c + 1) for c in range(16) if broken >> c & 1) or "none"

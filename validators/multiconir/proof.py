@@ -19,11 +19,11 @@ import numpy as np
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
 from retgen.validators.baselines import with_best
 from retgen.validators.chance import spearman
-from retgen.validators.multiconir.accounts import unaccounted
-from retgen.validators.multiconir.counts import Counts
-from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
+from retgen.validators.multiconir.accounts import source_faults
+from retgen.validators.multiconir.counts import LabelCounts
+from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, LadderSpec
 from retgen.validators.multiconir.meaning import meaning_faults
-from retgen.validators.multiconir.pieces import bits, listed, pieces
+from retgen.validators.multiconir.pieces import bits_of, numbers_of, sentences_of
 from retgen.validators.multiconir.query_index import QueryIndex
 from retgen.validators.multiconir.rungs import ladder_faults
 from retgen.validators.multiconir.verdicts import verdict_faults
@@ -107,7 +107,7 @@ class LadderProof(CorpusRule):
     name = "ladder-proof"
     state: _ProofState
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: LadderSpec) -> None:
         self.spec = spec
         self.ladders = LadderFile(spec.ladders)
         self._findings: list[Finding] = []
@@ -135,12 +135,12 @@ class LadderProof(CorpusRule):
         """A document's ladder and sentences; a text for what is wrong with it."""
         try:
             ladder = self.ladders.get(metadata["ladder"])
-            stated, orders = bits(metadata["broken"]), bits(metadata["orders"])
+            stated, orders = bits_of(metadata["broken"]), bits_of(metadata["orders"])
         except (KeyError, TypeError, ValueError):
             ladder = None
         if ladder is None:
             return "its metadata does not name a ladder of the run, broken conditions and orders"
-        read = pieces(text, self._known(ladder))
+        read = sentences_of(text, self._known(ladder))
         if read is None:
             return "its text is not made of the sentences of its ladder, or of their rewrites"
         if sorted(c for c, _ in read) != list(range(TEN)):
@@ -148,8 +148,8 @@ class LadderProof(CorpusRule):
         broken = sum(1 << c for c, rewritten in read if rewritten)
         if broken != stated:
             return (
-                f"conditions {listed(broken)} are broken in its text, its metadata says "
-                f"{listed(stated)}"
+                f"conditions {numbers_of(broken)} are broken in its text, its metadata says "
+                f"{numbers_of(stated)}"
             )
         order = sum(c << 4 * place for place, (c, _) in enumerate(read))
         words = text.split()
@@ -197,7 +197,7 @@ class LadderProof(CorpusRule):
         for number in np.flatnonzero(there != (1 << len(STYLES) * TEN) - 1).tolist():
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
-        counts = Counts(len(self.state.ids))
+        counts = LabelCounts(len(self.state.ids))
         qrels, graded = dataset.qrels[split], dataset.graded.get(split)
         if graded is not None:
             yield from self._labels(qrels, asked, _BINARY, counts)
@@ -210,7 +210,7 @@ class LadderProof(CorpusRule):
         self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, table: Table, asked: QueryIndex, kind: _Kind, counts: Counts | None
+        self, table: Table, asked: QueryIndex, kind: _Kind, counts: LabelCounts | None
     ) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
         rows = _parsed(table, qrel_of)
@@ -226,7 +226,7 @@ class LadderProof(CorpusRule):
 
     def _labels_of(
         self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], kind: _Kind,
-        counts: Counts | None,
+        counts: LabelCounts | None,
     ) -> Iterator[Finding]:  # fmt: skip
         places = self._documents_of(ladder)
         given: dict[str, float] = {}
@@ -328,7 +328,7 @@ class LadderProof(CorpusRule):
             for name, what in self.ladders.disagreements(path):
                 yield _error([name], f"ladder {name}: {what}")
             path = self.spec.rejected
-            for name, what in unaccounted(self.spec, self.ladders):
+            for name, what in source_faults(self.spec, self.ladders):
                 yield _error([name], f"document {name} of the source: {what}")
             for name, what in meaning_faults(self.spec, self.ladders):
                 yield _error([name], f"ladder {name}: {what}")
