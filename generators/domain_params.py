@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from retgen.errors import RecipeError
 from retgen.generators.params import InputFile, located
 from retgen.messages import did_you_mean
-from retgen.validators.world.cues import read_patterns
 from retgen.validators.world.definitions import read_definition
 from retgen.validators.world.queries import QueryReader
+from retgen.validators.world.slot_patterns import read_patterns
 from retgen.world.domain import bundled
 
 _FILES = (".yaml", ".yml")

@@ -231,7 +231,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = _sources(job)
         return proof.proof_rules(
-            proof.Spec(
+            proof.OwnDocumentsSpec(
                 sources / DOCUMENTS,
                 sources / PASSAGES,
                 sources / QUERIES,

@@ -177,7 +177,7 @@ class MultiConIR(Family[MultiConIRParams]):
         domain, run = job.params.the_domain(), sources.parent
         count = job.params.count() if drawn(job) else job.params.ladders
         asked = min(filter(None, (count, job.limit)), default=None)
-        spec = proof.Spec(
+        spec = proof.LadderSpec(
             sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
             _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
             job.params.singles, _rests_on(job),

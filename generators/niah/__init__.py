@@ -188,7 +188,7 @@ class Niah(Family[NiahParams]):
 
     def checks(self, job: Job[NiahParams], judgements: Judgements) -> Sequence[CorpusRule]:
         settings = job.params.model_dump(mode="json")
-        spec = proof.Spec(_sources(job) / GROUPS, str(job.params.tokenizer), settings)
+        spec = proof.NIAHSpec(_sources(job) / GROUPS, str(job.params.tokenizer), settings)
         return proof.proof_rules(spec, judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:

@@ -182,7 +182,7 @@ class World(Family[WorldParams]):
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        spec = world_proof.Spec(domain.path, job.params.documents)
+        spec = world_proof.WorldSpec(domain.path, job.params.documents)
         if prose.written(job):
             run = prose.sources_of(job)
             spec = spec._replace(read=run / DOCUMENTS, rejected=run.parent / "rejected.jsonl")

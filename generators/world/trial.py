@@ -11,8 +11,8 @@ import orjson
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Cell, Search
 from retgen.generators.world.questions import asker, cells
-from retgen.validators.world.queries import Unread
-from retgen.validators.world.readers import readers_of
+from retgen.validators.world.clauses import UnreadableQuery
+from retgen.validators.world.queries import domain_readers
 from retgen.world.compose import Composer, Written
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
@@ -145,7 +145,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
 
 def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Readings:
     """What the proof makes of them, which knows the definition of the domain alone."""
-    _, reader, queries = readers_of(path)
+    _, reader, queries = domain_readers(path)
     problems: list[str] = []
     right = read = 0
     for one in written:
@@ -158,7 +158,7 @@ def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Rea
     for query in asked:
         try:
             found = orjson.dumps(queries.query(query.text)).decode()
-        except Unread as error:
+        except UnreadableQuery as error:
             problems.append(f"{query.text} {error}")
             continue
         read += found == query.expression

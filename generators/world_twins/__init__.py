@@ -112,7 +112,7 @@ class WorldTwins(Family[TwinsParams]):
 
     def checks(self, job: Job[TwinsParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        return proof.proof_rules(domain.path, judgements)
+        return proof.twins_rules(domain.path, judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         return (Path(__file__).parent / "scaffold.yaml").read_text("utf-8")

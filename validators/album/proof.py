@@ -16,7 +16,7 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 _PERSONS, _CONCEPTS, _PLACES = "person", ("topic", "moment"), ("place", "landmark")
 
 
-class Spec(NamedTuple):
+class AlbumSpec(NamedTuple):
     """What the recipe asks for."""
 
     language: str
@@ -26,7 +26,7 @@ class Spec(NamedTuple):
 
 
 @dataclass
-class Read(State):
+class CaptionState(State):
     """What captions were read as: ids, facts, and what is wrong with which."""
 
     ids: list[str] = field(default_factory=list)
@@ -44,15 +44,15 @@ class AlbumProof(CorpusRule):
 
     name = "album-proof"
     severity = "error"
-    state: Read
+    state: CaptionState
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: AlbumSpec, judgements: Judgements) -> None:
         self.spec = spec
         self.judgements = judgements
         self.start()
 
     def start(self) -> None:
-        self.state = Read()
+        self.state = CaptionState()
 
     def scan(self, batch: Batch) -> None:
         state = self.state

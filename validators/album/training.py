@@ -20,7 +20,7 @@ FILES = ("training/kw.parquet", "training/sm.parquet")
 _T = TypeVar("_T")
 
 
-class TrainingPairs(CorpusRule):
+class AlbumTrainingPairs(CorpusRule):
     """The positive of a pair has what its query asks for, the negative has not.
 
     No query of the test set is among them, and no caption that says what one of the corpus says.

@@ -18,7 +18,7 @@ from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
 
 
-class Spec(NamedTuple):
+class OwnDocumentsSpec(NamedTuple):
     """Files of the run: the documents as they were read, the passages' places, what was written for
     them, by what documents count as alike, and the pairs; or the readings of a judge of given
     queries.
@@ -50,7 +50,7 @@ class OwnDocuments(CorpusRule):
     finds = "a corpus that is not the source's documents, or a split or negative that is not clean"
     state: _Read
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: OwnDocumentsSpec, judgements: Judgements) -> None:
         self._spec, self._judgements = spec, judgements
         super().__init__()
 

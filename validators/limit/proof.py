@@ -13,11 +13,21 @@ from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, stems, tokens
 from retgen.validators.baselines import Terms, TermSpool
-from retgen.validators.limit.lists import Lists, Twins, mixed
-from retgen.validators.limit.matrix import check_matrix
 from retgen.validators.limit.questions import Question, answers_of, check_factorial, read_questions
-from retgen.validators.limit.spec import Spec, cut, error, parse_queries, stemmed
-from retgen.validators.limit.spelled import Speller
+from retgen.validators.limit.spec import (
+    LimitSpec,
+    Speller,
+    cut_template,
+    error,
+    parse_queries,
+    stems_by_attribute,
+)
+from retgen.validators.limit.structure import (
+    AttributeLists,
+    EqualLists,
+    attribute_hashes,
+    check_matrix,
+)
 from retgen.validators.rule import Batch, Finding, Judgements
 
 
@@ -28,7 +38,7 @@ class _ProofState(TermSpool):
     broken: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
     # documents with a queried attribute -> (those attributes, column in the metadata)
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
-    lists: Lists = field(default_factory=Lists)
+    lists: AttributeLists = field(default_factory=AttributeLists)
 
     def merge(self, later: Self, offset: int) -> None:
         super().merge(later, offset)
@@ -54,11 +64,11 @@ class LimitProof(Terms):
     name = "limit-proof"
     state: _ProofState
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: LimitSpec, judgements: Judgements) -> None:
         self.spec = spec
         self.judgements = judgements
         self.vocabulary = max(spec.attributes.values(), default=0) + 1
-        self.templates = [cut(template) for template in spec.document_templates]
+        self.templates = [cut_template(template) for template in spec.document_templates]
         self.questions: dict[str, Question] = {}
         if spec.factorial is None:
             self.asked, self.query_errors = parse_queries(spec, judgements)
@@ -74,10 +84,10 @@ class LimitProof(Terms):
             for query in judgements.queries
             if isinstance(query.metadata, dict)
         }
-        self.stemmed = stemmed(spec.attributes)
+        self.stemmed = stems_by_attribute(spec.attributes)
         self.spread: list[tuple[str, str]] = []
-        self.mixed = mixed(self.vocabulary)
-        self.twins = Twins(spec, self.queried, self.mixed)
+        self.mixed = attribute_hashes(self.vocabulary)
+        self.twins = EqualLists(spec, self.queried, self.mixed)
         # (query, attributes, their words)
         self._risky: list[tuple[str, set[str], frozenset[str]]] = []
         self._speller = (

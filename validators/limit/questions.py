@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from retgen.data import Query
-from retgen.validators.limit.spec import Spec, error
+from retgen.validators.limit.spec import LimitSpec, error
 from retgen.validators.rule import Finding, Judgements
 
 _PHRASES = {  # of several words, and what they come to
@@ -68,7 +68,7 @@ class Question(NamedTuple):
         return len(wanted) == len(self.wanted) - 1
 
 
-class Reader:
+class QuestionReader:
     """Reads queries over a catalogue. `attributes`: text -> id."""
 
     def __init__(self, attributes: Mapping[str, int]) -> None:
@@ -133,9 +133,11 @@ def _structure(found: list[int], words: list[str]) -> Question | str:
     return result
 
 
-def read_questions(spec: Spec, judgements: Judgements) -> tuple[dict[str, Question], list[Finding]]:
+def read_questions(
+    spec: LimitSpec, judgements: Judgements
+) -> tuple[dict[str, Question], list[Finding]]:
     """What each query asks for, and the queries that cannot be read or say something else."""
-    reader = Reader(spec.attributes)
+    reader = QuestionReader(spec.attributes)
     result: dict[str, Question] = {}
     errors: list[Finding] = []
     asked: dict[int, str] = {}
@@ -168,7 +170,7 @@ def read_questions(spec: Spec, judgements: Judgements) -> tuple[dict[str, Questi
 
 
 def check_factorial(
-    spec: Spec,
+    spec: LimitSpec,
     judgements: Judgements,
     questions: Mapping[str, Question],
     holders: Mapping[int, set[str]],
@@ -188,7 +190,7 @@ def check_factorial(
         question = questions.get(query.query_id)
         if question is None:
             continue
-        groups = combined(question, holders)
+        groups = documents_by_combination(question, holders)
         answers = sum(len(docs) for held, docs in groups.items() if question.answered_by(held))
         facts = _facts(query)
         cells[question.operator, answers] += 1
@@ -212,7 +214,7 @@ def check_factorial(
             )
 
 
-def combined(
+def documents_by_combination(
     question: Question, holders: Mapping[int, set[str]]
 ) -> dict[frozenset[int], frozenset[str]]:
     """By combination of its attributes: the documents that hold these and none of the others."""
@@ -228,7 +230,7 @@ def combined(
 
 def answers_of(question: Question, holders: Mapping[int, set[str]]) -> set[str]:
     """The documents that are relevant."""
-    groups = combined(question, holders)
+    groups = documents_by_combination(question, holders)
     return set().union(*(docs for held, docs in groups.items() if question.answered_by(held)))
 
 

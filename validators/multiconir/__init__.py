@@ -16,7 +16,7 @@ from retgen.validators.multiconir.proof import LadderProof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.rules.order import OrderLeak
 
-__all__ = ["COVERS", "RULES", "LadderProof", "Spec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "LadderProof", "LadderSpec", "proof_rules"]
 
 # documents of a ladder are near duplicates of one another, and share all words of its queries: the
 # proof says exactly in what they differ

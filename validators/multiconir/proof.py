@@ -19,14 +19,19 @@ import numpy as np
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
 from retgen.validators.baselines import with_best
 from retgen.validators.chance import spearman
-from retgen.validators.multiconir.accounts import source_faults
-from retgen.validators.multiconir.counts import LabelCounts
-from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, LadderSpec
-from retgen.validators.multiconir.meaning import meaning_faults
-from retgen.validators.multiconir.pieces import bits_of, numbers_of, sentences_of
-from retgen.validators.multiconir.query_index import QueryIndex
-from retgen.validators.multiconir.rungs import ladder_faults
-from retgen.validators.multiconir.verdicts import verdict_faults
+from retgen.validators.multiconir.evidence import meaning_faults, verdict_faults
+from retgen.validators.multiconir.ladders import (
+    TEN,
+    Ladder,
+    LadderFile,
+    LadderSpec,
+    bits_of,
+    ladder_faults,
+    numbers_of,
+    sentences_of,
+    source_faults,
+)
+from retgen.validators.multiconir.query_index import LabelCounts, QueryIndex
 from retgen.validators.rule import Batch, CorpusRule, Finding, State
 
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")

@@ -19,7 +19,7 @@ class Impossible(Exception):
     """Why an expression has no answer that is certain."""
 
 
-class Facts:
+class FactTable:
     """The facts of all documents: a row an entity, a column a slot.
 
     Kept in a file, so that memory stays flat.
