@@ -25,8 +25,7 @@ import orjson
 from validate import cores, measured, texts, words
 
 from retgen.tokenizer import sequence
-from retgen.validators.decontamination import contained
-from retgen.validators.rouge import THRESHOLD, Pair, overlapping
+from retgen.validators.decontamination import THRESHOLD, Pair, contained, overlapping
 
 
 class Tokens:

@@ -13,7 +13,7 @@ from retgen.messages import did_you_mean
 from retgen.validators.world.definitions import read_definition
 from retgen.validators.world.queries import QueryReader
 from retgen.validators.world.slot_patterns import read_patterns
-from retgen.world.domain import bundled
+from retgen.world.domain import bundled_domains
 
 _FILES = (".yaml", ".yml")
 T = TypeVar("T")
@@ -22,11 +22,11 @@ T = TypeVar("T")
 def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
     """A name, or the path of a file; a run keeps a copy of the file."""
     if Path(value).suffix not in _FILES:
-        if str(value) not in bundled():
-            hint = did_you_mean(str(value), bundled()) or "."
+        if str(value) not in bundled_domains():
+            hint = did_you_mean(str(value), bundled_domains()) or "."
             raise ValueError(
-                f"there is no domain {str(value)!r}{hint} Bundled: {', '.join(bundled())}. One of "
-                "your own is named by its .yaml file"
+                f"there is no domain {str(value)!r}{hint} Bundled: {', '.join(bundled_domains())}. "
+                "One of your own is named by its .yaml file"
             )
         return str(value)
     path = located(Path(value), info)

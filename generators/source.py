@@ -14,7 +14,7 @@ from retgen.sources import (
     HUB,
     LONGEST,
     Columns,
-    Refused,
+    RefusedRow,
     SourceDocument,
     read_sources,
 )
@@ -60,7 +60,7 @@ class Source(Params):
 
     def rows(
         self, limit: int | None = None, longest: int | None = LONGEST
-    ) -> Iterator[SourceDocument | Refused]:
+    ) -> Iterator[SourceDocument | RefusedRow]:
         """The documents in their order, and what is none; at most `limit` of its rows."""
         return read_sources(
             self.path, Columns(**self.columns.model_dump()), split=self.split, longest=longest,

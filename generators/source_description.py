@@ -14,8 +14,16 @@ from statistics import median
 
 from retgen.compressed import kind
 from retgen.errors import DatasetError
-from retgen.sources import HUB, Columns, Held, Refused, SourceDocument, read_sources, refusals
-from retgen.sources.folders import kinds
+from retgen.sources import (
+    HUB,
+    Columns,
+    RefusedRow,
+    SourceDocument,
+    TableColumns,
+    read_sources,
+    refusals,
+)
+from retgen.sources.read import kinds
 from retgen.validators.languages import letters_of, named, tell
 
 _LOOKED_AT = 1000  # documents whose language is told
@@ -37,10 +45,10 @@ class SourceDescription:
 
     path: str
     kinds: Mapping[str, int]
-    columns: Mapping[str, Held]
+    columns: Mapping[str, TableColumns]
     documents: int
     whole: bool
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedRow, ...]
     languages: Mapping[str, float]
     lengths: tuple[int, int, int]
     unit: str
@@ -96,8 +104,8 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
     """
     on_the_hub = str(source).startswith(HUB)
     place: Path | str = str(source) if on_the_hub else Path(source)
-    held: dict[str, Held] = {}
-    refused: list[Refused] = []
+    held: dict[str, TableColumns] = {}
+    refused: list[RefusedRow] = []
     words: list[int] = []
     characters: list[int] = []
     sample: list[str] = []

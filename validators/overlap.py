@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset
 from retgen.validators.duplicates import normalised
-from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Batch, Finding
 from retgen.validators.similar import MISSED, matches
-from retgen.validators.wordsets import Sets, WordSets
+from retgen.validators.wordsets import Sets, WordSets, query_sets
 
 _BATCH = 4096  # documents
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from retgen.evaluation import plots as draw
 from retgen.markdown import markdown_table
 from retgen.pages import Figure, Page, Section, TableView, terminal, text_table
-from retgen.qrels.notions import brackets
+from retgen.qrels.certificate import brackets
 from retgen.write import write_file
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
 from retgen.generators.source import PassageSize
 from retgen.generators.source_description import SourceDescription
-from retgen.sources import HUB, Refused, SourceDocument, refusals
+from retgen.sources import HUB, RefusedRow, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
@@ -123,9 +123,9 @@ class CapRetrieval(Family[CapRetrievalParams]):
             count = min(limits, default=0)
             return Plan(documents=count, queries=_QUERIES * count, qrels=_QUERIES * count, bytes=0,
                         notes=(note,), unknown=not limits)  # fmt: skip
-        documents, refused = [], list[Refused]()
+        documents, refused = [], list[RefusedRow]()
         for one in documents_of(params, job.limit):
-            if isinstance(one, Refused):
+            if isinstance(one, RefusedRow):
                 refused.append(one)
             else:
                 documents.append(one)

@@ -18,8 +18,8 @@ from retgen.generators.capretrieval.language import folded
 from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import Passage
-from retgen.validators.querywords import query_sets
 from retgen.validators.similar import matches
+from retgen.validators.wordsets import query_sets
 
 
 @dataclass

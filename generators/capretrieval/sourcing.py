@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.sources import Columns, Refused, SourceDocument, read_sources
+from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 
 _DATA = Path(__file__).parent / "data"
 _LANGUAGES = "en", "zh"
@@ -21,7 +21,7 @@ LICENCE = "CC0-1.0"  # of the bundled captions
 
 def documents_of(
     params: CapRetrievalParams, limit: int | None = None
-) -> Iterator[SourceDocument | Refused]:
+) -> Iterator[SourceDocument | RefusedRow]:
     """The documents in their order, and what is not used with its reason; at most `limit` rows."""
     source = params.source
     if source is None:

@@ -37,7 +37,7 @@ from retgen.generators.capretrieval.passages import Passage, Whole, cut, spans
 from retgen.generators.capretrieval.queries import Query, selected, written
 from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
-from retgen.sources import Refused, SourceDocument, refusals
+from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
 from retgen.write import AtomicFile, dump_json, write_file
@@ -102,7 +102,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
 
 
 def _nothing_held_out(
-    documents: Sequence[SourceDocument], refused: Sequence[Refused], clean: Sequence[Rejection]
+    documents: Sequence[SourceDocument], refused: Sequence[RefusedRow], clean: Sequence[Rejection]
 ) -> str:
     """Why there is no test split."""
     if not documents:
@@ -190,12 +190,12 @@ def _test_sets(params: CapRetrievalParams) -> list[HeldOut]:
 
 def read_documents(
     job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
-) -> tuple[list[SourceDocument], list[Refused], list[Rejection]]:
+) -> tuple[list[SourceDocument], list[RefusedRow], list[Rejection]]:
     """Copy the source's documents into the run, without those that a test set holds."""
     read: list[SourceDocument] = []
-    refused: list[Refused] = []
+    refused: list[RefusedRow] = []
     for one in documents_of(job.params, job.limit):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             read.append(one)
@@ -220,7 +220,7 @@ def read_documents(
     return kept, refused, rejected
 
 
-def reject_rows(refused: Sequence[Refused], context: Context) -> None:
+def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
     """Keep what is not used of a source with its reason; no agent was asked about it."""
     for lost in refused:
         where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})

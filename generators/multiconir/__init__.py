@@ -39,7 +39,7 @@ from retgen.generators.multiconir.with_agents import generate_ladders
 from retgen.generators.params import Job
 from retgen.generators.plan import CallEstimate, Plan
 from retgen.generators.records import Example, Records
-from retgen.sources import Refused, SourceDocument, refusals
+from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -251,10 +251,10 @@ def _available(params: MultiConIRParams) -> int | None:
     source = source_of(params)
     if on_the_hub(params):
         return source.limit
-    refused: list[Refused] = []
+    refused: list[RefusedRow] = []
     available = 0
     for one in documents_of(params):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             available += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.sentences import CONDITIONS, split, usable
 from retgen.generators.source import Source
-from retgen.sources import HUB, Refused, SourceDocument
+from retgen.sources import HUB, RefusedRow, SourceDocument
 
 
 def source_of(params: MultiConIRParams) -> Source:
@@ -23,7 +23,7 @@ def on_the_hub(params: MultiConIRParams) -> bool:
     return isinstance(path, str) and path.startswith(HUB)
 
 
-def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]:
+def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | RefusedRow]:
     """The documents with enough usable sentences; all else is refused with its reason."""
     for one in source_of(params).rows():
         if isinstance(one, SourceDocument):
@@ -31,6 +31,6 @@ def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]
             there = len({text for text in split(one.text) if usable(text)})
             if there < CONDITIONS:
                 message = f"it has {there} usable sentences; {CONDITIONS} are needed"
-                yield Refused(one.id, "source/sentences", message, one.id)
+                yield RefusedRow(one.id, "source/sentences", message, one.id)
                 continue
         yield one

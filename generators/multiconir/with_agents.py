@@ -19,7 +19,7 @@ from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.multiconir.sourcing import documents_of
 from retgen.generators.multiconir.writing import Writing
 from retgen.generators.params import Job
-from retgen.sources import Refused, SourceDocument
+from retgen.sources import RefusedRow, SourceDocument
 from retgen.write import AtomicFile
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ def _draw(job: Job[MultiConIRParams], context: Context) -> None:
             context.show(stage)
 
 
-def _read(params: MultiConIRParams, folder: Path) -> tuple[list[Refused], int]:
+def _read(params: MultiConIRParams, folder: Path) -> tuple[list[RefusedRow], int]:
     """Copy the source's documents into the run; (what is refused, how many there are)."""
     refused, count = [], 0
     with AtomicFile(folder / DOCUMENTS) as file:
         for one in documents_of(params):
-            if isinstance(one, Refused):
+            if isinstance(one, RefusedRow):
                 refused.append(one)
             else:
                 file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))

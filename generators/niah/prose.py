@@ -10,7 +10,7 @@ from typing import NamedTuple
 from retgen.errors import SourceRefused
 from retgen.generators.niah.groups import DATA
 from retgen.generators.niah.params import NiahParams
-from retgen.sources import Refused, SourceDocument, refusals
+from retgen.sources import RefusedRow, SourceDocument, refusals
 
 LICENCE = "Apache-2.0 (retgen)"
 PROSE = DATA / "prose"
@@ -37,14 +37,14 @@ class Sentence(NamedTuple):
     fault: str = ""
 
 
-def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[Refused]]:
+def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[RefusedRow]]:
     """The books of a recipe in order, and what is none. Raises `SourceRefused` without any."""
     if params.books is None:
         return list(_bundled(params.groups)), []
     source = params.books
-    books, refused = list[SourceDocument](), list[Refused]()
+    books, refused = list[SourceDocument](), list[RefusedRow]()
     for one in source.rows(longest=None):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             books.append(one)

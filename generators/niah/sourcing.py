@@ -26,7 +26,7 @@ from retgen.generators.niah.prose import (
     read_books,
     sentences,
 )
-from retgen.sources import Refused
+from retgen.sources import RefusedRow
 from retgen.write import write_file
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
@@ -47,7 +47,7 @@ class Material(NamedTuple):
     groups: list[Group]
     cast: Cast
     sentences: list[Sentence]
-    refused: list[Refused]
+    refused: list[RefusedRow]
     expansions: Mapping[str, Sequence[str]]
 
 

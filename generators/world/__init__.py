@@ -37,7 +37,7 @@ from retgen.generators.world.writing import DOCUMENT, DOCUMENTS, call_estimates,
 from retgen.messages import did_you_mean
 from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.world.compose import Composer, Written
+from retgen.world.compose import ComposedDocument, Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
 from retgen.world.facts import World as Facts
@@ -252,7 +252,7 @@ class _Corpus:
         )
 
 
-def _document(name: str, one: Written) -> Mapping[str, object]:
+def _document(name: str, one: ComposedDocument) -> Mapping[str, object]:
     return {"_id": name, "title": one.name, "text": one.text, "metadata": {"facts": one.facts}}
 
 

@@ -20,12 +20,12 @@ from retgen.world.expressions import (
     ordinal,
     violators,
 )
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
 
 
-def hard_negatives(expression: Expression, table: Table) -> Mask:
+def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
     """Which entities are hard negatives of a query, (count,).
 
     After "and not": what meets both (the violators). Of a relation: what meets the conditions
@@ -49,7 +49,7 @@ def hard_negatives(expression: Expression, table: Table) -> Mask:
             return one
 
 
-def _near(condition: Condition, table: Table) -> Mask:
+def _near(condition: Condition, table: EntityTable) -> Mask:
     """Which entities do not meet a condition, with a value that is close to one that does."""
     slot = table.domain.slots[condition.slot]
     column = table.column(slot.name)

@@ -18,9 +18,8 @@ from retgen.streams import Stream
 from retgen.world.asking import Asker
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import Expression, dumps, execute, grades, slots
-from retgen.world.facts import World
-from retgen.world.selection import Selection
-from retgen.world.table import Table
+from retgen.world.facts import Selection, World
+from retgen.world.table import EntityTable
 
 Rows = NDArray[np.int64]
 
@@ -62,7 +61,7 @@ class Questions:
         world = World(domain, seed, params.documents)
         if kept is not None:
             world = Selection(domain, seed, params.documents, kept)
-        self.table = Table(world)
+        self.table = EntityTable(world)
         found = _found(params, seed, self.table, exact=kept is None)
         order = Stream(seed, "world/query order").permutation(len(found)).tolist()
         self.all = [found[i] for i in order]
@@ -118,7 +117,7 @@ def cells(params: WorldParams) -> list[Cell]:
     ]
 
 
-def _found(params: WorldParams, seed: int, table: Table, *, exact: bool) -> list[Question]:
+def _found(params: WorldParams, seed: int, table: EntityTable, *, exact: bool) -> list[Question]:
     """The queries of all cells; unless `exact`, those that there are."""
     search = Search(table, seed, params.slots)
     result = []
@@ -144,7 +143,7 @@ def _purpose(cell: Cell, number: int) -> str:
 
 
 def _question(
-    cell: Cell, expression: Expression, table: Table, seed: int, number: int, most: int
+    cell: Cell, expression: Expression, table: EntityTable, seed: int, number: int, most: int
 ) -> Question:
     relevant = np.flatnonzero(execute(expression, table))
     near = np.flatnonzero(hard_negatives(expression, table))
@@ -165,7 +164,7 @@ def _some(rows: Rows, most: int, stream: Stream) -> Rows:
     return rows[np.sort(np.array(list(chosen)[:most], np.int64))]
 
 
-def _none(cell: Cell, number: int, params: WorldParams, table: Table) -> str:
+def _none(cell: Cell, number: int, params: WorldParams, table: EntityTable) -> str:
     wanted, domain = window(cell.size), table.domain
     size = f"{wanted.low:,} to {wanted.high:,}" if wanted.low < wanted.high else f"{cell.size:,}"
     answers = "answer" if cell.size == 1 else "answers"

@@ -13,11 +13,11 @@ from retgen.generators.world.queries import Cell, Search
 from retgen.generators.world.questions import asker, cells
 from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.queries import domain_readers
-from retgen.world.compose import Composer, Written
+from retgen.world.compose import ComposedDocument, Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
 from retgen.world.facts import World
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 _DOCUMENTS = 10_000  # among which queries are looked for
 _SIZES = (1, 10, 100)
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
     domain: Domain
     entities: int
     tried: int
-    documents: list[Written]
+    documents: list[ComposedDocument]
     queries: list[Asked]
     missing: list[Cell]
     readings: Readings
@@ -122,7 +122,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     entities = World(domain, seed, 1).names_count
     tried = min(_DOCUMENTS, entities)
     world = World(domain, seed, tried)
-    table = Table(world)
+    table = EntityTable(world)
     search = Search(table, seed)
     queries, missing, asked = list[Asked](), list[Cell](), list[Asked]()
     shown: set[str] = set()
@@ -143,7 +143,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     return Trial(domain, entities, tried, written[:documents], queries, missing, readings)
 
 
-def _read(path: Path, written: Sequence[Written], asked: Sequence[Asked]) -> Readings:
+def _read(path: Path, written: Sequence[ComposedDocument], asked: Sequence[Asked]) -> Readings:
     """What the proof makes of them, which knows the definition of the domain alone."""
     _, reader, queries = domain_readers(path)
     problems: list[str] = []

@@ -14,11 +14,11 @@ from retgen.generators.world_twins.params import TwinsParams
 from retgen.generators.world_twins.triples import Triple, conditions, triples
 from retgen.streams import Permutation, Stream
 from retgen.world.asking import Asker, Wording
-from retgen.world.compose import Composer, Stated, Written
+from retgen.world.compose import ComposedDocument, Composer, Stated
 from retgen.world.domain import load_domain
 from retgen.world.expressions import And, Expression, Mask, Scalar, dumps, execute, grades
 from retgen.world.facts import ABSENT
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 Role = Literal["base", "twin", "control"]
 ROLES: tuple[Role, ...] = ("base", "twin", "control")
@@ -29,7 +29,7 @@ _TRIES = 100  # of another order
 class Documents:
     """What documents state: a column a slot, a row a document, three of them a triple."""
 
-    def __init__(self, table: Table, made: Sequence[Triple]) -> None:
+    def __init__(self, table: EntityTable, made: Sequence[Triple]) -> None:
         self._table, self.count = table, 3 * len(made)
         self._columns = {name: np.full(self.count, ABSENT, np.int32) for name in table.domain.slots}
         for i, triple in enumerate(made):
@@ -152,7 +152,7 @@ class Made:
 
     # --- texts ----------------------------------------------------------------------------------
 
-    def written(self, number: int, role: Role) -> Written:
+    def written(self, number: int, role: Role) -> ComposedDocument:
         """A document. The twin has the plan of the base: wordings, order, subjects, fillers."""
         triple, composer = self.triples[number], self._composer
         draw = Stream(self.seed, f"world_twins/texts/{number}")
@@ -179,7 +179,7 @@ class Made:
                 break
         return control
 
-    def _put(self, triple: Triple, plan: _Plan, facts: Mapping[str, int]) -> Written:
+    def _put(self, triple: Triple, plan: _Plan, facts: Mapping[str, int]) -> ComposedDocument:
         stated = []
         for name in plan.order:
             slot = self.table.domain.slots[name]

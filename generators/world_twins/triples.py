@@ -19,7 +19,7 @@ from retgen.world.domain import Domain, Slot, load_domain
 from retgen.world.domain_file import SlotType
 from retgen.world.expressions import Between, Condition, Is, Within
 from retgen.world.facts import ABSENT, Codes, World
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken
 _VALUES = 24  # other values that are drawn for an entity
@@ -70,13 +70,13 @@ def entailable(slot: Slot) -> bool:
     return slot.ordered or (slot.listed and all(value.parents for value in slot.values))
 
 
-def triples(params: TwinsParams, seed: int) -> tuple[Table, list[Triple]]:
+def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
     """A world, and the triples that are drawn of it. Raises `RecipeError` where it has too few."""
     domain = load_domain(params.domain)
     wanted = [cell for cell in cells(params, domain) for _ in range(params.triples_per_cell)]
     world = World(domain, seed, ENTITIES * len(wanted))
     draw = _Draw(params, world, seed)
-    table = Table(world)
+    table = EntityTable(world)
     return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]
 
 
@@ -170,7 +170,7 @@ def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
     return True
 
 
-def conditions(table: Table, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
+def conditions(table: EntityTable, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
     """What a query asks of the base, in its order."""
     for name in triple.asked:
         slot, code = table.domain.slots[name], triple.facts[name]

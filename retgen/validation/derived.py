@@ -28,16 +28,18 @@ from retgen.recipe import SOURCES, Recipe
 from retgen.reporting.card import dataset_card
 from retgen.reporting.report import collect_report, page_of
 from retgen.reporting.training_card import training_card
-from retgen.validation.differences import Difference, differences, shown
 from retgen.validation.findings import links
 from retgen.validation.regenerate import (
     REGENERATED,
+    Difference,
     compare_file,
     compare_tables,
+    differences,
     offline,
     repeat_agents,
+    shown,
+    unreadable_sources,
 )
-from retgen.validation.sources import unreadable_sources
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__

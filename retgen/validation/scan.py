@@ -30,7 +30,7 @@ from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, noted
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, State
 from retgen.validators.rules import corpus_rules
-from retgen.validators.samples import Samples
+from retgen.validators.validation import Samples
 from retgen.workers import process_pool
 
 _BATCH = 4096  # documents

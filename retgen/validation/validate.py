@@ -35,8 +35,7 @@ from retgen.validators.overlap import overlap
 from retgen.validators.rule import Finding, Judgements, Rule
 from retgen.validators.rules import query_rules
 from retgen.validators.rules.origin import Origin
-from retgen.validators.samples import Samples
-from retgen.validators.validation import Validation
+from retgen.validators.validation import Samples, Validation
 from retgen.write import FileInfo, scratch_folder
 
 _SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in

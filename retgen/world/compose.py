@@ -47,7 +47,7 @@ class Stated(NamedTuple):
         return f"{'other:' if self.holder >= 0 else ''}{self.slot}={self.name}"
 
 
-class Written(NamedTuple):
+class ComposedDocument(NamedTuple):
     """A document: its title, its text, and the facts in the order in which the text states them."""
 
     name: str
@@ -107,7 +107,7 @@ class Composer:
         self._draws = 4 * len(self._slots) + 3 * self.fillers + 1
         self._bounds = np.full(self._draws, np.uint64(_FULL))
 
-    def documents(self, start: int, stop: int) -> list[Written]:
+    def documents(self, start: int, stop: int) -> list[ComposedDocument]:
         """The documents of entities start..stop-1, which state all of their facts."""
         columns = self.world.columns(start, stop)
         forms = self.world.forms(np.arange(start, stop))
@@ -144,7 +144,7 @@ class Composer:
 
     def write(
         self, forms: tuple[str, str, str], stated: Sequence[Stated], draws: Sequence[int]
-    ) -> Written:
+    ) -> ComposedDocument:
         """A text that states these facts in this order. `draws`: 32-bit numbers, a record's."""
         name, short, pronoun = forms
         she, her, _ = _FORMS[pronoun]
@@ -191,7 +191,7 @@ class Composer:
             sentences.append(f"{opened}.")
             head = one if own and wording.joins and wording.first == "S" else None
         self._idle_sentences(sentences, draws, pronoun, marks)
-        return Written(name, " ".join(sentences), [one.fact for one in ordered])
+        return ComposedDocument(name, " ".join(sentences), [one.fact for one in ordered])
 
     def subjects(self, forms: tuple[str, str, str]) -> list[str]:
         """What a subject can be beside the name: the pronoun first, a short name, nouns."""

@@ -16,7 +16,7 @@ _BLOCK = 1 << 16  # entities drawn at a time
 Column = NDArray[np.int32]
 
 
-class Table:
+class EntityTable:
     """Columns of a world (see `expressions.Facts`)."""
 
     def __init__(self, world: World) -> None:

@@ -13,8 +13,7 @@ import pytest
 from retgen import run, validate
 from retgen.errors import RecipeError, UsageError
 from retgen.recipe import load_recipe
-from retgen.validation.findings import check_rule_names, folded
-from retgen.validation.rules import rule_names
+from retgen.validation.findings import check_rule_names, folded, rule_names
 from retgen.validators.rule import Finding, Judgements
 from tests.conftest import Write
 

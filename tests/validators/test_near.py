@@ -18,10 +18,9 @@ from retgen.data import Query
 from retgen.validation.validate import validate
 from retgen.validators import prefixes, similar
 from retgen.validators.duplicates import normalised
-from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Judgements
 from retgen.validators.rules.near import NearDuplicateQueries
-from retgen.validators.wordsets import WordSets, word_sets
+from retgen.validators.wordsets import WordSets, query_sets, word_sets
 from tests.conftest import Write
 
 Texts = list[list[str]]

@@ -14,9 +14,8 @@ import pytest
 
 from retgen import run, validate
 from retgen.cli.validate import _findings
-from retgen.validators import separable
-from retgen.validators.origin import in_words, marked
-from retgen.validators.separable import Pair, measure
+from retgen.validators import origin as separable
+from retgen.validators.origin import Pair, in_words, marked, measure
 from tests.validators.sets import findings_of, write_set
 
 WORDS = [f"{a}{b}" for a in "ba ke li mo nu ra se ti vo zu".split() for b in

@@ -12,8 +12,8 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from retgen.tokenizer import sequence
-from retgen.validators import rouge
-from retgen.validators.rouge import Pair, overlapping, rouge_l
+from retgen.validators import decontamination
+from retgen.validators.decontamination import Pair, overlapping, rouge_l
 
 WORDS = "a the of red blue cat dog tree car on in under two 3 old street lamp river stone".split()
 HAN = "图片显示了一个红色蓝色的猫狗树车在河边老街灯"
@@ -133,15 +133,15 @@ def test_the_pairs_are_those_of_all_pairs(
     expected = best(texts, others, scorer, threshold)
     assert overlapping(texts, others, threshold) == expected
     assert 40 < len(expected) < 120
-    monkeypatch.setattr(rouge, "_ROWS", 7)
-    monkeypatch.setattr(rouge, "_COLUMNS", 5)  # many steps
+    monkeypatch.setattr(decontamination, "_ROWS", 7)
+    monkeypatch.setattr(decontamination, "_COLUMNS", 5)  # many steps
     assert overlapping(texts, others, threshold) == expected
 
 
 @pytest.mark.parametrize("bits", [1, 8, 64])
 def test_long_texts_and_any_number_of_parities(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(3)
-    monkeypatch.setattr(rouge, "_BITS_A_TOKEN", bits)
+    monkeypatch.setattr(decontamination, "_BITS_A_TOKEN", bits)
     vocabulary = [f"w{i}" for i in range(2000)]
     texts, others = [], []
     for _ in range(40):
@@ -161,7 +161,7 @@ def test_more_distinct_tokens_than_code_points(monkeypatch: pytest.MonkeyPatch) 
     texts, others = near(random.Random(4), english, 80), near(random.Random(4), english, 80)[::-1]
     expected = overlapping(texts, others)
     assert len(expected) > 40
-    monkeypatch.setattr(rouge, "_CODE_POINTS", 5)
+    monkeypatch.setattr(decontamination, "_CODE_POINTS", 5)
     assert overlapping(texts, others) == expected
     monkeypatch.undo()
     # 60,000 tokens: among the code points are halves of surrogate pairs

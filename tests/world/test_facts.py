@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.world import ABSENT, World, bundled, load_domain
+from retgen.world import ABSENT, World, bundled_domains, load_domain
 
 SHIPS = load_domain(Path(__file__).parent / "ships.yaml")
 WORLD = World(SHIPS, 1, 2000)
@@ -82,7 +82,7 @@ def test_names_do_not_repeat_and_are_not_more_than_there_are() -> None:
 
 def test_whether_values_go_together() -> None:
     """All drawn ones do; of others it is said which slot does not go with earlier ones."""
-    for name in bundled():
+    for name in bundled_domains():
         world = World(load_domain(name), 7, 400)
         fits = world.coherent(world.columns(0, 400))
         assert all(one.all() for one in fits.values()), name

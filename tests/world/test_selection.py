@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from retgen.world.domain import load_domain
-from retgen.world.facts import ABSENT, World
-from retgen.world.selection import Selection
+from retgen.world.facts import ABSENT, Selection, World
 
 BOATS = load_domain(Path(__file__).parent / "boats.yaml")
 KEPT = [0, *range(2, 50), 50, 53]  # entities 1, 51 and 52 have left

@@ -5,8 +5,7 @@ Nothing of the generator is used, and none of its words: the reader has a lexico
 
 from __future__ import annotations
 
-from retgen.validators.album.proof import AlbumProof, AlbumSpec
-from retgen.validators.album.training import AlbumTrainingPairs
+from retgen.validators.album.proof import AlbumProof, AlbumSpec, AlbumTrainingPairs
 from retgen.validators.rule import CorpusRule, Judgements
 
 __all__ = ["COVERS", "RULES", "AlbumSpec", "proof_rules"]

@@ -174,7 +174,15 @@ class SpelledBatch(NamedTuple):
 
 
 class Speller:
-    """Writes lists of `size` attributes as a template would. `attributes`: text -> id."""
+    """Reads a batch at once, where every text is exactly what its metadata spells.
+
+    A text is a name and a list of attributes. Where the attributes that the metadata numbers,
+    written out in their order, give the list letter by letter, these are the attributes of the
+    text: no attribute holds a separator, so that a list can be read in one way only. That takes a
+    third of the time of cutting every list apart, which is done where it fails for any document.
+
+    `attributes`: text -> id; `size`: of each list.
+    """
 
     def __init__(self, template: Template, attributes: dict[str, int], size: int) -> None:
         self.template = template

@@ -1,4 +1,8 @@
-"""The rebuilt qrel matrix is the one that the recipe and the metadata describe."""
+"""What must hold of a LIMIT set as a whole.
+
+The rebuilt qrel matrix is the one that the recipe and the metadata describe; no two documents have
+the same list of attributes, and where an attribute stands in a list tells nothing.
+"""
 
 from __future__ import annotations
 

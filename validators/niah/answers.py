@@ -1,4 +1,8 @@
-"""Sentences of the table that stand in a text: near-answers of its group, and any other answers."""
+"""What in a text answers a question, or is related to one.
+
+Answers are sentences of the table: near-answers of a text's group, and any other answers. Words are
+related to a question's as inflections, by a dictionary, or as derived forms, by their letters.
+"""
 
 from __future__ import annotations
 

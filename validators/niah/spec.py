@@ -1,4 +1,4 @@
-"""What a run of the NIAH family promises: its groups and settings, as its files hold them."""
+"""What a run of the NIAH family promises (groups and settings), and its documents as read."""
 
 from __future__ import annotations
 

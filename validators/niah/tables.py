@@ -1,4 +1,8 @@
-"""The tables beside dataset/: pairs of haystack and control, prompts, and training triplets."""
+"""What refers to haystacks: queries, qrels, and the tables beside dataset/.
+
+A query's qrels are the haystacks that hold its group's needle; the tables have pairs of haystack
+and control, prompts, and training triplets.
+"""
 
 from __future__ import annotations
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from retgen.data import Dataset
+from retgen.layouts import card_header
 from retgen.validators.languages import (
     LANGUAGES,
     code_of,
@@ -26,7 +28,24 @@ from retgen.validators.languages import (
     weigh,
 )
 from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
-from retgen.validators.stated import stated_languages
+
+
+def stated_languages(dataset: Dataset) -> list[str]:
+    """The languages in the manifest, else on the card, as they are written there; [] if nowhere."""
+    if dataset.run is not None:
+        try:
+            manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
+        except (OSError, ValueError):
+            manifest = None
+        if isinstance(manifest, dict):
+            return _strings(manifest.get("languages"))
+    return _strings(card_header(dataset.root).get("language"))
+
+
+def _strings(value: Any) -> list[str]:
+    listed = value if isinstance(value, list) else [value]
+    return [one for one in listed if isinstance(one, str)]
+
 
 _PIECE = 100  # characters of every text that are told
 _LONG = 1200  # characters of a suspect that are told

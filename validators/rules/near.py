@@ -1,7 +1,7 @@
 """Near-duplicates: documents, or queries, that share at least four fifths of their words.
 
 Texts are compared as sets of words (Jaccard similarity), so word order is ignored.
-Queries are compared by the words that ask for something: see `retgen.validators.querywords`.
+Queries are compared by the words that ask for something: see `retgen.validators.wordsets`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.validators.duplicates import normalised
-from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
 from retgen.validators.similar import MISSED, groups
-from retgen.validators.wordsets import WordSets
+from retgen.validators.wordsets import WordSets, query_sets
 
 _SHOWN = 3  # groups
 _SHARE = "share at least 80% of their words"

@@ -11,9 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from retgen.data import Dataset
-from retgen.validators.origin import in_words, judged_pairs, marked, sampled, trained_pairs
+from retgen.validators.origin import (
+    in_words,
+    judged_pairs,
+    marked,
+    measure,
+    sampled,
+    trained_pairs,
+)
 from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
-from retgen.validators.separable import measure
 
 
 @dataclass

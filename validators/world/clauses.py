@@ -164,8 +164,8 @@ class ClauseReader:
         scores = with_unit(scores, value.text, value.kind, slots)
         sure = not isinstance(value, Mention) or value.kind == "values"
         slot, problem = choose_slot(scores, slots, sure, self._domain)
-        if slot and not scores.get(slot) and (told := self._phrases.best_slot(words)):
-            problem = f"says of {told} what only {slot} can be"
+        if slot and not scores.get(slot) and (best := self._phrases.best_slot(words)):
+            problem = f"says of {best} what only {slot} can be"
         if problem:
             raise UnreadableQuery(f"{words!r} {problem}")
         return slots[slot], negated, scores.get(slot, 0.0)

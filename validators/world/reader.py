@@ -242,8 +242,8 @@ class DocumentReader:
         slot, problem = choose_slot(
             scores, mention.slots, mention.kind in ("values", "number"), self.domain
         )
-        if slot and not scores.get(slot) and (told := self.phrases.best_slot(words)):
-            problem = f"says of {told} what only {slot} can be"
+        if slot and not scores.get(slot) and (best := self.phrases.best_slot(words)):
+            problem = f"says of {best} what only {slot} can be"
         score = scores.get(slot, 0.0)
         return _Clause("" if problem else slot, other, negated, problem, hard[0], score)
 

@@ -1,4 +1,4 @@
-"""Which slot a clause is about, whose, and whether it is denied: read from the words around a value.
+"""The words around a value: which slot a clause is about, whose, and whether it is denied.
 
 A file of patterns (`patterns/DOMAIN.yaml`, or `my_domain.patterns.yaml` beside a domain of one's
 own) lists words and short phrases a slot. In a phrase `*` ends a word that has any ending, `(a|b)`

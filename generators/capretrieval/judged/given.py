@@ -13,8 +13,8 @@ from retgen.generators.capretrieval.params import CapRetrievalParams, Judge
 from retgen.generators.capretrieval.passages import Passage
 from retgen.generators.capretrieval.sourcing import bundled_queries
 from retgen.layouts import corpus_files
-from retgen.sources import Refused
-from retgen.sources.texts import KINDS
+from retgen.sources import RefusedRow
+from retgen.sources.formats import TEXT_KINDS
 from retgen.streams import Stream
 
 PAGE, CHARACTERS = 10, 12_000  # passages, and characters of them, that are judged in one call
@@ -37,15 +37,15 @@ class Sheet(NamedTuple):
     passages: tuple[int, ...]
 
 
-def given_queries(params: CapRetrievalParams) -> tuple[list[Given], list[Refused]]:
+def given_queries(params: CapRetrievalParams) -> tuple[list[Given], list[RefusedRow]]:
     """The queries of a recipe in their order, and what is none with its reason."""
     source = params.judge.queries if params.judge is not None else None
     if source is None:
         return [Given(**row) for row in bundled_queries()], []
     _of_rows(source.path)
-    queries, refused = list[Given](), list[Refused]()
+    queries, refused = list[Given](), list[RefusedRow]()
     for one in source.rows():
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             queries.append(Given(one.id, one.text))
@@ -60,7 +60,7 @@ def _of_rows(path: Path | str) -> None:
             f"params.judge.queries: {path} is a data set, of which a source is the corpus: give "
             "its file of queries, as in {path: FOLDER/queries.jsonl}"
         )
-    if path.is_file() and kind(path) in KINDS:
+    if path.is_file() and kind(path) in TEXT_KINDS:
         raise RecipeError(
             f"params.judge.queries: {path} is one text, not a row a query: give .csv (a line "
             "'text' first, then a query a line), .jsonl or .parquet"

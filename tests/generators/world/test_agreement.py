@@ -22,7 +22,7 @@ from retgen.generators.world.agreement import (
 )
 from retgen.generators.world.calibration import cases, in_words, measured
 from retgen.generators.world.writing import asked_for, drawn
-from retgen.world.domain import bundled, load_domain
+from retgen.world.domain import bundled_domains, load_domain
 from retgen.world.facts import World
 
 FILMS = load_domain("films")
@@ -116,7 +116,7 @@ def test_words_stand_in_texts_as_whole_words() -> None:
 
 
 def test_calibration_states_facts_of_its_domains() -> None:
-    assert [sum(one.domain == name for one in cases()) for name in bundled()] == [8] * 5
+    assert [sum(one.domain == name for one in cases()) for name in bundled_domains()] == [8] * 5
     assert len({one.title for one in cases()}) == 40
     for one in cases():
         slots = load_domain(one.domain).slots

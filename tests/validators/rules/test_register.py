@@ -57,7 +57,7 @@ class Unasked(QueryRule):
 '''
 TABLE = """
 from pathlib import Path
-from retgen.validation.rules import table
+from retgen.validation.findings import table
 print(*("|".join(row) for row in table(Path())), sep="\\n")
 """
 
