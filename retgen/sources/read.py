@@ -159,9 +159,9 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
 
 LONGEST = 1_000_000  # characters of a document; what is longer is a book
 FORMATS = (
-    f"{', '.join((*formats.TEXT_KINDS, *formats.TABLE_KINDS)[:-1])} or {formats.TABLE_KINDS[-1]} (also "
-    f"{', '.join(COMPRESSED)}), a folder of such files, the folder of a data set, or "
-    f"{formats.HUB}owner/name"
+    f"{', '.join((*formats.TEXT_KINDS, *formats.TABLE_KINDS)[:-1])} or "
+    f"{formats.TABLE_KINDS[-1]} (also {', '.join(COMPRESSED)}), a folder of such files, the folder "
+    f"of a data set, or {formats.HUB}owner/name"
 )
 
 

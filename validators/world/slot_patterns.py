@@ -186,11 +186,11 @@ class PhraseMatcher:
                 start, stop = match.span(match.lastgroup or 0)
                 if any(first <= start and stop <= last for first, last in spans):
                     continue
-                match = self._find(f"{text[:start]}{_SOMEBODY}{text[stop:]}", slots)
-                if any(match.scores.get(slot) for slot in slots) or not any(
+                elsewhere = self._find(f"{text[:start]}{_SOMEBODY}{text[stop:]}", slots)
+                if any(elsewhere.scores.get(slot) for slot in slots) or not any(
                     own.scores.get(slot) for slot in slots
                 ):
-                    return match._replace(other=True)
+                    return elsewhere._replace(other=True)
         return own
 
     def spans(self, clause: str) -> list[tuple[int, int]]:

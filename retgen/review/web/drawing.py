@@ -60,7 +60,7 @@ def draw(
     if find_spec(f"{package}.drawing"):
         view = importlib.import_module(f"{package}.drawing").view
         values |= view(query, document, context)
-    own = resources.formats(package).joinpath("review.html").is_file()
+    own = resources.files(package).joinpath("review.html").is_file()
     return Drawn(f"families/{family}/review.html" if own else "drawing.html", values)
 
 

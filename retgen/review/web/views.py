@@ -68,7 +68,7 @@ def _of_family(name: str) -> str | None:
     if len(parts) != 3 or parts[0] != "families" or parts[2] != "review.html":
         return None
     package = package_of(parts[1])
-    return resources.formats(package).joinpath(parts[2]).read_text("utf-8") if package else None
+    return resources.files(package).joinpath(parts[2]).read_text("utf-8") if package else None
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
