@@ -35,7 +35,7 @@ from retgen.data import Document
 from retgen.generate import BLOCK
 from retgen.recipe import load_recipe
 from retgen.validators.rule import Batch, Judgements
-from retgen.validators.world import WorldSpec, WorldProof
+from retgen.validators.world import WorldProof, WorldSpec
 from retgen.world import load_domain
 
 FACTS = 18  # of a document of films, on average

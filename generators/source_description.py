@@ -24,7 +24,7 @@ from retgen.sources import (
     refusals,
 )
 from retgen.sources.read import kinds
-from retgen.validators.languages import letters_of, named, tell
+from retgen.validators.languages import language_name, letters_of, tell
 
 _LOOKED_AT = 1000  # documents whose language is told
 _PIECE = 1000  # characters of each
@@ -74,7 +74,7 @@ class SourceDescription:
             ids = ", ".join(one.ids) or "none, rows are numbered"
             yield f"columns: of {name}: text {one.text}, title {one.title or 'none'}, id {ids}"
         shares = [
-            f"{named(code) if code else 'not recognized'} {_percent(share)}"
+            f"{language_name(code) if code else 'not recognized'} {_percent(share)}"
             for code, share in self.languages.items()
         ]
         yield f"languages: {', '.join(shares[:5])}{', ...' if len(shares) > 5 else ''}"

@@ -43,7 +43,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SLACK = 1e-6  # beyond any rounding of F1, and below what one token more or less changes
 
 
-class Pair(NamedTuple):
+class SimilarTexts(NamedTuple):
     """Text `text` of one collection and `other` of the other one, by their places; their F1."""
 
     text: int
@@ -68,18 +68,18 @@ def rouge_l(a: Sequence[str], b: Sequence[str]) -> float:
 
 def overlapping(
     texts: Sequence[str], others: Sequence[str], threshold: float = THRESHOLD
-) -> list[Pair]:
+) -> list[SimilarTexts]:
     """Every text whose ROUGE-L F1 with any of `others` is above the threshold, in order.
 
     Each with the other that it is most alike; of several, the first. Raises `ValueError` unless
     0 < threshold < 1. A pair whose F1 is the threshold itself is decided by rounding, as
     rouge-score decides it.
     """
-    own, theirs = coded(map(sequence, texts), map(sequence, others))
+    own, theirs = encode_tokens(map(sequence, texts), map(sequence, others))
     return alike(own, theirs, threshold)
 
 
-def coded(
+def encode_tokens(
     texts: Iterable[Sequence[str]], others: Iterable[Sequence[str]]
 ) -> tuple[list[Coded], list[Coded]]:
     """Token sequences of both collections, the same token the same code in both."""
@@ -107,14 +107,14 @@ def numbers_of(texts: Sequence[Coded]) -> NDArray[np.uint64]:
     return np.fromiter(chain.from_iterable(texts), np.uint64)
 
 
-def alike(texts: Sequence[Coded], others: Sequence[Coded], threshold: float) -> list[Pair]:
+def alike(texts: Sequence[Coded], others: Sequence[Coded], threshold: float) -> list[SimilarTexts]:
     """`overlapping` for texts that are `coded`."""
     if not 0 < threshold < 1:
         raise ValueError(f"threshold {threshold}: give a number above 0 and below 1")
     steps = [np.empty((3, 0)), *_Search(texts, others, threshold).steps()]
     text, other, f1 = _best(np.concatenate(steps, 1))
     columns = text.astype(int).tolist(), other.astype(int).tolist(), f1.tolist()
-    return [Pair(*row) for row in zip(*columns, strict=True)]
+    return [SimilarTexts(*row) for row in zip(*columns, strict=True)]
 
 
 class _Search:
@@ -289,7 +289,7 @@ def read_test_set(name: str, dataset: Dataset) -> HeldOut:
     return HeldOut(name, passages, {query.query_id: query.text for query in queries})
 
 
-def decontaminated(
+def drop_overlapping(
     passages: Mapping[str, str],
     queries: Mapping[str, str],
     test_sets: Sequence[HeldOut],
@@ -312,7 +312,7 @@ def decontaminated(
         test_ids = [*test_set.passages, *test_set.queries]
         left = [place for place in range(len(ids)) if place not in drops]
         held = [tokens[place] for place in left]
-        own, theirs = coded(held, others)
+        own, theirs = encode_tokens(held, others)
         pairs: dict[int, tuple[int, float | None]] = {
             text: (other, None)
             for text, other in _contained(own, theirs, _long(held), _long(others))
@@ -340,14 +340,14 @@ def _without_text(test_set: HeldOut) -> str:
     )
 
 
-def contained(texts: Sequence[str], others: Sequence[str]) -> list[tuple[int, int]]:
+def find_contained(texts: Sequence[str], others: Sequence[str]) -> list[tuple[int, int]]:
     """(text, other) by their places: texts that stand whole in another, or it in them.
 
     Compared are tokens in their order. The one that is contained has `LEAST` words or more; shorter
     ones must be equal. Each text comes once, with the first such other.
     """
     held, theirs = list(map(sequence, texts)), list(map(sequence, others))
-    return _contained(*coded(held, theirs), _long(held), _long(theirs))
+    return _contained(*encode_tokens(held, theirs), _long(held), _long(theirs))
 
 
 def _long(texts: Sequence[Sequence[str]]) -> list[bool]:

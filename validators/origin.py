@@ -34,7 +34,7 @@ _Whole: TypeAlias = NDArray[np.int64]
 _Real: TypeAlias = NDArray[np.float64]
 
 
-class Pair(NamedTuple):
+class ComparedPair(NamedTuple):
     """A positive and a hard negative of a query, by key (an id, or the text itself)."""
 
     query: str
@@ -42,12 +42,12 @@ class Pair(NamedTuple):
     negative: str
 
 
-def measure(pairs: Sequence[Pair], texts: Mapping[str, str]) -> dict[str, Any]:
+def measure(pairs: Sequence[ComparedPair], texts: Mapping[str, str]) -> dict[str, Any]:
     """{"auc", "low", "high", "pairs", "words"}; {} where there are too few pairs to tell.
 
     `texts`: by the keys of the pairs. `words`: those whose weights tell most, in both directions.
     """
-    numbers = _groups(pairs)
+    numbers = query_groups(pairs)
     positives = len({pair.positive for pair in pairs})
     if len(pairs) < _LEAST or min(positives, len(np.unique(numbers))) < _GROUPS:
         return {}
@@ -69,7 +69,7 @@ def measure(pairs: Sequence[Pair], texts: Mapping[str, str]) -> dict[str, Any]:
         return {}
     scores, weights = scores[known], weights[known]
     labels, groups, documents = labels[known], groups[known], documents[known]
-    auc = float(_auc(scores, labels, weights[None])[0])
+    auc = float(weighted_auc(scores, labels, weights[None])[0])
     low, high = _interval(scores, labels, weights, groups)
     return {
         "auc": round(auc, 4),
@@ -80,7 +80,7 @@ def measure(pairs: Sequence[Pair], texts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _groups(pairs: Sequence[Pair]) -> _Whole:
+def query_groups(pairs: Sequence[ComparedPair]) -> _Whole:
     """A number a pair, (n,): queries that judge a document in common are one group.
 
     Where this makes one group of a fifth of the pairs or more, each query is a group of its own.
@@ -170,7 +170,7 @@ def _balanced(groups: _Whole, weights: _Real, order: _Whole) -> _Whole:
     return folds
 
 
-def _auc(scores: _Real, labels: _Whole, weights: _Real) -> _Real:
+def weighted_auc(scores: _Real, labels: _Whole, weights: _Real) -> _Real:
     """Areas under the curve, (replicates,), of weights (replicates, n); ties are halves."""
     order = np.argsort(scores, kind="stable")
     ordered = scores[order]
@@ -197,7 +197,7 @@ def _interval(
     for _ in range(_REPLICATES // 100):
         drawn = random.integers(0, count, (100, count))
         times = np.stack([np.bincount(row, minlength=count) for row in drawn])
-        areas.append(_auc(scores, labels, times[:, numbers] * weights))
+        areas.append(weighted_auc(scores, labels, times[:, numbers] * weights))
     low, high = np.percentile(np.concatenate(areas), [2.5, 97.5])
     return float(low), float(high)
 
@@ -229,7 +229,7 @@ _OF_A_QUERY = 10  # pairs at most
 _WARN = 0.55
 
 
-def marked(result: Mapping[str, Any]) -> bool:
+def is_separable(result: Mapping[str, Any]) -> bool:
     """Whether the marks are worth a warning; `result`: see `separable.measure`."""
     return bool(result) and result["auc"] > _WARN and result["low"] > 0.5
 
@@ -238,7 +238,7 @@ def in_words(result: Mapping[str, Any]) -> str:
     """What was measured, in words; ends no sentence."""
     can = "are hardly told"
     if result["auc"] > _WARN:
-        can = "can be told" if marked(result) else "may be told"
+        can = "can be told" if is_separable(result) else "may be told"
     return (
         f"positives {can} from their hard negatives without the query: AUC {result['auc']:.3f} "
         f"(95% interval {result['low']:.3f} to {result['high']:.3f}, {result['pairs']:,} pairs) "
@@ -246,7 +246,7 @@ def in_words(result: Mapping[str, Any]) -> str:
     )
 
 
-def judged_pairs(judgements: Judgements) -> Iterator[Pair]:
+def judged_pairs(judgements: Judgements) -> Iterator[ComparedPair]:
     """Of each query its positives with the documents judged 0, and with those that it lists."""
     refused: dict[str, list[str]] = {}
     for query_id, doc_id, relevance in judgements.qrels:
@@ -265,16 +265,18 @@ def _listed(query: Query) -> list[str]:
     return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 
-def _of_query(query: str, positives: Sequence[str], negatives: Sequence[str]) -> Iterator[Pair]:
+def _of_query(
+    query: str, positives: Sequence[str], negatives: Sequence[str]
+) -> Iterator[ComparedPair]:
     """At most so many pairs, all documents of the shorter side before any twice."""
     if positives and negatives:
         positives = sorted(positives, key=_hash)[:_OF_A_QUERY]
         negatives = sorted(negatives, key=_hash)[:_OF_A_QUERY]
         for i in range(max(len(positives), len(negatives))):
-            yield Pair(query, positives[i % len(positives)], negatives[i % len(negatives)])
+            yield ComparedPair(query, positives[i % len(positives)], negatives[i % len(negatives)])
 
 
-def trained_pairs(dataset: Dataset) -> Iterator[Pair]:
+def trained_pairs(dataset: Dataset) -> Iterator[ComparedPair]:
     """Triplets of a run's training data, by their texts."""
     path = dataset.run and dataset.run / "training" / "triplets.parquet"
     if not path or not path.is_file():
@@ -298,9 +300,9 @@ def _hash(text: str) -> int:
     return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
-def sampled(pairs: Iterable[Pair]) -> Iterator[Pair]:
+def sample_pairs(pairs: Iterable[ComparedPair]) -> Iterator[ComparedPair]:
     """All pairs of some queries: those of the smallest hashes, as many as fit."""
-    queries: dict[str, list[Pair]] = {}
+    queries: dict[str, list[ComparedPair]] = {}
     for pair in pairs:
         queries.setdefault(pair.query, []).append(pair)
     room = _PAIRS

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 
 @dataclass
@@ -80,7 +80,7 @@ _DOCUMENTS = 3
 
 
 @dataclass
-class _Picked(State):
+class _Picked(RuleState):
     texts: dict[str, str] = field(default_factory=dict)
     first: list[str] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Query
 from retgen.tokenizer import STOPWORDS, stems, tokens, unspaced
-from retgen.validators.rule import State
+from retgen.validators.rule import RuleState
 
 Ints = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ class Sets:
 
 
 @dataclass
-class WordSets(State):
+class WordSets(RuleState):
     """Word sets of texts in order, in files of `scratch`, who sets it removes them.
 
     `orders`: a hash of the words in their order for each text, which is that of texts that differ

@@ -181,7 +181,7 @@ def _with_shattered(result: DimensionCertificate, reduced: Reduced) -> Dimension
         return result
     lower = list(result.lower_bounds)
     for what, by, table in (
-        ("documents", "queries", matrix), ("queries", "documents", matrix.transposed()),
+        ("documents", "queries", matrix), ("queries", "documents", matrix.transpose()),
     ):  # fmt: skip
         cut = find_shattered(table)
         v = len(cut.columns)

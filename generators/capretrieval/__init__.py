@@ -239,7 +239,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 sources.parent / "training",
                 None
                 if job.params.judge is None
-                else proof.Readings(sources / GIVEN, sources / JUDGEMENTS, sources / JUDGED),
+                else proof.JudgingFiles(sources / GIVEN, sources / JUDGEMENTS, sources / JUDGED),
             ),
             judgements,
         )

@@ -39,7 +39,7 @@ from retgen.generators.capretrieval.sourcing import documents_of
 from retgen.generators.params import Job
 from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
-from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
+from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def read_documents(
             for one in read
             for start, stop in spans(one.text, job.params.passages)
         }
-        decontamination = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
+        decontamination = drop_overlapping(texts, {}, tests, job.params.decontaminate.rouge_l)
         dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
     with AtomicFile(folder / DOCUMENTS) as file:
@@ -241,7 +241,7 @@ def _unmet(
     texts = {str(number): one.text for number, one in enumerate(queries)}
     dropped = {
         int(drop.id): drop
-        for drop in decontaminated({}, texts, tests, params.decontaminate.rouge_l).drops
+        for drop in drop_overlapping({}, texts, tests, params.decontaminate.rouge_l).drops
     }
     for number, drop in sorted(dropped.items()):
         one = queries[number]

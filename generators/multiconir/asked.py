@@ -51,7 +51,7 @@ def step_up(
     No parent that repeats a word of its value: that would be asking literally.
     """
     name = slot.name
-    if slot.listed:
+    if slot.is_listed:
         one, two = slot.values[first].parents, slot.values[second].parents
         levels = [
             level
@@ -99,7 +99,7 @@ def _value(slot: Slot, condition: Condition, bare: bool) -> str:
         case Between(_, low, high):
             return span(slot, low, high, "literal" if slot.type == "date" else "entailed")
         case Is(_, value):
-            if slot.ordered:
+            if slot.is_ordered:
                 return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
             return str(value)
 

@@ -167,7 +167,7 @@ class Drawing:
             return False
         if (
             self.params.half
-            and not slot.listed
+            and not slot.is_listed
             and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
         ):
             return False
@@ -176,7 +176,7 @@ class Drawing:
 
     def _spoken(self, slot: Slot, pair: _Pair, *, bare: bool = False) -> tuple[str, str]:
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
-        one, two = self._composer.spoken(slot, codes)
+        one, two = self._composer.wordings_of(slot, codes)
         assert one is not None  # both have a value
         assert two is not None
         return one[1][bare], two[1][bare]
@@ -274,7 +274,7 @@ class Drawing:
         elif pick(4) == 0:
             subject = subjects[pick(len(subjects))]
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
-        first, second = self._composer.spoken(slot, codes)
+        first, second = self._composer.wordings_of(slot, codes)
         assert first is not None
         assert second is not None
         own = [

@@ -277,7 +277,7 @@ def _check(params: WorldParams, domain: Domain) -> None:
     for operator, there, needed in (
         ("two-hop", relations, "a slot of type relation"),
         ("superlative", extremes, "a slot with 'most' or 'least'"),
-        ("range", any(slot.ordered for slot in asked.values()), "years, dates or numbers"),
+        ("range", any(slot.is_ordered for slot in asked.values()), "years, dates or numbers"),
     ):
         if operator in params.operators and not there:
             raise RecipeError(

@@ -114,13 +114,13 @@ class Conditions:
         return self._totals[id(pool)]
 
     def _of(self, slot: Slot, kind: Kind) -> Iterator[Pool]:
-        if slot.ordered:
+        if slot.is_ordered:
             column = self._table.column(slot.name)
             values = np.unique(column[column >= 0]).astype(np.int64)
             if len(values):
                 yield from _RANGES[kind](slot, values)
         elif kind == "value":
-            if slot.listed:
+            if slot.is_listed:
                 size = len(slot.values)
             else:
                 size = slot.pool if slot.type == "person" else self._table.count

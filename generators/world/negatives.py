@@ -54,7 +54,7 @@ def _near(condition: Condition, table: EntityTable) -> Mask:
     slot = table.domain.slots[condition.slot]
     column = table.column(slot.name)
     others = (column >= 0) & ~execute(condition, table)
-    if slot.ordered:
+    if slot.is_ordered:
         low, high = _ends(condition)
         distance = np.maximum(low - column.astype(np.int64), column - high)[others]
         if len(distance) > _NEAREST:

@@ -79,7 +79,7 @@ class Trial(NamedTuple):
     def lines(self) -> list[str]:
         """The same for a reader."""
         domain, slots = self.domain, list(self.domain.slots.values())
-        entailed = [one for one in slots if one.ordered or any(v.parents for v in one.values)]
+        entailed = [one for one in slots if one.is_ordered or any(v.parents for v in one.values)]
         always = [one for one in slots if one.share == 1]
         state = "is sound" if self.sound else "is not all read"
         lines = [

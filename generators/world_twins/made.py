@@ -183,7 +183,7 @@ class Made:
         stated = []
         for name in plan.order:
             slot = self.table.domain.slots[name]
-            said = self._composer.spoken(slot, np.array([facts[name]]))[0]
+            said = self._composer.wordings_of(slot, np.array([facts[name]]))[0]
             assert said is not None  # what is stated is there
             stated.append(Stated(name, said[0], said[1], plan.wordings[name]))
         forms = self.table.world.forms(np.array([triple.entity]))[0]

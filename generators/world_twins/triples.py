@@ -67,7 +67,7 @@ def changeable(params: TwinsParams, domain: Domain, slot_type: SlotType) -> list
 
 def entailable(slot: Slot) -> bool:
     """Whether each of its values can be asked for one step up."""
-    return slot.ordered or (slot.listed and all(value.parents for value in slot.values))
+    return slot.is_ordered or (slot.is_listed and all(value.parents for value in slot.values))
 
 
 def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
@@ -143,7 +143,7 @@ class _Draw:
         columns: dict[str, Codes] = {
             name: np.full(_VALUES, code, np.int64) for name, code in facts.items()
         }
-        columns[slot.name] = self._world.drawn(slot, columns, draws)
+        columns[slot.name] = self._world.draw_values(slot, columns, draws)
         fits = self._world.coherent(columns)
         for i, value in enumerate(columns[slot.name].tolist()):
             if value not in (facts[slot.name], ABSENT):
@@ -160,7 +160,7 @@ def _shuffled(names: list[str], stream: Stream) -> tuple[str, ...]:
 def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
     """Whether one step above each of two values does not hold the other."""
     for one, other in ((first, second), (second, first)):
-        if slot.listed:
+        if slot.is_listed:
             if slot.values[one].parents[0] in slot.values[other].parents:
                 return False
         else:
@@ -176,7 +176,7 @@ def conditions(table: EntityTable, triple: Triple, *, entailed: bool) -> Iterato
         slot, code = table.domain.slots[name], triple.facts[name]
         if not entailed:
             yield Is(name, table.name(name, code))
-        elif slot.listed:
+        elif slot.is_listed:
             yield Within(name, slot.values[code].parents[0])
         else:
             low, high = span(slot, code, months=triple.months)

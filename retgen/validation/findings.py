@@ -186,7 +186,7 @@ def _check(
                 )
 
 
-def regraded(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:
+def apply_severities(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:
     """What is left of the findings, errors first, equal ones folded."""
     kept = []
     for finding in findings:
@@ -194,7 +194,7 @@ def regraded(findings: Iterable[Finding], settings: RuleSettings) -> list[Findin
         if name not in settings.off:
             level = settings.severity.get(finding.rule, settings.severity.get(name))
             kept.append(finding._replace(severity=level) if level else finding)
-    kept = folded(kept)
+    kept = fold_findings(kept)
     kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return kept
 
@@ -206,7 +206,7 @@ _NUMBER = re.compile(r"(?<![\w+])[0-9]+(?:[.,][0-9]+)*(?!\w)")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
-def folded(findings: Sequence[Finding]) -> list[Finding]:
+def fold_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Findings that differ only in records, numbers and quotations become one with all ids.
 
     The first of them speaks for all; `Finding.folded` keeps every one.
@@ -307,7 +307,7 @@ def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
             yield Finding("manifest", "warning", [name], message)
 
 
-def marked(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:
+def byte_order_marks(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:
     """Files that begin with a byte order mark, which is read past."""
     for table in tables:
         for path in table.marked():

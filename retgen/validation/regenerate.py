@@ -32,14 +32,14 @@ from retgen.write import make_folder
 _LONG = 100  # characters of a value in a message
 
 
-class Difference(NamedTuple):
+class FieldDifference(NamedTuple):
     """`key`: dotted, with places in lists: "example.rows[3][1]"; `what`: the rest of a sentence."""
 
     key: str
     what: str
 
 
-def differences(stated: Any, right: Any, key: str = "") -> Iterator[Difference]:
+def differences(stated: Any, right: Any, key: str = "") -> Iterator[FieldDifference]:
     """Where `stated` is not `right`. Floats may differ in their last bits, as machines do."""
     if isinstance(stated, dict) and isinstance(right, dict):
         for name, value in right.items():
@@ -47,15 +47,15 @@ def differences(stated: Any, right: Any, key: str = "") -> Iterator[Difference]:
             if name in stated:
                 yield from differences(stated[name], value, inner)
             else:
-                yield Difference(inner, f"is missing; must be {shown(value)}")
+                yield FieldDifference(inner, f"is missing; must be {shown(value)}")
         for name in stated.keys() - right.keys():
             inner = f"{key}.{name}" if key else str(name)
-            yield Difference(inner, f"is {shown(stated[name])}; must not be there")
+            yield FieldDifference(inner, f"is {shown(stated[name])}; must not be there")
     elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
         for place, both in enumerate(zip(stated, right, strict=True)):
             yield from differences(*both, f"{key}[{place}]")
     elif not _same(stated, right):
-        yield Difference(key, f"is {shown(stated, right)}, must be {shown(right, stated)}")
+        yield FieldDifference(key, f"is {shown(stated, right)}, must be {shown(right, stated)}")
 
 
 def _same(stated: Any, right: Any) -> bool:

@@ -111,7 +111,7 @@ class Composer:
         """The documents of entities start..stop-1, which state all of their facts."""
         columns = self.world.columns(start, stop)
         forms = self.world.forms(np.arange(start, stop))
-        spoken = {slot.name: self.spoken(slot, columns[slot.name]) for slot in self._slots}
+        spoken = {slot.name: self.wordings_of(slot, columns[slot.name]) for slot in self._slots}
         draws = self._stream.draws(start, stop, self._bounds).tolist()
         result = []
         for i, row in enumerate(draws):
@@ -126,7 +126,7 @@ class Composer:
             result.append(self.write(forms[i], [one for _, one in stated], row))
         return result
 
-    def spoken(self, slot: Slot, codes: Codes) -> list[tuple[str, tuple[str, str]] | None]:
+    def wordings_of(self, slot: Slot, codes: Codes) -> list[tuple[str, tuple[str, str]] | None]:
         """For every code, the value's name and how a document says it; None where it is absent."""
         listed = codes.tolist()
         match slot.type:

@@ -22,11 +22,11 @@ from retgen.messages import Origin, did_you_mean, explain
 from retgen.world.domain_file import (
     LISTED,
     ORDERED,
+    DependentValues,
     DomainFile,
     End,
     Entity,
-    Given,
-    Name,
+    NamingBlock,
     Persons,
     Problem,
     SlotBlock,
@@ -83,12 +83,12 @@ class Slot:
     least: tuple[str, str] | None
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether its values are larger and smaller."""
         return self.type in ORDERED
 
     @property
-    def listed(self) -> bool:
+    def is_listed(self) -> bool:
         """Whether its values are a list."""
         return self.type in LISTED
 
@@ -101,7 +101,7 @@ class Domain:
     about: str
     entity: Entity
     nouns: tuple[str, ...]
-    naming: Name
+    naming: NamingBlock
     persons: Persons | None
     slots: Mapping[str, Slot]
     others: tuple[str, ...]
@@ -207,7 +207,7 @@ class _Builder:
             self._note(name, "unit", "must hold a letter")
         if block.before is not None:
             other = self.slots.get(block.before)
-            if other is None or not other.ordered:
+            if other is None or not other.is_ordered:
                 self._note(name, "before", f"{block.before!r} is no earlier year, date or number")
         if block.type == "person" and self._persons() is None:
             self._note(name, "", "a slot of type person needs 'persons' at the top of the file")
@@ -292,12 +292,12 @@ class _Builder:
         return SlotBound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 
     def _given(
-        self, name: str, given: Given | None, values: tuple[Value, ...]
+        self, name: str, given: DependentValues | None, values: tuple[Value, ...]
     ) -> tuple[str, dict[int, tuple[int, ...]]]:
         if given is None:
             return "", {}
         other = self.slots.get(given.slot)
-        if other is None or not other.listed:
+        if other is None or not other.is_listed:
             self._note(name, "given", f"{given.slot!r} is no earlier slot with a list of values")
             return "", {}
         index = {value.name: i for i, value in enumerate(values)}

@@ -140,7 +140,7 @@ class PronounOf(_Block):
     part: str
 
 
-class Name(_Block):
+class NamingBlock(_Block):
     """How entities are named."""
 
     parts: dict[str, Part] = Field(min_length=1)
@@ -156,7 +156,7 @@ class Persons(_Block):
     family: list[Words] = Field(min_length=2)
 
 
-class Given(_Block):
+class DependentValues(_Block):
     """What values a slot may have, by the value of an earlier one or a parent of it."""
 
     slot: str
@@ -177,7 +177,7 @@ class SlotBlock(_Block):
     by: tuple[int, int] | None = None
     share: float = Field(1.0, gt=0, le=1)
     skew: float = Field(0.7, ge=0, le=3)
-    given: Given | None = None
+    given: DependentValues | None = None
     document: tuple[Words, ...] = Field(min_length=1)
     query: tuple[Words, ...] = Field(min_length=1)
     most: tuple[Words, Words] | None = None
@@ -191,7 +191,7 @@ class DomainFile(_Block):
     about: Words
     entity: Entity
     nouns: tuple[Words, ...] = ()
-    name: Name
+    name: NamingBlock
     persons: Persons | None = None
     lists: dict[str, Nested] = Field(default_factory=dict)
     slots: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], SlotBlock] = Field(

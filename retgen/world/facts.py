@@ -112,7 +112,7 @@ class World:
         self._frequency = {
             slot.name: self._thresholds(slot, tuple(range(len(slot.values))))
             for slot in slots
-            if slot.listed
+            if slot.is_listed
         }
         self._given = {
             slot.name: [
@@ -165,7 +165,7 @@ class World:
         if slot.given_slot in others:
             for keys, (allowed, _) in self._given[name]:
                 result &= ~np.isin(others[slot.given_slot], keys) | np.isin(codes, allowed)
-        if slot.ordered:
+        if slot.is_ordered:
             least, most = (
                 self._bound(slot, end, others, len(codes), last=bool(last))
                 if end.slot is None or end.slot in others
@@ -192,22 +192,22 @@ class World:
             if slot.name not in wanted:
                 continue
             place = self._place[slot.name]
-            codes = self.drawn(slot, result, draws[:, place : place + 3])
+            codes = self.draw_values(slot, result, draws[:, place : place + 3])
             if slot.share < 1:
                 without = draws[:, place + 3] >= int(slot.share * (1 << 32))
                 codes = np.where(without, ABSENT, codes)
             result[slot.name] = codes
         return result
 
-    def drawn(self, slot: Slot, others: Mapping[str, Codes], draws: Codes) -> Codes:
+    def draw_values(self, slot: Slot, others: Mapping[str, Codes], draws: Codes) -> Codes:
         """Values of a slot (n,) that go with earlier slots of the same entities.
 
         `draws`: 32-bit numbers, (n, 3).
         """
         drawn = draws[:, 0]
-        if slot.ordered:  # the mean of three: most near the middle, and few near the ends
+        if slot.is_ordered:  # the mean of three: most near the middle, and few near the ends
             drawn = draws.sum(axis=1) // 3
-        if slot.listed:
+        if slot.is_listed:
             order, limits = self._frequency[slot.name]
             codes = order[np.searchsorted(limits, drawn, side="right")]
             for keys, (order, limits) in self._given[slot.name]:

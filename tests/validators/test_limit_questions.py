@@ -13,7 +13,7 @@ import pytest
 
 from retgen import run, validate
 from retgen.errors import ChecksFailed
-from retgen.validators.limit.questions import Question, QuestionReader
+from retgen.validators.limit.questions import OperatorQuestion, QuestionReader
 from tests.conftest import read_jsonl
 
 Rows = list[dict[str, Any]]
@@ -55,7 +55,7 @@ def test_questions_are_read(
     text: str, wanted: tuple[int, ...], ruled_out: tuple[int, ...], operator: str
 ) -> None:
     question = QuestionReader(THINGS).read(text)
-    assert isinstance(question, Question)
+    assert isinstance(question, OperatorQuestion)
     assert (question.wanted, question.ruled_out, question.operator) == (
         wanted,
         ruled_out,

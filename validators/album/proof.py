@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from retgen.data import Dataset
 from retgen.validators.album.reader import Unreadable, lexicon, read_caption, read_query
 from retgen.validators.rows import RowFaults, read_rows
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, Named, State
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding, Judgements, RuleState
 
 _SCENE = ("action", "object", "place", "moment", "topic", "month")
 _MENTIONED = ("subject", "object", "place", "topic", "passing")
@@ -112,7 +112,7 @@ class AlbumSpec(NamedTuple):
 
 
 @dataclass
-class CaptionState(State):
+class CaptionState(RuleState):
     """What captions were read as: ids, facts, and what is wrong with which."""
 
     ids: list[str] = field(default_factory=list)
@@ -271,7 +271,7 @@ class AlbumTrainingPairs(CorpusRule):
         self.start()
 
     def start(self) -> None:
-        self.state: Named = Named()
+        self.state: DocumentNotes = DocumentNotes()
 
     def scan(self, batch: Batch) -> None:
         """The proof reads the corpus."""

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Query
-from retgen.validators.capretrieval.judged import Readings, judged_findings
+from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
 from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 
 class OwnDocumentsSpec(NamedTuple):
@@ -29,11 +29,11 @@ class OwnDocumentsSpec(NamedTuple):
     queries: Path
     mined: Path
     training: Path
-    readings: Readings | None = None
+    readings: JudgingFiles | None = None
 
 
 @dataclass
-class _Read(State):
+class _Read(RuleState):
     """What the corpus holds: by id, a hash of the text and title, in order; and what is wrong."""
 
     rows: list[tuple[str, int]] = field(default_factory=list)

@@ -15,11 +15,11 @@ from typing import Self
 from retgen.tokenizer import stems
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import LimitSpec, error
-from retgen.validators.rule import Batch, CorpusRule, Finding, Named
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
 
 @dataclass
-class _Names(Named):
+class _Names(DocumentNotes):
     """What is wrong with some names, and how many of the others have so many words."""
 
     words: Counter[int] = field(default_factory=Counter)

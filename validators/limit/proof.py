@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, stems, tokens
-from retgen.validators.baselines import Terms, TermSpool
-from retgen.validators.limit.questions import Question, answers_of, check_factorial, read_questions
+from retgen.validators.baselines import TermRule, TermSpool
+from retgen.validators.limit.questions import (
+    OperatorQuestion,
+    answers_of,
+    check_factorial,
+    read_questions,
+)
 from retgen.validators.limit.spec import (
     LimitSpec,
     Speller,
@@ -58,7 +63,7 @@ class _Reading(NamedTuple):
     words: NDArray[np.int64] | None = None  # where they are known
 
 
-class LimitProof(Terms):
+class LimitProof(TermRule):
     """Rebuilds the qrels of a LIMIT data set from its words and compares."""
 
     name = "limit-proof"
@@ -69,7 +74,7 @@ class LimitProof(Terms):
         self.judgements = judgements
         self.vocabulary = max(spec.attributes.values(), default=0) + 1
         self.templates = [cut_template(template) for template in spec.document_templates]
-        self.questions: dict[str, Question] = {}
+        self.questions: dict[str, OperatorQuestion] = {}
         if spec.factorial is None:
             self.asked, self.query_errors = parse_queries(spec, judgements)
         else:
@@ -121,7 +126,7 @@ class LimitProof(Terms):
                         break
         return reading
 
-    def parsed(self, batch: Batch) -> list[tuple[str, list[str]]]:
+    def parse_batch(self, batch: Batch) -> list[tuple[str, list[str]]]:
         """Name and attributes of every document; empty where no template fits."""
         return [self.parse(text) or ("", []) for text in batch.texts]
 
@@ -140,7 +145,7 @@ class LimitProof(Terms):
             counts = np.full(len(batch), spelled.terms.shape[1], np.uint32)
             terms = spelled.terms.ravel()
             return _Reading(spelled.names, terms, counts, None, spelled.lengths, spelled.words)
-        both = self.parsed(batch)
+        both = self.parse_batch(batch)
         rows = [listed for _, listed in both]
         flat = map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1))
         terms = np.array(list(flat), np.int64)
@@ -171,7 +176,7 @@ class LimitProof(Terms):
             matrix = np.sort(terms.reshape(len(batch), -1), axis=1)
             suspects += np.flatnonzero((matrix[:, 1:] == matrix[:, :-1]).any(axis=1)).tolist()
         if suspects:
-            listed = rows if rows is not None else [row for _, row in self.parsed(batch)]
+            listed = rows if rows is not None else [row for _, row in self.parse_batch(batch)]
             for index in sorted(set(suspects)):
                 if listed[index]:
                     self._explain(batch.ids[index], listed[index])
@@ -270,11 +275,11 @@ class LimitProof(Terms):
             elif risky:
                 needed = frozenset().union(*(words[a] for a in asked))
                 self._risky += [(query_id, asked, needed)] if needed else []
-        self.twins.repeated = self.state.lists.repeated()
+        self.twins.repeated = self.state.lists.repeated_hashes()
         return bool(self._risky or self.twins.repeated)
 
     def confirm(self, batch: Batch) -> None:
-        both = self.parsed(batch)
+        both = self.parse_batch(batch)
         self.twins.look(batch, both)
         if not self._risky:
             return

@@ -33,7 +33,7 @@ _KNOWN = _NOT | _JOIN | _VERBS | {"who", "do", "does", "both", "any", "either"}
 _SLOT = "\0"
 
 
-class Question(NamedTuple):
+class OperatorQuestion(NamedTuple):
     """What a query asks for: all of `wanted` (one of them where `any_of`), none of `ruled_out`."""
 
     wanted: tuple[int, ...]
@@ -76,7 +76,7 @@ class QuestionReader:
         longest = sorted(attributes, key=len, reverse=True)
         self._any = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
 
-    def read(self, text: str) -> Question | str:
+    def read(self, text: str) -> OperatorQuestion | str:
         """What a query asks for, or why that cannot be told."""
         found = [self.attributes[name] for name in self._any.findall(text)]
         rest = self._any.sub(f" {_SLOT} ", text)
@@ -97,7 +97,7 @@ class QuestionReader:
         return _structure(found, words)
 
 
-def _structure(found: list[int], words: list[str]) -> Question | str:
+def _structure(found: list[int], words: list[str]) -> OperatorQuestion | str:
     """From the words between the attributes: those before each, and those after the last."""
     gaps: list[list[str]] = [[]]
     for word in words:
@@ -123,7 +123,7 @@ def _structure(found: list[int], words: list[str]) -> Question | str:
         negative = not _NOT.isdisjoint(before)
         (ruled_out if negative else wanted).append(attribute)
     any_of = bool(tail) or any("or" in gap or "any" in gap for gap in gaps)
-    result = Question(tuple(wanted), tuple(ruled_out), any_of)
+    result = OperatorQuestion(tuple(wanted), tuple(ruled_out), any_of)
     shapes = [(2, 0)] if any_of else [(2, 0), (1, 1), (2, 1)]
     if (len(wanted), len(ruled_out)) not in shapes:
         how = "one of" if any_of else "all of"
@@ -135,10 +135,10 @@ def _structure(found: list[int], words: list[str]) -> Question | str:
 
 def read_questions(
     spec: LimitSpec, judgements: Judgements
-) -> tuple[dict[str, Question], list[Finding]]:
+) -> tuple[dict[str, OperatorQuestion], list[Finding]]:
     """What each query asks for, and the queries that cannot be read or say something else."""
     reader = QuestionReader(spec.attributes)
-    result: dict[str, Question] = {}
+    result: dict[str, OperatorQuestion] = {}
     errors: list[Finding] = []
     asked: dict[int, str] = {}
     for query in judgements.queries:
@@ -172,7 +172,7 @@ def read_questions(
 def check_factorial(
     spec: LimitSpec,
     judgements: Judgements,
-    questions: Mapping[str, Question],
+    questions: Mapping[str, OperatorQuestion],
     holders: Mapping[int, set[str]],
 ) -> Iterator[Finding]:
     """Every operator has every number of answers, with as much in its way.
@@ -215,7 +215,7 @@ def check_factorial(
 
 
 def documents_by_combination(
-    question: Question, holders: Mapping[int, set[str]]
+    question: OperatorQuestion, holders: Mapping[int, set[str]]
 ) -> dict[frozenset[int], frozenset[str]]:
     """By combination of its attributes: the documents that hold these and none of the others."""
     every = question.attributes
@@ -228,7 +228,7 @@ def documents_by_combination(
     return result
 
 
-def answers_of(question: Question, holders: Mapping[int, set[str]]) -> set[str]:
+def answers_of(question: OperatorQuestion, holders: Mapping[int, set[str]]) -> set[str]:
     """The documents that are relevant."""
     groups = documents_by_combination(question, holders)
     return set().union(*(docs for held, docs in groups.items() if question.answered_by(held)))
@@ -249,7 +249,7 @@ def _judged_zero(query: Query, hard: set[str], refused: set[str]) -> Iterator[Fi
 
 def _in_the_way(
     query_id: str,
-    question: Question,
+    question: OperatorQuestion,
     groups: Mapping[frozenset[int], frozenset[str]],
     answers: int,
 ) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.validators.limit.spec import LimitSpec, error
-from retgen.validators.rule import Batch, Finding, Judgements, State
+from retgen.validators.rule import Batch, Finding, Judgements, RuleState
 
 
 def check_matrix(
@@ -149,7 +149,7 @@ _P = 1e-6  # below, chance is no explanation
 
 
 @dataclass
-class AttributeLists(State):
+class AttributeLists(RuleState):
     """What lists of attributes show.
 
     `hashes`: of each document's set, eight bytes a document; `rank` and `variance`: how far the
@@ -183,7 +183,7 @@ class AttributeLists(State):
         self.rank += later.rank
         self.variance += later.variance
 
-    def repeated(self) -> frozenset[int]:
+    def repeated_hashes(self) -> frozenset[int]:
         """Hashes that stand more than once."""
         ordered = np.sort(np.concatenate([np.empty(0, np.uint64), *self.hashes]))
         return frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())

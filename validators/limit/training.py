@@ -11,13 +11,13 @@ import xxhash
 from retgen.data import Dataset, Query
 from retgen.validators.limit.spec import LimitSpec
 from retgen.validators.rows import RowFaults, columns_of, read_rows
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 _FILE = "training/pairs.parquet"
 
 
 @dataclass
-class _Texts(State):
+class _Texts(RuleState):
     """Hashes of texts by the id of their document."""
 
     hashes: dict[str, int] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, LadderSpec
+from retgen.validators.multiconir.ladders import TEN, LadderFile, LadderRow, LadderSpec
 from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.queries import domain_readers
 from retgen.validators.world.reader import Fact
@@ -28,7 +28,7 @@ _WORDS = frozenset(
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]+|[^\w\s]")
 
 
-def figure_faults(ladder: Ladder) -> Iterator[str]:
+def figure_faults(ladder: LadderRow) -> Iterator[str]:
     """What is wrong with the conditions of a ladder."""
     parts = zip(ladder.conditions, ladder.sentences, ladder.rewrites, strict=True)
     for number, (condition, sentence, rewrite) in enumerate(parts, 1):
@@ -67,7 +67,7 @@ class _Meaning:
         self._relative = opening.partition(" meets ")[0].rpartition(" ")[2]
         self.domain, self._reader, self._queries = domain_readers(path)
 
-    def faults(self, ladder: Ladder) -> Iterator[str]:
+    def faults(self, ladder: LadderRow) -> Iterator[str]:
         """What is wrong with a ladder."""
         begin = re.split(rf" (?:{self._relative}|whose) ", ladder.queries[0])[0]
         clauses = [_clause(one, self._relative) for one in ladder.conditions]
@@ -96,7 +96,7 @@ class _Meaning:
             elif self._meets(broken[c], asked):
                 yield f"condition {c + 1} asks {asked}, its rewrite says {broken[c]}"
 
-    def _facts(self, ladder: Ladder, texts: Sequence[str]) -> list[Fact] | str:
+    def _facts(self, ladder: LadderRow, texts: Sequence[str]) -> list[Fact] | str:
         """What each text says of the entity; or what is wrong."""
         facts, problems = self._reader.document(ladder.title, " ".join(texts))
         own = [fact for fact in facts if fact.holder == "self" and not fact.negated]
@@ -133,7 +133,7 @@ def _listed(clauses: Sequence[str]) -> str:
 
 _EXPECTED = {"sentence": "satisfied", "rewrite": "violated"}
 
-Documents = Callable[[Ladder], Sequence[tuple[str, int]]]
+Documents = Callable[[LadderRow], Sequence[tuple[str, int]]]
 Row = dict[str, Any]
 
 
@@ -166,7 +166,9 @@ def _ladder_of(row: Any) -> Any:
     return row.get("ladder") if isinstance(row, dict) else None
 
 
-def _faults(ladder: Ladder, rows: list[Row], documents: Sequence[tuple[str, int]]) -> Iterator[str]:
+def _faults(
+    ladder: LadderRow, rows: list[Row], documents: Sequence[tuple[str, int]]
+) -> Iterator[str]:
     """What is wrong with the rows of a ladder, condition by condition."""
     known: dict[tuple[Any, Any], list[Row]] = {}
     for row in rows:
@@ -188,7 +190,7 @@ def _faults(ladder: Ladder, rows: list[Row], documents: Sequence[tuple[str, int]
         yield f"there are verdicts on what is none of its conditions: {sorted(map(str, known))}"
 
 
-def _fault(ladder: Ladder, number: int, of: str, expected: str, row: Row) -> str | None:
+def _fault(ladder: LadderRow, number: int, of: str, expected: str, row: Row) -> str | None:
     text = (ladder.sentences if of == "sentence" else ladder.rewrites)[number - 1]
     if row.get("text") != text or row.get("asked") != ladder.conditions[number - 1]:
         return "the text or the condition that was judged is not that of the data set"

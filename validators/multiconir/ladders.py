@@ -42,7 +42,7 @@ class LadderSpec(NamedTuple):
     world: Path | None = None
 
 
-class Ladder(NamedTuple):
+class LadderRow(NamedTuple):
     """Ten of everything, in the order of the conditions. `number`: its line, from 0."""
 
     number: int
@@ -59,7 +59,7 @@ class LadderFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._last: Ladder | None = None
+        self._last: LadderRow | None = None
         self._numbers: dict[str, int] = {}
         self._starts: list[int] = []
         self.unsound: list[tuple[str, str]] = []
@@ -84,7 +84,7 @@ class LadderFile:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def __iter__(self) -> Iterator[Ladder]:
+    def __iter__(self) -> Iterator[LadderRow]:
         with open(self._path, "rb") as file:
             for number, line in enumerate(file):
                 yield _ladder(number, line)
@@ -93,7 +93,7 @@ class LadderFile:
         """All ids, by number."""
         return list(self._numbers)
 
-    def get(self, name: Any) -> Ladder | None:
+    def get(self, name: Any) -> LadderRow | None:
         """The ladder of an id, None where there is none."""
         if self._last is not None and self._last.id == name:
             return self._last
@@ -137,9 +137,9 @@ class LadderFile:
             yield name, "its source document is not there"
 
 
-def _ladder(number: int, line: bytes) -> Ladder:
+def _ladder(number: int, line: bytes) -> LadderRow:
     row = orjson.loads(line)
-    made = Ladder(number, *(row[name] for name in Ladder._fields[1:]))
+    made = LadderRow(number, *(row[name] for name in LadderRow._fields[1:]))
     for part in made[2:-1]:
         if type(part) is not list or not all(type(one) is str for one in part):
             raise TypeError("not a list of texts")

@@ -22,8 +22,8 @@ from retgen.validators.chance import spearman
 from retgen.validators.multiconir.evidence import meaning_faults, verdict_faults
 from retgen.validators.multiconir.ladders import (
     TEN,
-    Ladder,
     LadderFile,
+    LadderRow,
     LadderSpec,
     bits_of,
     ladder_faults,
@@ -32,7 +32,7 @@ from retgen.validators.multiconir.ladders import (
     source_faults,
 )
 from retgen.validators.multiconir.query_index import LabelCounts, QueryIndex
-from retgen.validators.rule import Batch, CorpusRule, Finding, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState
 
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")
 _P = 1e-6  # below, an order is not taken for chance
@@ -87,7 +87,7 @@ def _columns() -> tuple[array[int], ...]:
 
 
 @dataclass
-class _ProofState(State):
+class _ProofState(RuleState):
     """Documents by column: number of the ladder, and what `_Seen` says."""
 
     ids: list[str] = field(default_factory=list)
@@ -161,7 +161,7 @@ class LadderProof(CorpusRule):
         contrasts = sum(word in _CONTRASTS for word in words)
         return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
 
-    def _known(self, ladder: Ladder) -> list[tuple[str, tuple[int, bool]]]:
+    def _known(self, ladder: LadderRow) -> list[tuple[str, tuple[int, bool]]]:
         """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
         if self._pieces_of[0] != ladder.number:
             parts = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
@@ -194,7 +194,7 @@ class LadderProof(CorpusRule):
                 yield _error([query.query_id], f"{query.query_id}: {message}")
             there[ladder] |= bit
             asked.add(query.query_id, query.text, ladder, number, count)
-        if among := asked.repeated():
+        if among := asked.repeated_texts():
             for query in _parsed(dataset.queries, query_of):
                 if asked.repeats(query.text, among):
                     message = "another query asks the same"
@@ -226,7 +226,7 @@ class LadderProof(CorpusRule):
                 yield _error([query_id], f"{query_id}: {message}")
                 continue
             yield from self._labels_of(query_id, *which, group, kind, counts)
-        if left := asked.left():
+        if left := asked.count_left():
             yield _error([], f"{left:,} queries have no {kind.table}")
 
     def _labels_of(
@@ -306,7 +306,7 @@ class LadderProof(CorpusRule):
         """A ladder's documents and the conditions broken in each, as bits."""
         return {self.state.ids[i]: self.state.columns[1][i] for i in self._documents_of(ladder)}
 
-    def _broken_of(self, ladder: Ladder) -> list[tuple[str, int]]:
+    def _broken_of(self, ladder: LadderRow) -> list[tuple[str, int]]:
         broken = self.state.columns[1]
         return [(self.state.ids[i], broken[i]) for i in self._documents_of(ladder.number)]
 

@@ -56,11 +56,11 @@ class QueryIndex:
         """Let every query be taken once more."""
         self._sorted[2][:] = False
 
-    def left(self) -> int:
+    def count_left(self) -> int:
         """How many were not taken."""
         return int((~self._sorted[2]).sum())
 
-    def repeated(self) -> frozenset[int]:
+    def repeated_texts(self) -> frozenset[int]:
         """Hashes of texts that stand more than once."""
         if not self._texts:
             return frozenset()
@@ -68,7 +68,7 @@ class QueryIndex:
         return frozenset(texts[counts > 1].tolist())
 
     def repeats(self, text: str, among: frozenset[int]) -> bool:
-        """Whether a text is one of `repeated`."""
+        """Whether a text is one of `repeated_texts`."""
         return _hash(text) in among
 
 

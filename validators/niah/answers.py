@@ -115,7 +115,7 @@ class AnswerFinder:
             for one in group.needles.values()
         ]
 
-    def near(self, group: str, text: str, words: set[str]) -> int:
+    def count_near(self, group: str, text: str, words: set[str]) -> int:
         """How many near-answers of its group a text holds."""
         return sum(len(found) for found in _found(self._near[group], text, words))
 

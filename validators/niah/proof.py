@@ -31,7 +31,7 @@ from retgen.validators.niah.texts import (
     token_counter,
     without_needle,
 )
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 _NEAR = 0.0001  # a depth is rounded to four digits
 # whose tokens of a text are those of its sentences; with others the place of a needle may change
@@ -52,7 +52,7 @@ class _Row(NamedTuple):
 
 
 @dataclass
-class _ScanState(State):
+class _ScanState(RuleState):
     """What the documents are."""
 
     rows: list[_Row] = field(default_factory=list)
@@ -188,7 +188,7 @@ class HaystackProof(CorpusRule):
             yield f"it names {name!r} {named[0]:,} times, not {named[1]:,}"
         if key.filtered and (given := self._related.among(key.group, words)):
             yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
-        if (held := self._answers.near(key.group, text, words)) != near:
+        if (held := self._answers.count_near(key.group, text, words)) != near:
             what = "near-answer" if held == 1 else "near-answers"
             yield f"it holds {held:,} {what} of its group, not {near:,}"
         if other := self._answers.other(key.group, text, words):

@@ -21,13 +21,13 @@ from retgen.layouts import card_header
 from retgen.validators.languages import (
     LANGUAGES,
     code_of,
+    language_name,
     letters_of,
-    named,
     script_of,
     tell,
     weigh,
 )
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
 
 def stated_languages(dataset: Dataset) -> list[str]:
@@ -67,7 +67,7 @@ _NEIGHBOURS = [
 
 
 @dataclass
-class _Languages(State):
+class _Languages(RuleState):
     """A byte a document: its language, and whether its script is not Latin (by name)."""
 
     languages: list[NDArray[np.uint8]] = field(default_factory=list)
@@ -103,12 +103,13 @@ class _Expected:
         if script and scripts[script] < _DOMINANT * scripts.total():
             script = ""
         if stated:
-            shown = ", ".join(named(code) for code in sorted(stated))
+            shown = ", ".join(language_name(code) for code in sorted(stated))
             return cls(stated, script, f"the data set is stated to be in {shown}")
         if sure < _FEW or message[best] < _DOMINANT * sure:
             return cls(frozenset(), script, f"nearly all {what} are in {script} script")
         share = (
-            f"{message[best]:,} of {sure:,} {what} whose language can be told are in {named(best)}"
+            f"{message[best]:,} of {sure:,} {what} whose language can be told are in "
+            f"{language_name(best)}"
         )
         return cls(frozenset([best]), script, share)
 
@@ -218,7 +219,7 @@ def _foreign(text: str, expected: _Expected) -> str | None:
         best = max(chances, key=lambda code: (chances[code], code))
         rest = sum(chances.get(code, 0.0) for code in _near(expected.languages))
         if best in LANGUAGES and chances[best] >= _LONG_SURE and rest <= _ELSE:
-            return named(best)
+            return language_name(best)
         return None
     other = script and expected.script and script != expected.script
     east = {script, expected.script} == {"Han", "Japanese"}

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.duplicates import normalised
+from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
 from retgen.validators.similar import MISSED, groups
 from retgen.validators.wordsets import WordSets, query_sets
@@ -44,7 +44,7 @@ class NearDuplicates(CorpusRule):
         self.start()
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         return cls(context.scratch)
 
     def start(self) -> None:
@@ -98,7 +98,7 @@ class NearDuplicateQueries(QueryRule):
         labels, exact = groups(query_sets(queries))
         # texts that are equal but for case and the like have rules of their own
         texts: dict[str, int] = {}
-        order = [texts.setdefault(normalised(query.text), len(texts)) for query in queries]
+        order = [texts.setdefault(normalise_text(query.text), len(texts)) for query in queries]
         members: dict[int, list[str]] = defaultdict(list)
         for place in _in_groups(labels, np.array(order, np.uint64)).tolist():
             members[int(labels[place])].append(queries[place].query_id)

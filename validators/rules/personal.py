@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from retgen.validators.sensitive import Leak, Leaks, masked
+from retgen.validators.sensitive import Leak, Leaks, mask
 
 
 def personal_data(text: str) -> list[Leak]:
@@ -240,7 +240,7 @@ def _numbers(text: str) -> Iterator[Leak]:
             datum = match[1]
             bare = re.sub("[ -]", "", datum) if number.kind is _CARD else datum
             if number.also(datum) and _checker(number.module).is_valid(bare):
-                yield Leak(number.kind, masked(datum), re.sub(r"\W", "", datum))
+                yield Leak(number.kind, mask(datum), re.sub(r"\W", "", datum))
 
 
 class PersonalData(Leaks):

@@ -64,7 +64,7 @@ class FactTable:
         ):
             yield name, orjson.loads(ids)
 
-    def unresolved(self) -> Iterator[tuple[str, str, str]]:
+    def unresolved_relations(self) -> Iterator[tuple[str, str, str]]:
         """(document, slot, name) of every relation to a name that no document has."""
         for name, slot in self._domain.slots.items():
             if slot.type == "relation":

@@ -82,7 +82,9 @@ class DomainLexicon:
         }
         self._kinds: dict[str, int] = {}  # what may begin with a token
 
-    def cut(self, tokens: Sequence[str], own: str = "", short: str = "") -> list[str | Mention]:
+    def find_mentions(
+        self, tokens: Sequence[str], own: str = "", short: str = ""
+    ) -> list[str | Mention]:
         """The words (in lower case) and mentions of a sentence.
 
         `own`: the name of the entity that the text is about, `short` its short form: both stand as

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from retgen.data import Dataset, Qrel, Query
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
@@ -48,7 +48,7 @@ class WorldSpec(NamedTuple):
 
 
 @dataclass
-class ScanState(State):
+class FactState(RuleState):
     """Files with a row of facts a document, and what is wrong."""
 
     documents: int = 0
@@ -69,7 +69,7 @@ class WorldProof(CorpusRule):
 
     name = "world-proof"
     severity = "error"
-    state: ScanState
+    state: FactState
 
     def __init__(self, spec: WorldSpec, judgements: Judgements) -> None:
         self.spec, self.judgements = spec, judgements
@@ -79,7 +79,7 @@ class WorldProof(CorpusRule):
         self.start()
 
     def start(self) -> None:
-        self.state = ScanState()
+        self.state = FactState()
 
     def about(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -155,7 +155,7 @@ class WorldProof(CorpusRule):
         for name, ids in facts.namesakes():
             yield _error("names", ids, f"{len(ids):,} documents are named {name!r}")
         gone = self._gone()
-        for doc_id, slot, name in facts.unresolved():
+        for doc_id, slot, name in facts.unresolved_relations():
             if name in gone:
                 continue
             message = f"document {doc_id}: its {slot} is {name!r}, which no document is named"

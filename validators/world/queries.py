@@ -89,7 +89,7 @@ class QueryReader:
             tokens.pop()
         if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
             tokens[0] = tokens[0][0].lower() + tokens[0][1:]
-        items = quantities(self._lexicon.cut(tokens), self.domain.slots)
+        items = quantities(self._lexicon.find_mentions(tokens), self.domain.slots)
         expression = self._set(items)
         if word := unparsed_words(items, expression, self.phrases, self._nouns):
             raise UnreadableQuery(f"{word!r} may change what it asks, and is not understood")

@@ -106,7 +106,9 @@ class DocumentReader:
         if not text.isprintable():
             problems.append("its text holds a character that cannot be seen")
         for sentence in sentences(text):
-            found, problem = self._sentence(self._lexicon.cut(sentence, title, short or ""))
+            found, problem = self._sentence(
+                self._lexicon.find_mentions(sentence, title, short or "")
+            )
             facts += found
             if problem:
                 problems.append(f"{problem}: {_shown(sentence)!r}")

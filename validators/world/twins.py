@@ -15,7 +15,7 @@ from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
 from retgen.validators.world.execute import FactTable
 from retgen.validators.world.mentions import TOKEN
-from retgen.validators.world.proof import ScanState, WorldProof, WorldSpec
+from retgen.validators.world.proof import FactState, WorldProof, WorldSpec
 from retgen.validators.world.reader import sentences
 
 __all__ = ["COVERS", "RULES", "TwinsProof", "twins_rules"]
@@ -45,7 +45,7 @@ class _Document(NamedTuple):
 
 
 @dataclass
-class _ReadTriples(ScanState):
+class _ReadTriples(FactState):
     """The documents of triples too."""
 
     documents_of: list[_Document] = field(default_factory=list)

@@ -18,7 +18,7 @@ from tests.validators.sets import plain, write_set
 SHOUTING = '''
 """Documents in capitals."""
 
-from retgen.validators.rule import CorpusRule, Finding, Named
+from retgen.validators.rule import CorpusRule, Finding, DocumentNotes
 
 
 class Shouting(CorpusRule):
@@ -27,7 +27,7 @@ class Shouting(CorpusRule):
     finds = "documents in capitals only"
 
     def start(self):
-        self.state = Named()
+        self.state = DocumentNotes()
 
     def scan(self, batch):
         self.state.documents += [

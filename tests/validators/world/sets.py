@@ -19,7 +19,7 @@ from retgen.generators.world.params import WorldParams
 from retgen.generators.world.questions import questions
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Batch, Finding
-from retgen.validators.world import WorldSpec, WorldProof, proof_rules
+from retgen.validators.world import WorldProof, WorldSpec, proof_rules
 from retgen.world.compose import Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.facts import World
