@@ -25,8 +25,7 @@ import orjson
 from validate import cores, measured, texts, words
 
 from retgen.tokenizer import sequence
-from retgen.validators.decontamination import contained
-from retgen.validators.rouge import THRESHOLD, Pair, overlapping
+from retgen.validators.decontamination import THRESHOLD, SimilarTexts, find_contained, overlapping
 
 
 class Tokens:
@@ -62,7 +61,7 @@ def main() -> None:
         f"retgen: {seconds:.2f} s, {cpu:.2f} s of CPU, {pairs / cpu / 1e6:.1f} million pairs a "
         f"second of CPU; {len(dropped):,} dropped"
     )
-    held, cost, inside = measured(lambda: contained(own, others))
+    held, cost, inside = measured(lambda: find_contained(own, others))
     print(f"contained: {held:.2f} s, {cost:.2f} s of CPU; {len(inside):,} found")
     gone = [pair.text for pair in dropped]
     left = sorted({*range(len(own))}.difference(gone))
@@ -72,7 +71,7 @@ def main() -> None:
 
 
 def reference(
-    own: list[str], others: list[str], dropped: list[Pair], sample: list[int], ours: float
+    own: list[str], others: list[str], dropped: list[SimilarTexts], sample: list[int], ours: float
 ) -> None:
     """rouge-score on a sample of the texts, with every text of the test set. `ours`: pairs/s."""
     try:
@@ -82,13 +81,13 @@ def reference(
         return
     scorer = RougeScorer(["rougeL"], tokenizer=Tokens())
 
-    def theirs() -> list[Pair]:
+    def theirs() -> list[SimilarTexts]:
         result = []
         for place in sample:
             f1 = [scorer.score(other, own[place])["rougeL"].fmeasure for other in others]
             best = max(range(len(others)), key=f1.__getitem__)
             if f1[best] > THRESHOLD:
-                result.append(Pair(place, best, f1[best]))
+                result.append(SimilarTexts(place, best, f1[best]))
         return result
 
     _, cpu, expected = measured(theirs)

@@ -35,7 +35,7 @@ from retgen.data import Document
 from retgen.generate import BLOCK
 from retgen.recipe import load_recipe
 from retgen.validators.rule import Batch, Judgements
-from retgen.validators.world import Spec, WorldProof
+from retgen.validators.world import WorldProof, WorldSpec
 from retgen.world import load_domain
 
 FACTS = 18  # of a document of films, on average
@@ -59,7 +59,7 @@ def written(domain: str, documents: int, part: int, parts: int) -> Path:
 
 def proven(domain: str, path: Path) -> int:
     """Read a part back; how many documents."""
-    proof = WorldProof(Spec(load_domain(domain).path), Judgements([], []))
+    proof = WorldProof(WorldSpec(load_domain(domain).path), Judgements([], []))
     with tempfile.TemporaryDirectory() as scratch:
         proof.scratch = scratch
         batch = Batch(0)

@@ -144,7 +144,7 @@ def models() -> str:
 
 def rules() -> str:
     """The page as it is, with the table of rules between its marks."""
-    from retgen.validation.rules import table
+    from retgen.validation.findings import table
 
     rows = [f"| {' | '.join(row)} |" for row in table(DOCS)]
     text = (DOCS / "rules.md").read_text("utf-8")

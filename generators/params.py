@@ -96,14 +96,14 @@ _FILES = (".yaml", ".yml")
 
 def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
     """A name, or the path of a file; a run keeps a copy of the file."""
-    from retgen.world.domain import bundled
+    from retgen.world.domain import bundled_domains
 
     if Path(value).suffix not in _FILES:
-        if str(value) not in bundled():
-            hint = did_you_mean(str(value), bundled()) or "."
+        if str(value) not in bundled_domains():
+            hint = did_you_mean(str(value), bundled_domains()) or "."
             raise ValueError(
-                f"there is no domain {str(value)!r}{hint} Bundled: {', '.join(bundled())}. One of "
-                "your own is named by its .yaml file"
+                f"there is no domain {str(value)!r}{hint} Bundled: {', '.join(bundled_domains())}. "
+                "One of your own is named by its .yaml file"
             )
         return str(value)
     path = resolved_path(Path(value), info)
@@ -138,9 +138,9 @@ def check_patterns(domain: Path | str, named: Path | None, path: Path) -> None:
         raise RecipeError(f"params.patterns: {named} is read only as {patterns}, beside the domain")
     if isinstance(domain, Path):
         # what reads queries is not needed for recipes of other families
-        from retgen.validators.world.cues import read_patterns
         from retgen.validators.world.definitions import read_definition
         from retgen.validators.world.queries import QueryReader
+        from retgen.validators.world.slot_patterns import read_patterns
 
         definition = read_definition(path)
         QueryReader(definition, read_patterns(definition, path))

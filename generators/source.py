@@ -27,14 +27,14 @@ from retgen.sources import (
     HUB,
     LONGEST,
     Columns,
-    Held,
-    Refused,
+    RefusedRow,
     SourceDocument,
+    TableColumns,
     read_sources,
     refusals,
 )
-from retgen.sources.folders import kinds
-from retgen.validators.languages import letters_of, named, tell
+from retgen.sources.read import kinds
+from retgen.validators.languages import language_name, letters_of, tell
 
 _LOOKED_AT = 1000  # documents whose language is told
 
@@ -91,7 +91,7 @@ class DocumentSource(Params):
 
     def rows(
         self, limit: int | None = None, longest: int | None = LONGEST
-    ) -> Iterator[SourceDocument | Refused]:
+    ) -> Iterator[SourceDocument | RefusedRow]:
         """The documents in their order, and what is none; at most `limit` of its rows."""
         return read_sources(
             self.path, Columns(**self.columns.model_dump()), split=self.split, longest=longest,
@@ -132,10 +132,10 @@ class SourceDescription:
 
     path: str
     kinds: Mapping[str, int]
-    columns: Mapping[str, Held]
+    columns: Mapping[str, TableColumns]
     documents: int
     whole: bool
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedRow, ...]
     languages: Mapping[str, float]
     lengths: tuple[int, int, int]
     unit: str
@@ -161,7 +161,7 @@ class SourceDescription:
             ids = ", ".join(one.ids) or "none, rows are numbered"
             yield f"columns: of {name}: text {one.text}, title {one.title or 'none'}, id {ids}"
         shares = [
-            f"{named(code) if code else 'not recognized'} {_percent(share)}"
+            f"{language_name(code) if code else 'not recognized'} {_percent(share)}"
             for code, share in self.languages.items()
         ]
         yield f"languages: {', '.join(shares[:5])}{', ...' if len(shares) > 5 else ''}"
@@ -191,8 +191,8 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
     """
     on_the_hub = str(source).startswith(HUB)
     place: Path | str = str(source) if on_the_hub else Path(source)
-    held: dict[str, Held] = {}
-    refused: list[Refused] = []
+    held: dict[str, TableColumns] = {}
+    refused: list[RefusedRow] = []
     words: list[int] = []
     characters: list[int] = []
     sample: list[str] = []

@@ -92,7 +92,7 @@ def test_architecture_states_the_enforced_layers() -> None:
 
 def test_every_rule_is_documented() -> None:
     from retgen.recipe import load_recipe
-    from retgen.validation.rules import rule_names
+    from retgen.validation.findings import rule_names
 
     text = (ROOT / "docs" / "rules.md").read_text("utf-8")
     for recipe in ("limit_small", "multiconir_books"):

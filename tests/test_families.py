@@ -29,7 +29,7 @@ TOY = '''
 from pydantic import Field
 
 from retgen.generators import Family, Job, Params, Plan, Records, Rejection, rows_of
-from retgen.validators.rule import CorpusRule, Finding, Named
+from retgen.validators.rule import CorpusRule, Finding, DocumentNotes
 
 
 class ToyParams(Params):
@@ -44,7 +44,7 @@ class Colours(CorpusRule):
         self.start()
 
     def start(self):
-        self.state = Named()
+        self.state = DocumentNotes()
 
     def scan(self, batch):
         self.state.documents += [(doc_id, "seen") for doc_id in batch.ids]

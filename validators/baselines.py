@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from retgen.pickles import dump, load
 from retgen.tokenizer import STOPWORDS, length, tokens, words_only
 from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.workers import process_pool
 
 CUTOFFS = (2, 10, 20, 100)
@@ -45,7 +45,7 @@ class _SpooledBatch(NamedTuple):
 
 
 @dataclass
-class TermSpool(State):
+class TermSpool(RuleState):
     """Document frequencies so far, and the spool files of the parts."""
 
     vocabulary: int
@@ -67,7 +67,7 @@ class TermSpool(State):
         self.paths += later.paths
 
 
-class Terms(CorpusRule):
+class TermRule(CorpusRule):
     """Base of the rules that turn a document into terms. Subclasses call `spool`.
 
     `scratch`: folder of the spool files; who sets it removes it.
@@ -146,7 +146,7 @@ class _Hashed(dict[str, int]):
         return term
 
 
-class WordTerms(Terms):
+class WordTerms(TermRule):
     """The words of any text, hashed to 20 bits: a clash only adds two document frequencies."""
 
     name = "terms"

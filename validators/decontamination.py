@@ -1,12 +1,23 @@
 """Texts that a test set holds too, or nearly: they may be neither trained on nor tested with.
 
-A text is dropped for one with a ROUGE-L F1 above the threshold (`rouge`), and for one that stands
-in it whole, or in which it stands whole (`contained`); every drop names the pair.
+A text is dropped for one with a ROUGE-L F1 above the threshold (`overlapping`), and for one that
+stands in it whole, or in which it stands whole (`contained`); every drop names the pair.
+
+ROUGE-L is computed exactly, for every pair above the threshold. Texts are cut by
+`retgen.tokenizer.sequence`: words, and characters of scripts without spaces. Three steps, each far
+cheaper a pair than the next, so that only the last counts a subsequence:
+
+1. lengths: where F1 > t, the longer text has less than (2 - t) / t tokens for each of the shorter;
+2. parities: a bit for each bucket of tokens says whether a text has an odd number of them. A bit
+   that differs is a token that is not shared; F1 > t leaves less than (1 - t)(|a| + |b|) of these;
+3. the longest common subsequence, 64 tokens in a step (rapidfuzz).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +27,211 @@ from numpy.typing import NDArray
 from retgen.data import Dataset, refuse
 from retgen.errors import DatasetError
 from retgen.tokenizer import sequence, unspaced
-from retgen.validators.rouge import THRESHOLD, Coded, alike, coded, numbers_of
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Coded = str | tuple[int, ...]  # a text's tokens, each a code point or, of very many, a number
+
+THRESHOLD = 0.6  # CapRetrieval, section 4
+
+_CODE_POINTS = 0x110000
+_ROWS = 256  # texts that are compared with _COLUMNS others in a step: it stays in the cache
+_COLUMNS = 4096
+_BITS_A_TOKEN = 8  # of parities, of a text of the mean length; fewer let more pairs through
+_MOST_BITS = 4096
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_SLACK = 1e-6  # beyond any rounding of F1, and below what one token more or less changes
+
+
+class SimilarTexts(NamedTuple):
+    """Text `text` of one collection and `other` of the other one, by their places; their F1."""
+
+    text: int
+    other: int
+    f1: float
+
+
+def rouge_l(a: Sequence[str], b: Sequence[str]) -> float:
+    """ROUGE-L F1 of two token sequences, as rouge-score computes it, to the last bit.
+
+    With precision LCS / |a| and recall LCS / |b|, F1 = 2 LCS / (|a| + |b|). Turning a into b by
+    insertions and deletions alone takes |a| + |b| - 2 LCS of them, so F1 is one minus their share
+    of |a| + |b|: the normalised Indel similarity. 0 where either is empty.
+    """
+    from rapidfuzz.distance import LCSseq
+
+    if not a or not b:
+        return 0.0
+    size = np.array([len(a)]), np.array([len(b)])
+    return float(_f1(np.array([float(LCSseq.similarity(a, b))]), *size)[0])
+
+
+def overlapping(
+    texts: Sequence[str], others: Sequence[str], threshold: float = THRESHOLD
+) -> list[SimilarTexts]:
+    """Every text whose ROUGE-L F1 with any of `others` is above the threshold, in order.
+
+    Each with the other that it is most alike; of several, the first. Raises `ValueError` unless
+    0 < threshold < 1. A pair whose F1 is the threshold itself is decided by rounding, as
+    rouge-score decides it.
+    """
+    own, theirs = encode_tokens(map(sequence, texts), map(sequence, others))
+    return alike(own, theirs, threshold)
+
+
+def encode_tokens(
+    texts: Iterable[Sequence[str]], others: Iterable[Sequence[str]]
+) -> tuple[list[Coded], list[Coded]]:
+    """Token sequences of both collections, the same token the same code in both."""
+    codes: dict[str, int] = {}
+    own, theirs = (
+        [[codes.setdefault(token, len(codes)) for token in tokens] for tokens in some]
+        for some in (texts, others)
+    )
+    code: Callable[[list[int]], Coded] = tuple
+    if len(codes) <= _CODE_POINTS:  # faster than numbers, as far as they go
+        code = _code_points
+    return list(map(code, own)), list(map(code, theirs))
+
+
+def _code_points(numbers: list[int]) -> str:
+    return "".join(map(chr, numbers))
+
+
+def numbers_of(texts: Sequence[Coded]) -> NDArray[np.uint64]:
+    """(tokens of all texts,) codes, text after text."""
+    if texts and isinstance(texts[0], str):
+        joined = "".join(text for text in texts if isinstance(text, str))
+        data = joined.encode("utf-32-le", "surrogatepass")
+        return np.frombuffer(data, "<u4").astype(np.uint64)
+    return np.fromiter(chain.from_iterable(texts), np.uint64)
+
+
+def alike(texts: Sequence[Coded], others: Sequence[Coded], threshold: float) -> list[SimilarTexts]:
+    """`overlapping` for texts that are `coded`."""
+    if not 0 < threshold < 1:
+        raise ValueError(f"threshold {threshold}: give a number above 0 and below 1")
+    steps = [np.empty((3, 0)), *_Search(texts, others, threshold).steps()]
+    text, other, f1 = _best(np.concatenate(steps, 1))
+    columns = text.astype(int).tolist(), other.astype(int).tolist(), f1.tolist()
+    return [SimilarTexts(*row) for row in zip(*columns, strict=True)]
+
+
+class _Search:
+    """Pairs above a threshold. Both sides are looked at in the order of their lengths."""
+
+    def __init__(self, texts: Sequence[Coded], others: Sequence[Coded], threshold: float) -> None:
+        self._threshold = threshold
+        self._own, self._theirs = _Side(texts), _Side(others)
+
+    def steps(self) -> Iterator[Floats]:
+        """(3, n) texts, others and their F1, step by step; in each the best pair of a text."""
+        # of a pair above the threshold no text has more tokens than this for each of the other's
+        most = (2 - self._threshold) / self._threshold + _SLACK
+        sizes, theirs = self._own.sizes, self._theirs.sizes
+        for low in range(int(np.searchsorted(sizes, 1)), len(sizes), _ROWS):
+            rows = slice(low, min(low + _ROWS, len(sizes)))
+            least, largest = sizes[rows.start], sizes[rows.stop - 1]
+            begin = int(np.searchsorted(theirs, max(least / most, 1)))
+            end = int(np.searchsorted(theirs, largest * most, "right"))
+            for column in range(begin, end, _COLUMNS):
+                yield self._above(rows, slice(column, min(column + _COLUMNS, end)))
+
+    def _above(self, rows: slice, columns: slice) -> Floats:
+        from rapidfuzz.distance import Indel
+        from rapidfuzz.process import cpdist
+
+        i, j = np.nonzero(self._possible(rows, columns))
+        i, j = self._own.order[rows][i], self._theirs.order[columns][j]
+        likeness = cpdist(
+            [self._own.texts[one] for one in i.tolist()],
+            [self._theirs.texts[one] for one in j.tolist()],
+            scorer=Indel.normalized_similarity,
+            score_cutoff=self._threshold - _SLACK,
+            dtype=np.float64,
+        )
+        kept = likeness > 0
+        i, j = i[kept], j[kept]
+        a, b = self._own.lengths[i], self._theirs.lengths[j]
+        f1 = _f1(np.rint(likeness[kept] * (a + b) / 2), a, b)
+        above = f1 > self._threshold
+        return _best(np.stack([i[above], j[above], f1[above]]))
+
+    def _possible(self, rows: slice, columns: slice) -> NDArray[np.bool_]:
+        """(rows, columns) which pairs their parities leave."""
+        sizes, theirs = self._own.sizes[rows], self._theirs.sizes[columns]
+        words = _words(float(sizes.mean()))
+        apart = np.zeros((len(sizes), len(theirs)), np.uint16)
+        own, other = self._own.parities(words), self._theirs.parities(words)
+        for word in range(words):
+            apart += np.bitwise_count(own[word, rows, None] ^ other[word, None, columns])
+        room = (1 - self._threshold) * np.arange(sizes[-1] + theirs[-1] + 1) + _SLACK
+        most = np.minimum(room, 1 << 15).astype(np.uint16)[sizes[:, None] + theirs]
+        result: NDArray[np.bool_] = apart <= most
+        return result
+
+
+class _Side:
+    """One of two collections; `order`: its texts from the shortest to the longest."""
+
+    def __init__(self, texts: Sequence[Coded]) -> None:
+        self.texts = texts
+        self.lengths: Ints = np.fromiter(map(len, texts), np.int64, len(texts))
+        self.order: Ints = np.argsort(self.lengths, kind="stable")
+        self.sizes: Ints = self.lengths[self.order]
+        self._parities: dict[int, NDArray[np.uint64]] = {}
+
+    def parities(self, words: int) -> NDArray[np.uint64]:
+        """(words, texts in order) bits: of which buckets a text has an odd number of tokens."""
+        if words not in self._parities:
+            result = np.empty((len(self.texts), words), np.uint64)
+            for low in range(0, len(self.order), _COLUMNS):
+                some = [self.texts[one] for one in self.order[low : low + _COLUMNS].tolist()]
+                result[low : low + _COLUMNS] = _parities(some, words)
+            self._parities[words] = np.ascontiguousarray(result.T)
+        return self._parities[words]
+
+
+def _parities(texts: Sequence[Coded], words: int) -> NDArray[np.uint64]:
+    """(texts, words)"""
+    bits = 64 * words
+    bucket = ((numbers_of(texts) * _MULTIPLIER) >> np.uint64(64 - bits.bit_length() + 1)).astype(
+        np.int64
+    )
+    cells = np.repeat(np.arange(len(texts)) * bits, list(map(len, texts))) + bucket
+    odd = np.bincount(cells, minlength=len(texts) * bits) & 1
+    packed = np.packbits(odd.astype(np.uint8)).view(np.uint64)
+    return packed.reshape(len(texts), words)
+
+
+def _words(size: float) -> int:
+    """How many times 64 parities tell texts of so many tokens apart: a power of two."""
+    needed = min(size * _BITS_A_TOKEN, _MOST_BITS)
+    return 1 << max(0, round(math.log2(needed / 64)))
+
+
+def _f1(lcs: Floats, a: Ints, b: Ints) -> Floats:
+    """rouge-score's own arithmetic, whose last bit decides where F1 is the threshold itself."""
+    precision, recall = lcs / b, lcs / a
+    both = precision + recall
+    result: Floats = 2 * precision * recall / np.where(both > 0, both, 1)
+    return result
+
+
+def _best(pairs: Floats) -> Floats:
+    """(3, texts) of (3, pairs) the one of the highest F1 of each text; of several, the first."""
+    text, other, f1 = pairs
+    ordered = pairs[:, np.lexsort((other, -f1, text))]
+    _, first = np.unique(ordered[0], return_index=True)
+    return ordered[:, first]
+
+
+# --- texts that stand in others whole -----------------------------------------------------------
 
 # How long a text must be to count as contained: a name or a keyword stands in many texts that have
 # nothing else in common with it. In words; a character of a script without spaces is half a word.
 LEAST = 8
 _GRAM = 8  # tokens that are looked up: no more than the shortest of LEAST words has
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class HeldOut(NamedTuple):
@@ -80,7 +289,7 @@ def read_test_set(name: str, dataset: Dataset) -> HeldOut:
     return HeldOut(name, passages, {query.query_id: query.text for query in queries})
 
 
-def decontaminated(
+def drop_overlapping(
     passages: Mapping[str, str],
     queries: Mapping[str, str],
     test_sets: Sequence[HeldOut],
@@ -103,7 +312,7 @@ def decontaminated(
         test_ids = [*test_set.passages, *test_set.queries]
         left = [place for place in range(len(ids)) if place not in drops]
         held = [tokens[place] for place in left]
-        own, theirs = coded(held, others)
+        own, theirs = encode_tokens(held, others)
         pairs: dict[int, tuple[int, float | None]] = {
             text: (other, None)
             for text, other in _contained(own, theirs, _long(held), _long(others))
@@ -131,14 +340,14 @@ def _without_text(test_set: HeldOut) -> str:
     )
 
 
-def contained(texts: Sequence[str], others: Sequence[str]) -> list[tuple[int, int]]:
+def find_contained(texts: Sequence[str], others: Sequence[str]) -> list[tuple[int, int]]:
     """(text, other) by their places: texts that stand whole in another, or it in them.
 
     Compared are tokens in their order. The one that is contained has `LEAST` words or more; shorter
     ones must be equal. Each text comes once, with the first such other.
     """
     held, theirs = list(map(sequence, texts)), list(map(sequence, others))
-    return _contained(*coded(held, theirs), _long(held), _long(theirs))
+    return _contained(*encode_tokens(held, theirs), _long(held), _long(theirs))
 
 
 def _long(texts: Sequence[Sequence[str]]) -> list[bool]:
@@ -201,7 +410,7 @@ def _grams(
     runs = max(len(codes) - _GRAM + 1, 0)
     hashes = np.zeros(runs, np.uint64)
     for step in range(_GRAM):
-        hashes = (hashes ^ codes[step : step + runs]) * _ODD
+        hashes = (hashes ^ codes[step : step + runs]) * _MULTIPLIER
         hashes ^= hashes >> np.uint64(32)
     owner = np.repeat(np.arange(len(texts)), sizes)[:runs]
     starts = np.cumsum(sizes) - sizes

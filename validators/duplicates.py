@@ -11,7 +11,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Severity, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState, Severity
 
 
 def _hash(key: str) -> int:
@@ -19,10 +19,10 @@ def _hash(key: str) -> int:
 
 
 def _hashes(keys: Sequence[str]) -> NDArray[np.uint64]:
-    return np.fromiter(map(xxhash.xxh3_64_intdigest, encoded(keys)), np.uint64, len(keys))
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, encode_texts(keys)), np.uint64, len(keys))
 
 
-def encoded(texts: Sequence[str]) -> list[bytes]:
+def encode_texts(texts: Sequence[str]) -> list[bytes]:
     """The bytes of texts, half surrogate pairs among them."""
     try:
         return list(map(str.encode, texts))
@@ -47,7 +47,7 @@ _kept = _Kept()
 _ASCII_KEPT = "".join(_kept[code].lower() for code in range(128))
 
 
-def normalised(text: str) -> str:
+def normalise_text(text: str) -> str:
     """The text without case, punctuation and runs of white space: equal to a reader."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_kept).split())
 
@@ -56,11 +56,11 @@ def _normalised_fast(text: str) -> str:
     """The same for ASCII text, by one table look-up (ten times as fast)."""
     if text.isascii():
         return " ".join(text.translate(_ASCII_KEPT).split())
-    return normalised(text)
+    return normalise_text(text)
 
 
 @dataclass
-class _Hashes(State):
+class _Hashes(RuleState):
     """64-bit hashes of one key of each document, a part after the other."""
 
     parts: list[NDArray[np.uint64]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _Hashes(State):
     def merge(self, later: Self, offset: int) -> None:
         self.parts += later.parts
 
-    def repeated(self) -> NDArray[np.uint64]:
+    def repeated_hashes(self) -> NDArray[np.uint64]:
         """The hashes that stand more than once, ascending."""
         if not self.parts:
             return np.empty(0, np.uint64)
@@ -104,7 +104,7 @@ class Duplicates(CorpusRule):
         self.state.parts.append(_hashes(self.key(batch)))
 
     def suspicious(self) -> bool:
-        self._suspects = frozenset(self.state.repeated().tolist())
+        self._suspects = frozenset(self.state.repeated_hashes().tolist())
         return bool(self._suspects)
 
     def confirm(self, batch: Batch) -> None:

@@ -64,7 +64,7 @@ def three_letters(code: str) -> str:
     return next((three for two, three, _ in _ROWS if two == code), code)
 
 
-def named(code: str) -> str:
+def language_name(code: str) -> str:
     """English (en)."""
     return f"{LANGUAGES[code]} ({code})"
 

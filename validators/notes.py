@@ -21,7 +21,7 @@ def extra(row: Any) -> dict[str, Any] | None:
     return {key: value for key, value in row.items() if key not in _COLUMNS}
 
 
-def noted(
+def texts_by_column(
     queries: Table, tables: Container[tuple[Path, ...]] = ()
 ) -> dict[str, dict[str, set[str]]]:
     """Column -> query id -> the texts it holds beside id and text, from the rows of a table.

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset
-from retgen.validators.duplicates import normalised
-from retgen.validators.querywords import query_sets
+from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Batch, Finding
 from retgen.validators.similar import MISSED, matches
-from retgen.validators.wordsets import Sets, WordSets
+from retgen.validators.wordsets import Sets, WordSets, query_sets
 
 _BATCH = 4096  # documents
 
@@ -36,7 +35,7 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
     yield from _overlap(name, "documents", ids, spool.sets(), spool.order())
     queries = own.read_queries()[0], other.read_queries()[0]
     texts: dict[str, int] = {}
-    order = [texts.setdefault(normalised(q.text), len(texts)) for some in queries for q in some]
+    order = [texts.setdefault(normalise_text(q.text), len(texts)) for some in queries for q in some]
     ids = [q.query_id for q in queries[0]], [q.query_id for q in queries[1]]
     sets = query_sets([*queries[0], *queries[1]])
     yield from _overlap(name, "queries", ids, sets, np.array(order, np.uint64))

@@ -111,7 +111,7 @@ class Judgements:
             yield f" of split {name}", qrels
 
 
-class State(ABC):
+class RuleState(ABC):
     """What a rule knows after its part of the corpus, as data: see `retgen.pickles`."""
 
     def files(self) -> Sequence[str]:
@@ -124,7 +124,7 @@ class State(ABC):
 
 
 @dataclass
-class Named(State):
+class DocumentNotes(RuleState):
     """Document ids with a note, in order: all that many rules need to know."""
 
     documents: list[tuple[str, str]] = field(default_factory=list)
@@ -173,7 +173,7 @@ class Rule(ABC):
     order: ClassVar[int] = 1000
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         """The rule for a data set. Overridden where it needs something of the context."""
         return cls()
 
@@ -184,7 +184,7 @@ class Rule(ABC):
         return Listed(cls.name, severity, cls.finds), *cls.also
 
     @classmethod
-    def replaced(cls, covered: Container[str]) -> bool:
+    def is_replaced(cls, covered: Container[str]) -> bool:
         """Whether a proof that covers these rules leaves nothing to this one."""
         return all(one.name in covered for one in cls.table())
 
@@ -207,7 +207,7 @@ class QueryRule(Rule):
         self.judgements = judgements
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         return cls(context.judgements)
 
 
@@ -218,7 +218,7 @@ class CorpusRule(Rule):
     states of all parts are merged. `scratch`: folder for what is too large for memory.
     """
 
-    state: State
+    state: RuleState
     scratch: str | None = None
 
     def __init__(self) -> None:
@@ -262,7 +262,7 @@ class JudgedRule(CorpusRule):
         self.start()
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         return cls(context.judgements)
 
 
@@ -280,5 +280,5 @@ class LeakRule(JudgedRule):
         super().__init__(judgements)
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         return cls(context.judgements, context.leaks, context.p)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
 _SHOWN = 3  # masked forms in a message
 
@@ -24,7 +24,7 @@ class Leak(NamedTuple):
 
 
 @dataclass
-class _Leaks(State):
+class _Leaks(RuleState):
     """Kind to (document id, how many it holds, masked forms), in order, a document once."""
 
     leaks: dict[tuple[str, str], list[tuple[str, int, list[str]]]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Leaks(JudgedRule):
                 yield Finding(self.name, self.severity, ids, f"{who} {what}{forms}")
 
 
-def masked(datum: str) -> str:
+def mask(datum: str) -> str:
     """The first two letters or digits of a datum, and its length."""
     plain = re.sub(r"\W", "", datum)
     return f"{plain[:2]}… of {len(plain)} characters"

@@ -68,7 +68,7 @@ def _join(prefixes: Prefixes, proof: _Proof, kept: _Forest | _Sides) -> bool:
         return False
     count = len(proof.sets)
     for a, b in chunks:
-        ask = kept.open(a, b)
+        ask = kept.undecided_pairs(a, b)
         pairs = np.unique(np.minimum(a, b)[ask] * count + np.maximum(a, b)[ask])
         proof.look(pairs // count, pairs % count, kept)
     return True
@@ -83,14 +83,14 @@ class _Forest:
     def __init__(self, count: int) -> None:
         self.labels: Ints = np.arange(count)
 
-    def open(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+    def undecided_pairs(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
         """Which pairs are still to be looked at."""
         undecided: NDArray[np.bool_] = self.labels[a] != self.labels[b]
         return undecided
 
-    def left(self, leader: Ints, member: Ints) -> NDArray[np.bool_]:
+    def needs_others(self, leader: Ints, member: Ints) -> NDArray[np.bool_]:
         """Which members need others to be compared with: not those of the leader's group."""
-        return self.open(leader, member)
+        return self.undecided_pairs(leader, member)
 
     def connect(self, a: Ints, b: Ints) -> None:
         if not len(a):
@@ -116,13 +116,13 @@ class _Sides:
         self.labels: Ints = (np.arange(count) >= first).astype(np.int64)
         self.witness: Ints = np.full(count, -1)
 
-    def open(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+    def undecided_pairs(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
         """Which pairs are still to be looked at."""
         own = np.where(self.labels[a] == 0, a, b)
         undecided: NDArray[np.bool_] = (self.labels[a] != self.labels[b]) & (self.witness[own] < 0)
         return undecided
 
-    def left(self, leader: Ints, member: Ints) -> NDArray[np.bool_]:
+    def needs_others(self, leader: Ints, member: Ints) -> NDArray[np.bool_]:
         """Which members need others to be compared with: not those that have a pair."""
         return self.witness[member] < 0
 
@@ -187,9 +187,9 @@ def _stars(proof: _Proof, keys: NDArray[np.uint64], kept: _Forest | _Sides) -> N
         if not len(rest):
             return
         a, b = leaders[rest], order[rest]
-        ask = kept.open(a, b)
+        ask = kept.undecided_pairs(a, b)
         proof.look(a[ask], b[ask], kept)
-        order = order[rest[kept.left(a, b)]]
+        order = order[rest[kept.needs_others(a, b)]]
 
 
 # --- the proof --------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class _Proof:
             high = max(low + 1, int(np.searchsorted(ends, done + _CHUNK, "right")))
             x, y = a[low:high], b[low:high]
             low = high
-            ask = kept.open(x, y) & (
+            ask = kept.undecided_pairs(x, y) & (
                 np.minimum(sizes[x], sizes[y]) >= threshold * np.maximum(sizes[x], sizes[y]) - 1e-9
             )
             x, y = x[ask], y[ask]

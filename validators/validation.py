@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
-from retgen.validators.rule import Finding
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 
 @dataclass
@@ -72,3 +73,78 @@ class Validation:
             "certificate": self.certificate,
             "origin": self.origin or None,
         }
+
+
+_QUERIES = 3
+_DOCUMENTS = 3
+
+
+@dataclass
+class _Picked(RuleState):
+    texts: dict[str, str] = field(default_factory=dict)
+    first: list[str] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    count: int = 0
+
+    def merge(self, later: Self, offset: int) -> None:
+        self.texts |= later.texts
+        self.first = [*self.first, *later.first][:_DOCUMENTS]
+        self.positions += [offset + position for position in later.positions]
+        self.count = offset + later.count
+
+
+class Samples(CorpusRule):
+    """The first queries with their documents, the first documents, where relevant ones stand.
+
+    No rule: what a report shows of a data set, picked up while the corpus is read.
+    """
+
+    name = "samples"
+
+    def __init__(self, judgements: Judgements) -> None:
+        self.judgements = judgements
+        answered = (q for q in judgements.queries if q.query_id in judgements.positives)
+        self.queries = [query for query, _ in zip(answered, range(_QUERIES), strict=False)]
+        self.wanted = frozenset(
+            doc_id for query in self.queries for doc_id in judgements.positives[query.query_id][:5]
+        )
+        self.start()
+
+    def start(self) -> None:
+        self.state: _Picked = _Picked()
+
+    def scan(self, batch: Batch) -> None:
+        state, relevant = self.state, self.judgements.relevant_documents
+        if len(state.first) < _DOCUMENTS:
+            state.first = [*state.first, *batch.texts[:_DOCUMENTS]][:_DOCUMENTS]
+        if not relevant.isdisjoint(batch.ids):
+            for index, doc_id in enumerate(batch.ids):
+                if doc_id in relevant:
+                    state.positions.append(batch.first + index)
+                    if doc_id in self.wanted:
+                        state.texts[doc_id] = batch.texts[index]
+        state.count = batch.first + len(batch)
+
+    def findings(self) -> Iterator[Finding]:
+        yield from ()
+
+    def shown(self) -> dict[str, Any]:
+        """{"queries": [{"query", "relevant": [texts]}], "documents": [texts], "positions": [...]}.
+
+        `positions`: relevant documents in each fiftieth of the corpus, (50,).
+        """
+        spread = [0] * 50
+        for position in self.state.positions:
+            spread[position * 50 // self.state.count] += 1
+        return {
+            "queries": [
+                {"query": query.text, "relevant": self._texts(query.query_id)}
+                for query in self.queries
+            ],
+            "documents": self.state.first,
+            "positions": spread,
+        }
+
+    def _texts(self, query_id: str) -> list[str]:
+        docs: Iterable[str] = self.judgements.positives[query_id][:5]
+        return [self.state.texts[doc_id] for doc_id in docs if doc_id in self.state.texts]

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Self
@@ -14,7 +14,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.rule import State
+from retgen.data import Query
+from retgen.tokenizer import STOPWORDS, stems, tokens, unspaced
+from retgen.validators.rule import RuleState
 
 Ints = NDArray[np.int64]
 
@@ -46,7 +48,7 @@ class Sets:
 
 
 @dataclass
-class WordSets(State):
+class WordSets(RuleState):
     """Word sets of texts in order, in files of `scratch`, who sets it removes them.
 
     `orders`: a hash of the words in their order for each text, which is that of texts that differ
@@ -173,3 +175,38 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values *= _OTHER
     values ^= values >> _LOW
     return values
+
+
+_NEGATIONS = frozenset({"no", "nor", "not", "without", "never"})
+_COMMON = STOPWORDS - _NEGATIONS
+
+
+def query_sets(queries: Sequence[Query]) -> Sets:
+    """What queries are compared by: stems, and no function words unless there are no others.
+
+    Queries are short, and many have words in common that ask for nothing. Words that negate stay.
+    Of scripts without spaces pairs of characters, which count half: a word of two characters
+    stands in two pairs or more.
+    """
+    texts = []
+    for query in queries:
+        words = _without_characters_of_pairs(tokens(query.text))
+        texts.append(stems([word for word in words if word not in _COMMON] or words))
+    sets = word_sets(texts)
+    halves = word_sets([[word for words in texts for word in words if unspaced(word)]])
+    return replace(sets, weights=np.where(np.isin(sets.words, halves.words), 0.5, 1.0))
+
+
+def _without_characters_of_pairs(words: list[str]) -> list[str]:
+    if not any(map(unspaced, words)):
+        return words
+    around = ["", *words, ""]
+    return [
+        word
+        for before, word, after in zip(around, words, around[2:], strict=False)
+        if not unspaced(word)
+        or not (
+            (len(after) > len(word) and after.startswith(word) and unspaced(after))
+            or (len(before) > len(word) and before.endswith(word) and unspaced(before))
+        )
+    ]

@@ -26,10 +26,10 @@ from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.significance import relevance_matrix
 from retgen.progress import Progress, silent
 from retgen.qrels import QrelMatrix
-from retgen.qrels.certificate import Bound, Certificate, certificate
+from retgen.qrels.certificate import DimensionBound, DimensionCertificate, certificate
 from retgen.qrels.margins import MarginCaps, margin_caps
+from retgen.qrels.radon import CELLS, find_shattered
 from retgen.qrels.reduction import Reduced, reduce
-from retgen.qrels.vc import CELLS, shattered
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:  # they import torch
@@ -38,7 +38,9 @@ if TYPE_CHECKING:  # they import torch
 
 _BEGIN = 32  # dimensions in which a first embedding is sought at least
 _SWEEP = 6  # doublings of the dimension in the sweep of margins
-_SHATTERED = "V. N. Vapnik, A. Ya. Chervonenkis (1971); J. Radon (1921); proof in retgen.qrels.vc"
+_SHATTERED = (
+    "V. N. Vapnik, A. Ya. Chervonenkis (1971); J. Radon (1921); proof in retgen.qrels.radon"
+)
 
 
 def certify(
@@ -170,7 +172,7 @@ def _default_folder(path: Path) -> Path:
     return Path("outputs") / f"capacity_{path.resolve().name}"
 
 
-def _with_shattered(result: Certificate, reduced: Reduced) -> Certificate:
+def _with_shattered(result: DimensionCertificate, reduced: Reduced) -> DimensionCertificate:
     """The VC dimension of the matrix, and that of its transpose."""
     matrix = reduced.matrix
     if matrix.queries * matrix.documents > CELLS:
@@ -179,15 +181,15 @@ def _with_shattered(result: Certificate, reduced: Reduced) -> Certificate:
         return result
     lower = list(result.lower_bounds)
     for what, by, table in (
-        ("documents", "queries", matrix), ("queries", "documents", matrix.transposed()),
+        ("documents", "queries", matrix), ("queries", "documents", matrix.transpose()),
     ):  # fmt: skip
-        cut = shattered(table)
+        cut = find_shattered(table)
         v = len(cut.columns)
         if v > 1:
             details: dict[str, Any] = {"vc_dimension": v, "complete": cut.complete}
             if what == "documents":
                 details["columns"] = [int(reduced.columns[j]) for j in cut.columns]
-            lower.append(Bound(
+            lower.append(DimensionBound(
                 v - 1,
                 f"{by} cut all {2**v:,} subsets out of some {v} {what} (VC dimension "
                 f"{'' if cut.complete else 'at least '}{v}), and half-spaces shatter at most d + 1 "
@@ -199,7 +201,7 @@ def _with_shattered(result: Certificate, reduced: Reduced) -> Certificate:
 
 
 def _search(
-    whole: QrelMatrix, result: Certificate, seeds: int, until: float, device: str,
+    whole: QrelMatrix, result: DimensionCertificate, seeds: int, until: float, device: str,
     progress: Progress,
 ) -> Embedding | None:  # fmt: skip
     """From above: at the proven upper bound, or where an optimiser has an easier start."""
@@ -213,8 +215,8 @@ def _search(
     )  # fmt: skip
 
 
-def _with_witness(result: Certificate, witness: Embedding) -> Certificate:
-    bound = Bound(
+def _with_witness(result: DimensionCertificate, witness: Embedding) -> DimensionCertificate:
+    bound = DimensionBound(
         witness.dimension,
         f"vectors of {witness.dimension} whole numbers found from random starts; every query's "
         "relevant documents score above all others in exact arithmetic",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from retgen.qrels.notions import brackets
+from retgen.qrels.certificate import brackets
 from retgen.results.page import Page, Section
 from retgen.results.pictures import Level, Line, Lines, Picture
 from retgen.results.tables import TableView

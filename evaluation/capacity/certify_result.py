@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retgen.evaluation.collection import Collection
-from retgen.qrels.certificate import Certificate
+from retgen.qrels.certificate import DimensionCertificate, brackets
 from retgen.qrels.margins import MarginCaps
-from retgen.qrels.notions import brackets
 
 if TYPE_CHECKING:  # they import torch
     from retgen.evaluation.capacity.embedding import Embedding
@@ -36,7 +35,7 @@ class Certified:
 
     folder: Path
     collection: Collection
-    certificate: Certificate
+    certificate: DimensionCertificate
     witness: Embedding | None
     caps: MarginCaps | None
     margins: list[Margin]

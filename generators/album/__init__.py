@@ -109,7 +109,9 @@ class Album(Family[AlbumParams]):
 
     def checks(self, job: Job[AlbumParams], judgements: Judgements) -> Sequence[CorpusRule]:
         params = job.params
-        spec = proof.Spec(params.language, params.captions, params.queries, bool(params.training))
+        spec = proof.AlbumSpec(
+            params.language, params.captions, params.queries, bool(params.training)
+        )
         return proof.proof_rules(spec, judgements)
 
 

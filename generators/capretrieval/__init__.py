@@ -58,7 +58,7 @@ from retgen.generators.family import Evidence, Family, Plan, RowType
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, Example, Records
 from retgen.generators.source import PassageSize, SourceDescription
-from retgen.sources import HUB, Refused, SourceDocument, refusals
+from retgen.sources import HUB, RefusedRow, SourceDocument, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
@@ -120,9 +120,9 @@ class CapRetrieval(Family[CapRetrievalParams]):
             count = min(limits, default=0)
             queries = QUERIES_OF_A_PASSAGE * count
             return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
-        documents, refused = [], list[Refused]()
+        documents, refused = [], list[RefusedRow]()
         for one in documents_of(params, job.limit):
-            if isinstance(one, Refused):
+            if isinstance(one, RefusedRow):
                 refused.append(one)
             else:
                 documents.append(one)
@@ -232,7 +232,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = job.source_folder()
         return proof.proof_rules(
-            proof.Spec(
+            proof.OwnDocumentsSpec(
                 sources / DOCUMENTS,
                 sources / PASSAGES,
                 sources / QUERIES,
@@ -240,7 +240,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 sources.parent / "training",
                 None
                 if job.params.judge is None
-                else proof.Readings(sources / GIVEN, sources / JUDGEMENTS, sources / JUDGED),
+                else proof.JudgingFiles(sources / GIVEN, sources / JUDGEMENTS, sources / JUDGED),
             ),
             judgements,
         )

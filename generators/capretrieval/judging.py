@@ -49,8 +49,8 @@ from retgen.generators.capretrieval.with_agents import (
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
 from retgen.layouts import corpus_files
-from retgen.sources import Refused, refusals
-from retgen.sources.texts import KINDS
+from retgen.sources import RefusedRow, refusals
+from retgen.sources.formats import TEXT_KINDS
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
 from retgen.streams import Stream
 from retgen.write import dump_json, write_file
@@ -104,15 +104,15 @@ class JudgePage(NamedTuple):
     passages: tuple[int, ...]
 
 
-def given_queries(params: CapRetrievalParams) -> tuple[list[GivenQuery], list[Refused]]:
+def given_queries(params: CapRetrievalParams) -> tuple[list[GivenQuery], list[RefusedRow]]:
     """The queries of a recipe in their order, and what is none with its reason."""
     source = params.judge.queries if params.judge is not None else None
     if source is None:
         return [GivenQuery(**row) for row in bundled_queries()], []
     _check_query_rows(source.path)
-    queries, refused = list[GivenQuery](), list[Refused]()
+    queries, refused = list[GivenQuery](), list[RefusedRow]()
     for one in source.rows():
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             queries.append(GivenQuery(one.id, one.text))
@@ -127,7 +127,7 @@ def _check_query_rows(path: Path | str) -> None:
             f"params.judge.queries: {path} is a data set, of which a source is the corpus: give "
             "its file of queries, as in {path: FOLDER/queries.jsonl}"
         )
-    if path.is_file() and kind(path) in KINDS:
+    if path.is_file() and kind(path) in TEXT_KINDS:
         raise RecipeError(
             f"params.judge.queries: {path} is one text, not a row a query: give .csv (a line "
             "'text' first, then a query a line), .jsonl or .parquet"

@@ -22,7 +22,7 @@ from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
-from retgen.sources import Columns, Refused, SourceDocument, read_sources
+from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 from retgen.streams import Stream
 from retgen.tokenizer import unspaced
 
@@ -55,7 +55,7 @@ Span = tuple[str, int, int]  # a source document, and characters [start, stop) o
 
 def documents_of(
     params: CapRetrievalParams, limit: int | None = None
-) -> Iterator[SourceDocument | Refused]:
+) -> Iterator[SourceDocument | RefusedRow]:
     """The documents in their order, and what is not used with its reason; at most `limit` rows."""
     source = params.source
     if source is None:

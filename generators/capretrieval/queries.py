@@ -21,8 +21,8 @@ from retgen.generators.capretrieval.passages import (
     PhraseTerms,
     Span,
 )
-from retgen.validators.querywords import query_sets
 from retgen.validators.similar import matches
+from retgen.validators.wordsets import query_sets
 
 
 @dataclass

@@ -43,9 +43,9 @@ from retgen.generators.capretrieval.passages import (
 from retgen.generators.capretrieval.queries import PassageQuery, select_queries, usable_queries
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
-from retgen.sources import Refused, SourceDocument, refusals
+from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
-from retgen.validators.decontamination import Drop, HeldOut, decontaminated, read_test_set
+from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
 
 
 def _nothing_held_out(
-    documents: Sequence[SourceDocument], refused: Sequence[Refused], clean: Sequence[Rejection]
+    documents: Sequence[SourceDocument], refused: Sequence[RefusedRow], clean: Sequence[Rejection]
 ) -> str:
     """Why there is no test split."""
     if not documents:
@@ -197,12 +197,12 @@ def _test_sets(params: CapRetrievalParams) -> list[HeldOut]:
 
 def read_documents(
     job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
-) -> tuple[list[SourceDocument], list[Refused], list[Rejection]]:
+) -> tuple[list[SourceDocument], list[RefusedRow], list[Rejection]]:
     """Copy the source's documents into the run, without those that a test set holds."""
     read: list[SourceDocument] = []
-    refused: list[Refused] = []
+    refused: list[RefusedRow] = []
     for one in documents_of(job.params, job.limit):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             read.append(one)
@@ -213,7 +213,7 @@ def read_documents(
             for one in read
             for start, stop in spans(one.text, job.params.passages)
         }
-        decontamination = decontaminated(texts, {}, tests, job.params.decontaminate.rouge_l)
+        decontamination = drop_overlapping(texts, {}, tests, job.params.decontaminate.rouge_l)
         dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
     write_rows(folder / DOCUMENTS, (one._asdict() for one in kept))
@@ -225,7 +225,7 @@ def read_documents(
     return kept, refused, rejected
 
 
-def reject_rows(refused: Sequence[Refused], context: Context) -> None:
+def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
     """Keep what is not used of a source with its reason; no agent was asked about it."""
     for lost in refused:
         where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
@@ -246,7 +246,7 @@ def _without_test_queries(
     texts = {str(number): one.text for number, one in enumerate(queries)}
     dropped = {
         int(drop.id): drop
-        for drop in decontaminated({}, texts, tests, params.decontaminate.rouge_l).drops
+        for drop in drop_overlapping({}, texts, tests, params.decontaminate.rouge_l).drops
     }
     for number, drop in sorted(dropped.items()):
         one = queries[number]

@@ -262,7 +262,7 @@ def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None
                     raise RecipeError(f"params.templates.{kind}: {what}; use another word")
 
 
-def _spec(job: Job[LimitParams]) -> proof.Spec:
+def _spec(job: Job[LimitParams]) -> proof.LimitSpec:
     """The recipe in the words of the proof, which reads the catalogue by itself."""
     params = job.params
     files = source_files(params.catalogue)
@@ -274,7 +274,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
     queries, sums, common, matrix_file = _expected(params)
     relevant, column_sum = _structure(params)
     split = params.catalogue.split
-    return proof.Spec(
+    return proof.LimitSpec(
         documents=params.docs,
         queries=queries,
         attributes_per_doc=params.attributes_per_doc,
@@ -299,7 +299,7 @@ def _spec(job: Job[LimitParams]) -> proof.Spec:
         common_documents=common,
         distinct_rows=not isinstance(params, PowerLawPattern | FilePattern | FactorialPattern),
         factorial=(
-            proof.Factorial(params.form.operators, params.answer_sizes, params.queries_per_cell)
+            proof.FactorialSpec(params.form.operators, params.answer_sizes, params.queries_per_cell)
             if isinstance(params, FactorialPattern)
             else None
         ),

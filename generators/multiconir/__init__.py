@@ -46,7 +46,7 @@ from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tab
 from retgen.generators.multiconir.with_agents import generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
-from retgen.sources import Refused, SourceDocument, refusals
+from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -182,7 +182,7 @@ class MultiConIR(Family[MultiConIRParams]):
         domain, run = job.params.the_domain(), sources.parent
         count = job.params.count() if is_drawn(job) else job.params.ladders
         asked = min(filter(None, (count, job.limit)), default=None)
-        spec = proof.Spec(
+        spec = proof.LadderSpec(
             sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
             _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
             job.params.singles, _rests_on(job),
@@ -250,10 +250,10 @@ def _available(params: MultiConIRParams) -> int | None:
     source = source_of(params)
     if on_the_hub(params):
         return source.limit
-    refused: list[Refused] = []
+    refused: list[RefusedRow] = []
     available = 0
     for one in documents_of(params):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             available += 1

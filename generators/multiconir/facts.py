@@ -187,7 +187,7 @@ class LadderSampler:
             return False
         if (
             self.params.half
-            and not slot.listed
+            and not slot.is_listed
             and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
         ):
             return False
@@ -196,7 +196,7 @@ class LadderSampler:
 
     def _spoken(self, slot: Slot, pair: _EntityPair, *, bare: bool = False) -> tuple[str, str]:
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
-        one, two = self._composer.spoken(slot, codes)
+        one, two = self._composer.wordings_of(slot, codes)
         assert one is not None  # both have a value
         assert two is not None
         return one[1][bare], two[1][bare]
@@ -296,7 +296,7 @@ class LadderSampler:
         elif pick(4) == 0:
             subject = subjects[pick(len(subjects))]
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
-        first, second = self._composer.spoken(slot, codes)
+        first, second = self._composer.wordings_of(slot, codes)
         assert first is not None
         assert second is not None
         own = [
@@ -387,7 +387,7 @@ def entailed_pair(
     No parent that repeats a word of its value: that would be asking literally.
     """
     name = slot.name
-    if slot.listed:
+    if slot.is_listed:
         one, two = slot.values[first].parents, slot.values[second].parents
         levels = [
             level
@@ -435,7 +435,7 @@ def _value(slot: Slot, condition: Condition, bare: bool) -> str:
         case Between(_, low, high):
             return span(slot, low, high, "literal" if slot.type == "date" else "entailed")
         case Is(_, value):
-            if slot.ordered:
+            if slot.is_ordered:
                 return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
             return str(value)
 

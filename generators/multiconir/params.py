@@ -25,7 +25,7 @@ from retgen.generators.multiconir.checks import CONDITIONS, split, usable
 from retgen.generators.params import Params
 from retgen.generators.source import DocumentSource
 from retgen.messages import did_you_mean
-from retgen.sources import HUB, Refused, SourceDocument
+from retgen.sources import HUB, RefusedRow, SourceDocument
 from retgen.world.domain import Domain, Slot
 from retgen.yaml_text import read_yaml
 
@@ -222,7 +222,7 @@ def on_the_hub(params: MultiConIRParams) -> bool:
     return isinstance(path, str) and path.startswith(HUB)
 
 
-def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]:
+def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | RefusedRow]:
     """The documents with enough usable sentences; all else is refused with its reason."""
     for one in source_of(params).rows():
         if isinstance(one, SourceDocument):
@@ -230,7 +230,7 @@ def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | Refused]
             there = len({text for text in split(one.text) if usable(text)})
             if there < CONDITIONS:
                 message = f"it has {there} usable sentences; {CONDITIONS} are needed"
-                yield Refused(one.id, "source/sentences", message, one.id)
+                yield RefusedRow(one.id, "source/sentences", message, one.id)
                 continue
         yield one
 

@@ -44,7 +44,7 @@ from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Evidence, L
 from retgen.generators.multiconir.params import MultiConIRParams, documents_of
 from retgen.generators.params import Job
 from retgen.generators.tables import json_line
-from retgen.sources import Refused, SourceDocument
+from retgen.sources import RefusedRow, SourceDocument
 from retgen.write import AtomicFile
 
 if TYPE_CHECKING:
@@ -119,12 +119,12 @@ def _draw(job: Job[MultiConIRParams], context: Context) -> None:
             context.show(stage)
 
 
-def _read(params: MultiConIRParams, folder: Path) -> tuple[list[Refused], int]:
+def _read(params: MultiConIRParams, folder: Path) -> tuple[list[RefusedRow], int]:
     """Copy the source's documents into the run; (what is refused, how many there are)."""
     refused, count = [], 0
     with AtomicFile(folder / DOCUMENTS) as file:
         for one in documents_of(params):
-            if isinstance(one, Refused):
+            if isinstance(one, RefusedRow):
                 refused.append(one)
             else:
                 file.write(json_line(one._asdict()))

@@ -191,7 +191,7 @@ class Niah(Family[NiahParams]):
 
     def checks(self, job: Job[NiahParams], judgements: Judgements) -> Sequence[CorpusRule]:
         settings = job.params.model_dump(mode="json")
-        spec = proof.Spec(job.source_folder() / GROUPS, str(job.params.tokenizer), settings)
+        spec = proof.NIAHSpec(job.source_folder() / GROUPS, str(job.params.tokenizer), settings)
         return proof.proof_rules(spec, judgements)
 
 

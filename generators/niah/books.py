@@ -31,7 +31,7 @@ from retgen.generators.niah.groups import (
 from retgen.generators.niah.leaks import LeakFilter, check_groups
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.tables import read_rows, write_rows
-from retgen.sources import Refused, SourceDocument, refusals
+from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.tokenizer import STOPWORDS
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
@@ -110,14 +110,14 @@ class Sentence(NamedTuple):
     fault: str = ""
 
 
-def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[Refused]]:
+def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[RefusedRow]]:
     """The books of a recipe in order, and what is none. Raises `SourceRefused` without any."""
     if params.books is None:
         return list(_bundled(params.groups)), []
     source = params.books
-    books, refused = list[SourceDocument](), list[Refused]()
+    books, refused = list[SourceDocument](), list[RefusedRow]()
     for one in source.rows(longest=None):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             books.append(one)
@@ -253,7 +253,7 @@ class Material(NamedTuple):
     groups: list[NeedleGroup]
     cast: Cast
     sentences: list[Sentence]
-    refused: list[Refused]
+    refused: list[RefusedRow]
     expansions: Mapping[str, Sequence[str]]
 
 

@@ -184,7 +184,7 @@ class World(Family[WorldParams]):
 
     def checks(self, job: Job[WorldParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        spec = world_proof.Spec(domain.path, job.params.documents)
+        spec = world_proof.WorldSpec(domain.path, job.params.documents)
         if with_agents.is_written(job):
             run = job.source_folder()
             spec = spec._replace(read=run / DOCUMENTS, rejected=run.parent / "rejected.jsonl")
@@ -207,7 +207,7 @@ def _check(params: WorldParams, domain: Domain) -> None:
     for operator, there, needed in (
         ("two-hop", relations, "a slot of type relation"),
         ("superlative", extremes, "a slot with 'most' or 'least'"),
-        ("range", any(slot.ordered for slot in asked.values()), "years, dates or numbers"),
+        ("range", any(slot.is_ordered for slot in asked.values()), "years, dates or numbers"),
     ):
         if operator in params.operators and not there:
             raise RecipeError(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from retgen.world.domain import Slot
 from retgen.world.expressions import Between, Condition, Is, Scalar, Within
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 Counts = NDArray[np.int64]
 Kind = Literal["value", "parent", "compared"]
@@ -42,7 +42,7 @@ class ConditionPool(ABC):
 class Values(ConditionPool):
     """The slot has a value: of slots whose values are no numbers."""
 
-    def __init__(self, table: Table, slot: str, size: int) -> None:
+    def __init__(self, table: EntityTable, slot: str, size: int) -> None:
         super().__init__(slot, size)
         self._table = table
 
@@ -97,7 +97,7 @@ class Ranges(ConditionPool):
 class ConditionPools:
     """The pools of a table by what they say, each made when it is first asked for."""
 
-    def __init__(self, table: Table, slots: Sequence[Slot]) -> None:
+    def __init__(self, table: EntityTable, slots: Sequence[Slot]) -> None:
         self._table, self._slots = table, slots
         self._pools: dict[Kind, list[ConditionPool]] = {}
         self._totals: dict[int, Counts] = {}
@@ -114,13 +114,13 @@ class ConditionPools:
         return self._totals[id(pool)]
 
     def _of(self, slot: Slot, kind: Kind) -> Iterator[ConditionPool]:
-        if slot.ordered:
+        if slot.is_ordered:
             column = self._table.column(slot.name)
             values = np.unique(column[column >= 0]).astype(np.int64)
             if len(values):
                 yield from _RANGES[kind](slot, values)
         elif kind == "value":
-            if slot.listed:
+            if slot.is_listed:
                 size = len(slot.values)
             else:
                 size = slot.pool if slot.type == "person" else self._table.count

@@ -30,7 +30,7 @@ from retgen.world.expressions import (
     holds,
     through,
 )
-from retgen.world.table import Column, Table
+from retgen.world.table import Column, EntityTable
 
 Operator = Literal["eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop"]
 OPERATORS: tuple[Operator, ...] = (
@@ -95,7 +95,7 @@ class _Draw:
 class Search:
     """Expressions of a table whose number of answers lies in a window."""
 
-    def __init__(self, table: Table, seed: int, slots: Sequence[str] | None = None) -> None:
+    def __init__(self, table: EntityTable, seed: int, slots: Sequence[str] | None = None) -> None:
         """`slots`: what may be asked about; None: everything."""
         self._table, self._seed = table, seed
         known = table.domain.slots

@@ -41,9 +41,8 @@ from retgen.world.expressions import (
     slots,
     violators,
 )
-from retgen.world.facts import World
-from retgen.world.selection import Selection
-from retgen.world.table import Table
+from retgen.world.facts import Selection, World
+from retgen.world.table import EntityTable
 
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
 
@@ -117,7 +116,7 @@ class WorldQueries:
         world = World(domain, seed, params.documents)
         if kept is not None:
             world = Selection(domain, seed, params.documents, kept)
-        self.table = Table(world)
+        self.table = EntityTable(world)
         found = _search_queries(params, seed, self.table, exact=kept is None)
         order = Stream(seed, "world/query order").permutation(len(found)).tolist()
         self.all = [found[i] for i in order]
@@ -176,7 +175,7 @@ def cells(params: WorldParams) -> list[QueryCell]:
 
 
 def _search_queries(
-    params: WorldParams, seed: int, table: Table, *, exact: bool
+    params: WorldParams, seed: int, table: EntityTable, *, exact: bool
 ) -> list[WorldQuery]:
     """The queries of all cells; unless `exact`, those that there are."""
     search = Search(table, seed, params.slots)
@@ -203,7 +202,7 @@ def _purpose(cell: QueryCell, number: int) -> str:
 
 
 def _question(
-    cell: QueryCell, expression: Expression, table: Table, seed: int, number: int, most: int
+    cell: QueryCell, expression: Expression, table: EntityTable, seed: int, number: int, most: int
 ) -> WorldQuery:
     relevant = np.flatnonzero(execute(expression, table))
     near = np.flatnonzero(hard_negatives(expression, table))
@@ -224,7 +223,7 @@ def _some(rows: Entities, most: int, stream: Stream) -> Entities:
     return rows[np.sort(np.array(list(chosen)[:most], np.int64))]
 
 
-def _none(cell: QueryCell, number: int, params: WorldParams, table: Table) -> str:
+def _none(cell: QueryCell, number: int, params: WorldParams, table: EntityTable) -> str:
     wanted, domain = window(cell.size), table.domain
     size = f"{wanted.low:,} to {wanted.high:,}" if wanted.low < wanted.high else f"{cell.size:,}"
     answers = "answer" if cell.size == 1 else "answers"
@@ -247,7 +246,7 @@ def _change(cell: QueryCell, params: WorldParams) -> str:
 # --- hard negatives -------------------------------------------------------------------------------
 
 
-def hard_negatives(expression: Expression, table: Table) -> Mask:
+def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
     """Which entities are hard negatives of a query, (count,).
 
     After "and not": what meets both (the violators). Of a relation: what meets the conditions
@@ -271,12 +270,12 @@ def hard_negatives(expression: Expression, table: Table) -> Mask:
             return one
 
 
-def _near(condition: Condition, table: Table) -> Mask:
+def _near(condition: Condition, table: EntityTable) -> Mask:
     """Which entities do not meet a condition, with a value that is close to one that does."""
     slot = table.domain.slots[condition.slot]
     column = table.column(slot.name)
     others = (column >= 0) & ~execute(condition, table)
-    if slot.ordered:
+    if slot.is_ordered:
         low, high = _ends(condition)
         distance = np.maximum(low - column.astype(np.int64), column - high)[others]
         if len(distance) > _NEAREST:

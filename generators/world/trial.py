@@ -11,13 +11,13 @@ import orjson
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import QueryCell, Search
 from retgen.generators.world.tables import asker, cells
-from retgen.validators.world.queries import Unread
-from retgen.validators.world.readers import readers_of
-from retgen.world.compose import Composer, Written
+from retgen.validators.world.clauses import UnreadableQuery
+from retgen.validators.world.queries import domain_readers
+from retgen.world.compose import ComposedDocument, Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
 from retgen.world.facts import World
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 _DOCUMENTS = 10_000  # among which queries are looked for
 _SIZES = (1, 10, 100)
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
     domain: Domain
     entities: int
     tried: int
-    documents: list[Written]
+    documents: list[ComposedDocument]
     queries: list[TrialQuery]
     missing: list[QueryCell]
     readings: ProofReadings
@@ -79,7 +79,7 @@ class Trial(NamedTuple):
     def lines(self) -> list[str]:
         """The same for a reader."""
         domain, slots = self.domain, list(self.domain.slots.values())
-        entailed = [one for one in slots if one.ordered or any(v.parents for v in one.values)]
+        entailed = [one for one in slots if one.is_ordered or any(v.parents for v in one.values)]
         always = [one for one in slots if one.share == 1]
         state = "is sound" if self.sound else "is not all read"
         lines = [
@@ -122,7 +122,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     entities = World(domain, seed, 1).names_count
     tried = min(_DOCUMENTS, entities)
     world = World(domain, seed, tried)
-    table = Table(world)
+    table = EntityTable(world)
     search = Search(table, seed)
     queries, missing, asked = list[TrialQuery](), list[QueryCell](), list[TrialQuery]()
     shown: set[str] = set()
@@ -143,9 +143,11 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     return Trial(domain, entities, tried, written[:documents], queries, missing, readings)
 
 
-def _read(path: Path, written: Sequence[Written], asked: Sequence[TrialQuery]) -> ProofReadings:
+def _read(
+    path: Path, written: Sequence[ComposedDocument], asked: Sequence[TrialQuery]
+) -> ProofReadings:
     """What the proof makes of them, which knows the definition of the domain alone."""
-    _, reader, queries = readers_of(path)
+    _, reader, queries = domain_readers(path)
     problems: list[str] = []
     right = read = 0
     for one in written:
@@ -158,7 +160,7 @@ def _read(path: Path, written: Sequence[Written], asked: Sequence[TrialQuery]) -
     for query in asked:
         try:
             found = orjson.dumps(queries.query(query.text)).decode()
-        except Unread as error:
+        except UnreadableQuery as error:
             problems.append(f"{query.text} {error}")
             continue
         read += found == query.expression

@@ -101,7 +101,7 @@ class WorldTwins(Family[TwinsParams]):
 
     def checks(self, job: Job[TwinsParams], judgements: Judgements) -> Sequence[CorpusRule]:
         domain = load_domain(job.params.domain)
-        return proof.proof_rules(domain.path, judgements)
+        return proof.twins_rules(domain.path, judgements)
 
 
 def _made(job: Job[TwinsParams]) -> TwinTables:

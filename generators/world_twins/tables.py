@@ -20,7 +20,7 @@ from retgen.generators.tables import Ids
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.streams import Permutation, Stream
 from retgen.world.asking import Asker, Wording
-from retgen.world.compose import Composer, Stated, Written
+from retgen.world.compose import ComposedDocument, Composer, Stated
 from retgen.world.domain import Domain, Slot, load_domain
 from retgen.world.domain_file import SlotType
 from retgen.world.expressions import (
@@ -37,7 +37,7 @@ from retgen.world.expressions import (
     grades,
 )
 from retgen.world.facts import ABSENT, Codes, World
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken
 
@@ -104,16 +104,16 @@ def changeable(params: TwinsParams, domain: Domain, slot_type: SlotType) -> list
 
 def entailable(slot: Slot) -> bool:
     """Whether each of its values can be asked for one step up."""
-    return slot.ordered or (slot.listed and all(value.parents for value in slot.values))
+    return slot.is_ordered or (slot.is_listed and all(value.parents for value in slot.values))
 
 
-def triples(params: TwinsParams, seed: int) -> tuple[Table, list[Triple]]:
+def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
     """A world, and the triples that are drawn of it. Raises `RecipeError` where it has too few."""
     domain = load_domain(params.domain)
     wanted = [cell for cell in cells(params, domain) for _ in range(params.triples_per_cell)]
     world = World(domain, seed, ENTITIES * len(wanted))
     draw = _Draw(params, world, seed)
-    table = Table(world)
+    table = EntityTable(world)
     return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]
 
 
@@ -180,7 +180,7 @@ class _Draw:
         columns: dict[str, Codes] = {
             name: np.full(_VALUES, code, np.int64) for name, code in facts.items()
         }
-        columns[slot.name] = self._world.drawn(slot, columns, draws)
+        columns[slot.name] = self._world.draw_values(slot, columns, draws)
         fits = self._world.coherent(columns)
         for i, value in enumerate(columns[slot.name].tolist()):
             if value not in (facts[slot.name], ABSENT):
@@ -200,7 +200,7 @@ def _shuffled(names: list[str], stream: Stream) -> tuple[str, ...]:
 def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
     """Whether one step above each of two values does not hold the other."""
     for one, other in ((first, second), (second, first)):
-        if slot.listed:
+        if slot.is_listed:
             if slot.values[one].parents[0] in slot.values[other].parents:
                 return False
         else:
@@ -210,13 +210,13 @@ def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
     return True
 
 
-def conditions(table: Table, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
+def conditions(table: EntityTable, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
     """What a query asks of the base, in its order."""
     for name in triple.asked:
         slot, code = table.domain.slots[name], triple.facts[name]
         if not entailed:
             yield Is(name, table.name(name, code))
-        elif slot.listed:
+        elif slot.is_listed:
             yield Within(name, slot.values[code].parents[0])
         else:
             low, high = span(slot, code, months=triple.months)
@@ -257,7 +257,7 @@ def _round(number: int) -> int:
 class StatedFacts:
     """What documents state: a column a slot, a row a document, three of them a triple."""
 
-    def __init__(self, table: Table, made: Sequence[Triple]) -> None:
+    def __init__(self, table: EntityTable, made: Sequence[Triple]) -> None:
         self._table, self.count = table, 3 * len(made)
         self._columns = {name: np.full(self.count, ABSENT, np.int32) for name in table.domain.slots}
         for i, triple in enumerate(made):
@@ -380,7 +380,7 @@ class TwinTables:
 
     # --- texts ----------------------------------------------------------------------------------
 
-    def composed_document(self, number: int, role: Role) -> Written:
+    def composed_document(self, number: int, role: Role) -> ComposedDocument:
         """A document. The twin has the plan of the base: wordings, order, subjects, fillers."""
         triple, composer = self.triples[number], self._composer
         draw = Stream(self.seed, f"world_twins/texts/{number}")
@@ -407,11 +407,11 @@ class TwinTables:
                 break
         return control
 
-    def _put(self, triple: Triple, plan: _Plan, facts: Mapping[str, int]) -> Written:
+    def _put(self, triple: Triple, plan: _Plan, facts: Mapping[str, int]) -> ComposedDocument:
         stated = []
         for name in plan.order:
             slot = self.table.domain.slots[name]
-            said = self._composer.spoken(slot, np.array([facts[name]]))[0]
+            said = self._composer.wordings_of(slot, np.array([facts[name]]))[0]
             assert said is not None  # what is stated is there
             stated.append(Stated(name, said[0], said[1], plan.wordings[name]))
         forms = self.table.world.forms(np.array([triple.entity]))[0]

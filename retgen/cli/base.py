@@ -61,7 +61,7 @@ def _retrievers() -> str:
 
 
 def _rules() -> str:
-    from retgen.validation.rules import generic_rules
+    from retgen.validation.findings import generic_rules
 
     return ", ".join(generic_rules())
 

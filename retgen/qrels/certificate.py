@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ _REAL = (
 
 
 @dataclass(frozen=True)
-class Bound:
+class DimensionBound:
     """One end of the bracket: `dimension` by `theorem`, found in `reference`.
 
     `details` are the figures that a reader can check it by, `sign_rank` what the same argument
@@ -61,12 +61,12 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class DimensionCertificate:
     """Densities and the bracket of a qrel matrix. `skipped`: theorem and reason of each."""
 
     densities: Densities
-    lower_bounds: list[Bound]
-    upper_bounds: list[Bound]
+    lower_bounds: list[DimensionBound]
+    upper_bounds: list[DimensionBound]
     skipped: list[dict[str, str]] = field(default_factory=list)
 
     @property
@@ -102,7 +102,7 @@ class Certificate:
         }
 
 
-def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Certificate:
+def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> DimensionCertificate:
     """The certificate of a matrix in a corpus of `documents_total` documents.
 
     Default: the columns of the matrix are the whole corpus. Raises ValueError for a total below
@@ -114,8 +114,8 @@ def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Certi
         raise ValueError(f"{result.documents:,} documents have a positive; the total is {total:,}")
     skipped = [{"theorem": what, "reason": why} for what, why in result.left_out.items()]
     reduced = reduce(matrix, total)
-    lower: list[Bound] = []
-    upper: list[Bound] = []
+    lower: list[DimensionBound] = []
+    upper: list[DimensionBound] = []
     if reduced.matrix.queries:
         lower += _combinatorial(reduced)
         lower += _spectral(reduced.matrix, skipped)
@@ -124,16 +124,16 @@ def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Certi
             upper += _ordered(reduced, skipped)
     lower.sort(key=lambda bound: -bound.dimension)
     upper.sort(key=lambda bound: bound.dimension)
-    return Certificate(result, lower, upper, skipped)
+    return DimensionCertificate(result, lower, upper, skipped)
 
 
-def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
+def _combinatorial(reduced: Reduced) -> Iterator[DimensionBound]:
     """Lower bounds from which sets of documents are asked for."""
     matrix = reduced.matrix
-    yield Bound(1, "a query tells documents apart, which equal scores cannot", "immediate")
+    yield DimensionBound(1, "a query tells documents apart, which equal scores cannot", "immediate")
     crossing = fits_a_line(matrix, reduced.others)
     if isinstance(crossing, list):
-        yield Bound(
+        yield DimensionBound(
             2,
             "on a line each query's documents, or all others, begin at an end; two queries cross, "
             "or three ask for sets that begin at three ends",
@@ -142,7 +142,7 @@ def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
         )
     most = _dichotomies(reduced)
     if most > 1:
-        yield Bound(
+        yield DimensionBound(
             most,
             f"{matrix.queries:,} different sets of {reduced.points:,} different documents are more "
             f"than half-spaces cut off from as many points in {most - 1} dimensions",
@@ -152,7 +152,7 @@ def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
     if complete is not None:
         k, documents = complete
         size = len(documents)
-        yield Bound(
+        yield DimensionBound(
             size - 1,
             f"all {k}-subsets of {size} documents are queried, and there are other documents; "
             f"fewer than {size - 1} dimensions leave two affine dependencies of these and one "
@@ -164,14 +164,14 @@ def _combinatorial(reduced: Reduced) -> Iterator[Bound]:
         )
 
 
-def _spectral(matrix: QrelMatrix, skipped: list[dict[str, str]]) -> list[Bound]:
+def _spectral(matrix: QrelMatrix, skipped: list[dict[str, str]]) -> list[DimensionBound]:
     """Lower bounds from norms: of each kind the best over `_parts`."""
-    best: dict[str, Bound] = {}
+    best: dict[str, DimensionBound] = {}
     for number, part in enumerate(_parts(matrix)):
         if affordable(part):
             for bound in spectral_bounds(part):
                 stated = _from_norm(bound, part)
-                if stated.dimension > best.get(bound.kind, Bound(0, "", "")).dimension:
+                if stated.dimension > best.get(bound.kind, DimensionBound(0, "", "")).dimension:
                     best[bound.kind] = stated
         elif number == 0:
             reason = (
@@ -211,7 +211,7 @@ def _parts(matrix: QrelMatrix) -> Iterator[QrelMatrix]:
             yield reduce(matrix.take_rows(np.flatnonzero(kept)), matrix.documents + 1).matrix
 
 
-def _from_norm(result: SpectralBound, part: QrelMatrix) -> Bound:
+def _from_norm(result: SpectralBound, part: QrelMatrix) -> DimensionBound:
     shape = f"{part.queries} x {part.documents}"
     value = _rounded_down(result.square)
     details: dict[str, Any] = {"submatrix": shape}
@@ -234,7 +234,7 @@ def _from_norm(result: SpectralBound, part: QrelMatrix) -> Bound:
         theorem = f"sign-rank >= t sqrt(mn)/||A - tJ|| >= {value:.4f} (Forster for real matrices)"
         details |= {"t": str(result.shift), "norm_at_most": _rounded_up(result.norm)}
         reference = _REAL
-    return Bound(
+    return DimensionBound(
         result.sign_rank - 1, f"{theorem}, and {_STEP}", reference,
         details=details, sign_rank=result.sign_rank,
     )  # fmt: skip
@@ -250,19 +250,19 @@ def _rounded_up(square: Fraction) -> float:
     return (math.isqrt(math.ceil(square * 10**8) - 1) + 1) / 10**4 if square > 0 else 0.0
 
 
-def _anywhere(reduced: Reduced) -> Iterator[Bound]:
+def _anywhere(reduced: Reduced) -> Iterator[DimensionBound]:
     """Upper bounds that hold without looking for an order."""
     matrix, points = reduced.matrix, reduced.points
     sums = matrix.row_sums
     widest = int(np.minimum(sums, points - sums).max())
-    yield Bound(
+    yield DimensionBound(
         2 * widest,
         f"documents on the moment curve; a query with k relevant ones is -prod (t - t_j)^2 over "
         f"them, of degree 2k (here 2 x {widest}): so 2k dimensions suffice for any number of "
         "documents",
         "D. Gale, Neighborly and cyclic polytopes (1963); arXiv 2601.20844",
     )
-    yield Bound(
+    yield DimensionBound(
         points - 1,
         f"the {points:,} different documents "
         + ("(one of them for all that no query asks for) " if reduced.others else "")
@@ -273,7 +273,7 @@ def _anywhere(reduced: Reduced) -> Iterator[Bound]:
     if points - 2 < min(2 * widest, matrix.queries):
         split = unasked_split(matrix, reduced.others)
     if split is not None:
-        yield Bound(
+        yield DimensionBound(
             points - 2,
             f"the {points:,} different documents"
             + (" (one of them for all that no query asks for)" if reduced.others else "")
@@ -284,13 +284,13 @@ def _anywhere(reduced: Reduced) -> Iterator[Bound]:
             "J. Radon, Math. Ann. 83 (1921); proof in retgen.qrels.radon",
             details={"split": [int(reduced.columns[j]) for j in split]},
         )  # fmt: skip
-    yield Bound(
+    yield DimensionBound(
         matrix.queries,
         f"the matrix itself: a dimension for each of {matrix.queries:,} different queries",
         "immediate",
     )
     if is_surely_planar(matrix):
-        yield Bound(
+        yield DimensionBound(
             3,
             "queries of two documents at most, as edges of a planar graph: corners and edges of a "
             "convex polytope, which planes cut off",
@@ -299,21 +299,21 @@ def _anywhere(reduced: Reduced) -> Iterator[Bound]:
         )
 
 
-def _ordered(reduced: Reduced, skipped: list[dict[str, str]]) -> Iterator[Bound]:
+def _ordered(reduced: Reduced, skipped: list[dict[str, str]]) -> Iterator[DimensionBound]:
     """Upper bounds from orders of the documents."""
     matrix = reduced.matrix
     order = fits_a_line(matrix, reduced.others)
     if isinstance(order, np.ndarray):
         whole = QrelMatrix(matrix.indptr, matrix.indices, reduced.points)
         if changes(whole, order, False)[0] <= 1:
-            yield Bound(
+            yield DimensionBound(
                 1,
                 "a line of the documents on which every query's documents, or all others, begin "
                 "at an end",
                 "proof in retgen.qrels.orders",
             )
     dimension, how = few_changes(matrix, reduced.others)
-    yield Bound(
+    yield DimensionBound(
         dimension,
         f"a {how} in which every query's documents change to the others at most {dimension} "
         "times; polynomials with their roots at the changes",
@@ -326,3 +326,46 @@ def _ordered(reduced: Reduced, skipped: list[dict[str, str]]) -> Iterator[Bound]
                 "reason": f"{matrix.nnz:,} relevant pairs meet too often for a short walk",
             }
         )
+
+
+GLOBAL = "global threshold"
+SIGN = "sign rank"
+
+
+class Bracket(NamedTuple):
+    """lower <= dimension <= upper in one notion, with the reason of each end."""
+
+    notion: str
+    lower: int
+    upper: int
+    lower_by: str
+    upper_by: str
+
+
+def brackets(result: DimensionCertificate) -> list[Bracket]:
+    """The bracket in the paper's three notions of the dimension that a qrel matrix A needs.
+
+    - *row order*: least rank of B with B_ij > B_ik wherever A_ij > A_ik; thresholds of a query's
+      own come to the same (Proposition 1). It is what a ranking needs.
+    - *global threshold*: one threshold for all queries.
+    - *sign rank* of 2A - 1: the threshold is zero.
+
+    Proposition 2 (arXiv 2508.21038): sign rank - 1 <= row order <= global threshold <= sign rank.
+    So with row order within L..U, the others are within L..U + 1; some of our lower bounds are of
+    the sign rank itself, and say more. Empty for a certificate without bounds.
+    """
+    if not result.lower_bounds or not result.upper_bounds:
+        return []
+    low = max(result.lower_bounds, key=lambda bound: bound.dimension)
+    high = min(result.upper_bounds, key=lambda bound: bound.dimension)
+    by_low = f"not below row order: {low.theorem}"
+    by_high = f"at most one more than row order: {high.theorem}"
+    sign, by_sign = low.dimension, by_low
+    for bound in result.lower_bounds:
+        if bound.sign_rank is not None and bound.sign_rank > sign:
+            sign, by_sign = bound.sign_rank, bound.theorem
+    return [
+        Bracket(NOTION, low.dimension, high.dimension, low.theorem, high.theorem),
+        Bracket(GLOBAL, low.dimension, high.dimension + 1, by_low, by_high),
+        Bracket(SIGN, sign, high.dimension + 1, by_sign, by_high),
+    ]

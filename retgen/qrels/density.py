@@ -53,7 +53,7 @@ def densities(matrix: QrelMatrix) -> Densities:
     m, n = play.queries, play.documents
     left_out: dict[str, str] = {}
     documents = queries = strength = None
-    shared = _shared(play.transposed())
+    shared = _shared(play.transpose())
     if shared is None:
         left_out["document graph density"] = _reason(n, m)
     else:

@@ -99,7 +99,7 @@ def _norm(matrix: QrelMatrix) -> float | None:
         gram = n * n * overlaps(matrix) - n * k[:, None] * k
     else:
         one = k @ matrix.dense().astype(np.float64)
-        gram = n * n * overlaps(matrix.transposed()) - n * (one[:, None] + one) + float(k @ k)
+        gram = n * n * overlaps(matrix.transpose()) - n * (one[:, None] + one) + float(k @ k)
     if float(np.abs(gram).max()) >= 2.0**52:
         return None
     return _up(math.sqrt(eigenvalue_at_most(gram)) * math.sqrt(m * n) / weight)

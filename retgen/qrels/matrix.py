@@ -86,7 +86,7 @@ class QrelMatrix:
         np.cumsum(self.column_sums, out=indptr[1:])
         return indptr, rows[order]
 
-    def transposed(self) -> QrelMatrix:
+    def transpose(self) -> QrelMatrix:
         """Documents as rows, queries as columns."""
         indptr, rows = self.columns()
         return QrelMatrix(indptr, rows.astype(np.int32), self.queries)

@@ -19,7 +19,7 @@ from retgen.qrels.matrix import QrelMatrix
 _MOST_N, _MOST_P = 4**6, 211  # larger matrices would not fit in memory comfortably
 
 
-class Draws(Protocol):
+class RandomDraws(Protocol):
     """Where random numbers come from (`retgen.streams.Stream`)."""
 
     def integers(self, bound: int, size: int) -> NDArray[np.int64]:
@@ -31,38 +31,38 @@ class Draws(Protocol):
         ...
 
 
-class Shape(NamedTuple):
+class MatrixShape(NamedTuple):
     """Rows and columns of a matrix that is not built."""
 
     queries: int
     documents: int
 
 
-def shape(pattern: str, **sizes: int) -> Shape:
+def shape(pattern: str, **sizes: int) -> MatrixShape:
     """The shape of a pattern (but `power_law` and `file`) from the sizes its function takes.
 
     Raises RecipeError where the function would because of the sizes alone.
     """
     match pattern, sizes:
         case "dense", {"queries": queries, "k": k}:
-            return Shape(queries, dense_documents(queries, k))
+            return MatrixShape(queries, dense_documents(queries, k))
         case "random", {"queries": queries, "k": k, "documents": n}:
             _enough(queries, k, n)
-            return Shape(queries, n)
+            return MatrixShape(queries, n)
         case "regular", {"queries": queries, "k": k, "documents": n}:
             _degree(queries, k, n)
-            return Shape(queries, n)
+            return MatrixShape(queries, n)
         case "cycle", {"queries": queries, "k": k}:
             _ring(queries, k)
-            return Shape(queries, queries * (k - 1))
+            return MatrixShape(queries, queries * (k - 1))
         case "disjoint", {"queries": queries, "k": k}:
-            return Shape(queries, queries * k)
+            return MatrixShape(queries, queries * k)
         case "hadamard", {"n": n}:
             _power_of_four(n)
-            return Shape(n, n)
+            return MatrixShape(n, n)
         case "projective", {"p": p}:
             _prime(p)
-            return Shape(p * p + p + 1, p * p + p + 1)
+            return MatrixShape(p * p + p + 1, p * p + p + 1)
         case _:
             raise ValueError(f"no shape of {pattern} from {', '.join(sizes)}")
 
@@ -78,7 +78,7 @@ def dense_documents(queries: int, k: int) -> int:
     return high
 
 
-def dense(queries: int, k: int, rng: Draws) -> QrelMatrix:
+def dense(queries: int, k: int, rng: RandomDraws) -> QrelMatrix:
     """`queries` of the k-subsets of the smallest sufficient number of documents, in random order.
 
     Which subsets are left out is a seeded choice (the published set leaves out the
@@ -88,7 +88,7 @@ def dense(queries: int, k: int, rng: Draws) -> QrelMatrix:
     return _from_subsets(_unrank(_distinct(math.comb(n, k), queries, rng), n, k), n)
 
 
-def random(queries: int, k: int, documents: int, rng: Draws) -> QrelMatrix:
+def random(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatrix:
     """Distinct k-subsets of all documents, uniform (Appendix C)."""
     _enough(queries, k, documents)
     total = math.comb(documents, k)
@@ -124,7 +124,7 @@ def disjoint(queries: int, k: int) -> QrelMatrix:
     return _from_subsets(np.arange(queries * k).reshape(queries, k), queries * k)
 
 
-def regular(queries: int, k: int, documents: int, rng: Draws) -> QrelMatrix:
+def regular(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatrix:
     """Distinct k-subsets, each document in exactly queries * k / documents of them.
 
     Shuffled stubs (the configuration model), then random switches of two entries until no query
@@ -179,7 +179,7 @@ def regular(queries: int, k: int, documents: int, rng: Draws) -> QrelMatrix:
 
 
 def power_law(
-    queries: int, documents: int, exponent: float, maximum: int, rng: Draws
+    queries: int, documents: int, exponent: float, maximum: int, rng: RandomDraws
 ) -> QrelMatrix:
     """Relevant documents a query follow Zipf's law, P(c) ~ c ** -exponent for c in 1..maximum.
 
@@ -346,7 +346,7 @@ def _enough(queries: int, k: int, documents: int) -> None:
         )
 
 
-def _distinct(total: int, wanted: int, rng: Draws) -> NDArray[np.int64]:
+def _distinct(total: int, wanted: int, rng: RandomDraws) -> NDArray[np.int64]:
     """`wanted` distinct integers of [0, total), in random order."""
     if total <= 4 * wanted or total <= 1 << 20:
         return rng.permutation(total)[:wanted]
@@ -360,7 +360,7 @@ def _distinct(total: int, wanted: int, rng: Draws) -> NDArray[np.int64]:
     return result
 
 
-def _one_by_one(counts: list[int], documents: int, rng: Draws) -> list[tuple[int, ...]]:
+def _one_by_one(counts: list[int], documents: int, rng: RandomDraws) -> list[tuple[int, ...]]:
     """A random subset of each size, distinct where 20 tries find a new one."""
     seen: set[tuple[int, ...]] = set()
     rows: list[tuple[int, ...]] = []

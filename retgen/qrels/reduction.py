@@ -50,10 +50,10 @@ def reduce(matrix: QrelMatrix, total: int) -> Reduced:
         columns, rows = columns[kept], rows[some]
     # classes are numbered by first appearance: a class is the index of its row from here on
     row_class = play.row_classes()
-    by_column = play.take_rows(np.unique(row_class, return_index=True)[1]).transposed()
+    by_column = play.take_rows(np.unique(row_class, return_index=True)[1]).transpose()
     column_class = by_column.row_classes()
     first = np.unique(column_class, return_index=True)[1]
-    distinct = by_column.take_rows(first).transposed()
+    distinct = by_column.take_rows(first).transpose()
     row_of = np.full(matrix.queries, -1)
     row_of[rows] = row_class
     column_of = np.full(matrix.documents, distinct.documents)

@@ -146,7 +146,7 @@ def least_root(square: Fraction) -> int:
 
 def _wide(matrix: QrelMatrix) -> QrelMatrix:
     """The matrix or its transpose, so that there are no more rows than columns."""
-    return matrix if matrix.queries <= matrix.documents else matrix.transposed()
+    return matrix if matrix.queries <= matrix.documents else matrix.transpose()
 
 
 def _pairs(wide: QrelMatrix) -> int:

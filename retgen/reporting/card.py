@@ -17,7 +17,7 @@ from retgen.manifest import who_answers
 from retgen.markdown import code_spans, escaped, front_matter, markdown_table
 from retgen.recipe import Recipe
 from retgen.reporting import evidence
-from retgen.validators.origin import in_words, marked
+from retgen.validators.origin import in_words, is_separable
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo
 
@@ -237,9 +237,11 @@ def _origin(result: Mapping[str, Any]) -> list[str]:
     if not result:
         return []
     text = escaped(in_words(result)) + "."
-    mark = f"**{text[0].upper()}{text[1:]}**" if marked(result) else text[0].upper() + text[1:]
+    mark = (
+        f"**{text[0].upper()}{text[1:]}**" if is_separable(result) else text[0].upper() + text[1:]
+    )
     after = " A model trained on these negatives may learn the mark instead of the task."
-    return ["## Origin", "", mark + (after if marked(result) else ""), ""]
+    return ["## Origin", "", mark + (after if is_separable(result) else ""), ""]
 
 
 def _certificate(stated: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from retgen.reporting import evidence
 from retgen.reporting.examples import example_of, examples_of
 from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
 from retgen.results.page import Segments
-from retgen.validators.origin import marked
+from retgen.validators.origin import is_separable
 from retgen.yaml_text import to_yaml
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
@@ -266,7 +266,7 @@ def _not_tests(
         ))  # fmt: skip
     elif head_start:
         text.append(("Reading the query, in part.", head_start))
-    if marked(content.get("origin") or {}):
+    if is_separable(content.get("origin") or {}):
         text.append((
             "Hard negatives as such.",
             "They differ from the positives whatever is asked, so a score against them, or a "

@@ -1,32 +1,167 @@
-"""Reading a source: its rows, of which no id and no text comes twice."""
+"""Reading a source: its rows, of which no id and no text comes twice.
+
+Of a folder every text file is a document and every row of a table one, in all folders below; hidden
+files and folders are left out. A folder that is a retrieval data set gives its corpus.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import xxhash
 
 from retgen.compressed import COMPRESSED, kind
 from retgen.errors import DatasetError
-from retgen.sources import tables, texts
-from retgen.sources.folders import folder, shown, stem
+from retgen.layouts import corpus_files
+from retgen.sources import formats
 from retgen.sources.records import (
     UNREAD,
     Columns,
-    Held,
-    Reading,
+    ReadOptions,
     Record,
-    Refused,
+    RefusedRow,
     SourceDocument,
+    TableColumns,
 )
+
+_LEAVES = "a link out of the source's folder (`follow_links: true` of the source reads it)"
+
+
+class _File(NamedTuple):
+    path: Path
+    name: str  # from the source's folder on
+
+
+def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
+    """What the folder holds and is not read, then documents in the order of their paths."""
+    if corpus := corpus_files(path):
+        for file in corpus:
+            if kind(file) not in formats.TABLE_KINDS:
+                raise DatasetError(f"{file}: a corpus is {', '.join(formats.TABLE_KINDS)}")
+            name = file.relative_to(path).as_posix()
+            if not (reading.follow_links or _stays(file, _inside(path))):
+                raise DatasetError(f"{file}: is {_LEAVES}")
+            yield from formats.table(file, name, reading)
+        return
+    files: list[_File] = []
+    for one in _walk(path, reading.follow_links):
+        if isinstance(one, RefusedRow):
+            yield Record(one.where, one)
+        else:
+            files.append(one)
+    if not files:
+        every = (*formats.TEXT_KINDS, *formats.TABLE_KINDS)
+        raise DatasetError(f"{path}: holds no {', '.join(every[:-1])} or {every[-1]} file")
+    stems = Counter(stem(name) for _, name in files)
+    for file, name in files:
+        called = stem(name) if stems[stem(name)] == 1 else name
+        if kind(file) in formats.TEXT_KINDS:
+            yield Record(name, formats.text_file(file, name, called, reading), name)
+            continue
+        try:
+            yield from formats.table(file, name, reading, within=called)
+        except formats.ColumnsNotFound as error:
+            if any(reading.columns):
+                raise
+            yield Record(name, RefusedRow(name, "source/columns", _reason(error, file)))
+        except DatasetError as error:
+            yield Record(name, RefusedRow(name, "source/unreadable", _reason(error, file)))
+
+
+def kinds(path: Path) -> dict[str, int]:
+    """How many files of a folder are read, by their kind, most first; of a data set its corpus."""
+    files = corpus_files(path) or [one.path for one in _walk(path) if isinstance(one, _File)]
+    return dict(Counter(map(kind, files)).most_common())
+
+
+def stem(name: str) -> str:
+    """A file's name without what says its kind."""
+    path = Path(name)
+    if path.suffix.lower() in COMPRESSED:
+        name = name.removesuffix(path.suffix)
+    return name[: -len(kind(path))] if kind(path) else name
+
+
+def shown(name: str) -> str:
+    """The name of a file as text."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _reason(error: DatasetError, file: Path) -> str:
+    return str(error).removeprefix(f"{file}").removeprefix(":").removeprefix(",").strip()
+
+
+def _inside(root: Path) -> list[Path]:
+    """Where links of a folder may lead: below it, and in the Hub's cache to the folder of blobs."""
+    own = root.resolve()
+    caches = [one.parent.parent for one in (own, *own.parents) if one.parent.name == "snapshots"]
+    return [own, *(cache / "blobs" for cache in caches)]
+
+
+def _stays(path: Path, inside: Iterable[Path]) -> bool:
+    target = path.resolve()
+    return any(target.is_relative_to(one) for one in inside)
+
+
+def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow]:
+    """Files that are read, and what is not, each in the order of paths."""
+    files: list[_File] = []
+    unread: list[RefusedRow] = []
+    every = (*formats.TEXT_KINDS, *formats.TABLE_KINDS)
+    allowed = _inside(root)
+    inside = allowed[0]
+
+    def enter(folder: Path, name: str, above: frozenset[Path]) -> None:
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError as error:
+            if not name:
+                raise DatasetError(f"{root}: cannot be read: {error.strerror}") from error
+            unread.append(RefusedRow(name, UNREAD, f"cannot be read: {error.strerror}"))
+            return
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            here = f"{name}{shown(entry.name)}"
+            if (
+                entry.is_symlink()
+                and entry.exists()
+                and not (follow_links or _stays(entry, allowed))
+            ):
+                unread.append(RefusedRow(f"{here}{'/' * entry.is_dir()}", UNREAD, _LEAVES))
+                continue
+            if entry.is_dir():
+                target = entry.resolve()
+                if entry.is_symlink() and (target in above or target.is_relative_to(inside)):
+                    reason = "a link to a folder of the source, which is read where it lies"
+                    unread.append(RefusedRow(f"{here}/", UNREAD, reason))
+                else:
+                    enter(entry, f"{here}/", above | {target})
+            elif not entry.is_file():
+                reason = (
+                    "a link that leads nowhere" if entry.is_symlink() else "is no file of bytes"
+                )
+                unread.append(RefusedRow(here, UNREAD, reason))
+            elif kind(entry) not in every:
+                reason = f"a file of this kind is not read, only {', '.join(every)}"
+                unread.append(RefusedRow(here, UNREAD, reason))
+            else:
+                files.append(_File(entry, here))
+
+    enter(root, "", frozenset({inside}))
+    yield from unread
+    yield from files
+
 
 LONGEST = 1_000_000  # characters of a document; what is longer is a book
 FORMATS = (
-    f"{', '.join((*texts.KINDS, *tables.KINDS)[:-1])} or {tables.KINDS[-1]} (also "
-    f"{', '.join(COMPRESSED)}), a folder of such files, the folder of a data set, or "
-    f"{tables.HUB}owner/name"
+    f"{', '.join((*formats.TEXT_KINDS, *formats.TABLE_KINDS)[:-1])} or "
+    f"{formats.TABLE_KINDS[-1]} (also {', '.join(COMPRESSED)}), a folder of such files, the folder "
+    f"of a data set, or {formats.HUB}owner/name"
 )
 
 
@@ -37,9 +172,9 @@ def read_sources(
     split: str = "train",
     limit: int | None = None,
     longest: int | None = LONGEST,
-    held: dict[str, Held] | None = None,
+    held: dict[str, TableColumns] | None = None,
     follow_links: bool = False,
-) -> Iterator[SourceDocument | Refused]:
+) -> Iterator[SourceDocument | RefusedRow]:
     """The documents of a source in its order, at most `limit` rows.
 
     Documents without an id column are numbered by row, a text file is called as its file. What a
@@ -51,9 +186,9 @@ def read_sources(
     seen: dict[str, str] = {}  # id -> the file that it came from
     first: dict[int, str] = {}  # hash of a text -> the id it stands under
     number = -1
-    reading = Reading(columns, split, longest, {} if held is None else held, follow_links)
+    reading = ReadOptions(columns, split, longest, {} if held is None else held, follow_links)
     for where, one, file in _read(path, reading):
-        if isinstance(one, Refused) and one.rule == UNREAD:
+        if isinstance(one, RefusedRow) and one.rule == UNREAD:
             yield one
             continue
         number += 1
@@ -64,20 +199,20 @@ def read_sources(
                 one = one._replace(id=f"{file}/{one.id}")
             if one.id in seen:
                 message = f"the id {one.id!r} stands there twice"
-                yield Refused(where, "source/duplicate-id", message, one.id)
+                yield RefusedRow(where, "source/duplicate-id", message, one.id)
                 continue
             same = first.setdefault(_hash(one.text), one.id)
             if same != one.id:
                 message = f"its text is that of {same!r}"
-                yield Refused(where, "source/duplicate-text", message, one.id)
+                yield RefusedRow(where, "source/duplicate-text", message, one.id)
                 continue
             seen[one.id] = file
         yield one
 
 
-def refusals(refused: Sequence[Refused]) -> str:
+def refusals(refused: Sequence[RefusedRow]) -> str:
     """What was refused and why, by rule, most first: one line with the first record of each."""
-    first: dict[str, Refused] = {}
+    first: dict[str, RefusedRow] = {}
     for one in refused:
         first.setdefault(one.rule, one)
     parts = [
@@ -86,7 +221,7 @@ def refusals(refused: Sequence[Refused]) -> str:
     ]
     if "source/encoding" in first:
         parts.append("convert the file to UTF-8")
-    return f"Refused are {'; '.join(parts)}." if parts else ""
+    return f"RefusedRow are {'; '.join(parts)}." if parts else ""
 
 
 def _hash(text: str) -> int:
@@ -94,17 +229,17 @@ def _hash(text: str) -> int:
     return xxhash.xxh3_64_intdigest(" ".join(text.split()).encode())
 
 
-def _read(path: Path | str, reading: Reading) -> Iterator[Record]:
-    if isinstance(path, str) and path.startswith(tables.HUB):
-        return tables.hub(path.removeprefix(tables.HUB), reading)
+def _read(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
+    if isinstance(path, str) and path.startswith(formats.HUB):
+        return formats.hub(path.removeprefix(formats.HUB), reading)
     path = Path(path)
     if path.is_dir():
         return folder(path, reading)
     if not path.is_file():
         raise DatasetError(f"there is no source {path}: give {FORMATS}")
     name = shown(path.name)
-    if kind(path) in tables.KINDS:
-        return tables.table(path, name, reading)
-    if kind(path) in texts.KINDS:
-        return iter([Record(name, texts.text_file(path, name, stem(name), reading))])
+    if kind(path) in formats.TABLE_KINDS:
+        return formats.table(path, name, reading)
+    if kind(path) in formats.TEXT_KINDS:
+        return iter([Record(name, formats.text_file(path, name, stem(name), reading))])
     raise DatasetError(f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}")

@@ -21,7 +21,7 @@ class SourceDocument(NamedTuple):
     text: str
 
 
-class Refused(NamedTuple):
+class RefusedRow(NamedTuple):
     """A row that is no document. `where`: file and row, `id` where the row names one."""
 
     where: str
@@ -40,7 +40,7 @@ class Columns(NamedTuple):
     title: str | None = None
 
 
-class Held(NamedTuple):
+class TableColumns(NamedTuple):
     """The columns of a table that are read; of `ids` the first that is not empty."""
 
     text: str
@@ -48,7 +48,7 @@ class Held(NamedTuple):
     title: str | None
 
 
-class Reading(NamedTuple):
+class ReadOptions(NamedTuple):
     """How a source is read. `longest`: characters of a document, None for any number. `held`: where
     the columns of each table are noted, by the name of its file. `follow_links`: out of the folder.
     """
@@ -56,7 +56,7 @@ class Reading(NamedTuple):
     columns: Columns
     split: str
     longest: int | None
-    held: dict[str, Held]
+    held: dict[str, TableColumns]
     follow_links: bool = False
 
 
@@ -66,12 +66,12 @@ class Record(NamedTuple):
     """
 
     where: str
-    it: SourceDocument | Refused
+    it: SourceDocument | RefusedRow
     file: str = ""
 
 
-def too_long(where: str, name: str, longest: int, characters: int | None = None) -> Refused:
+def too_long(where: str, name: str, longest: int, characters: int | None = None) -> RefusedRow:
     """`characters` None: so many that they were not counted."""
     held = f"{characters:,} characters, more than" if characters else "more than"
     reason = f"the text has {held} {longest:,}{'' if characters else ' characters'}; cut it up"
-    return Refused(where, "source/long", reason, name)
+    return RefusedRow(where, "source/long", reason, name)

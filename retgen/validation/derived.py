@@ -28,16 +28,18 @@ from retgen.recipe import SOURCES, Recipe
 from retgen.reporting.card import dataset_card
 from retgen.reporting.report import collect_report, page_of
 from retgen.reporting.training_card import training_card
-from retgen.validation.differences import Difference, differences, shown
 from retgen.validation.findings import links
 from retgen.validation.regenerate import (
     REGENERATED,
+    FieldDifference,
     compare_file,
     compare_tables,
+    differences,
     offline,
     repeat_agents,
+    shown,
+    unreadable_sources,
 )
-from retgen.validation.sources import unreadable_sources
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
@@ -318,7 +320,7 @@ def _plain(value: Any) -> Any:
 
 
 def _folded(
-    rule: str, name: str, unequal: Iterable[Difference], severity: Severity
+    rule: str, name: str, unequal: Iterable[FieldDifference], severity: Severity
 ) -> Iterator[Finding]:
     """A finding for each key of the top that differs, naming the first differences below it."""
     for top, group in groupby(unequal, key=_top):
@@ -330,7 +332,7 @@ def _folded(
         yield Finding(rule, level, ids, f"{name}: {text}{more}")
 
 
-def _top(one: Difference) -> str:
+def _top(one: FieldDifference) -> str:
     return one.key.partition(".")[0].partition("[")[0]
 
 
@@ -360,29 +362,29 @@ def _keep_endpoints(manifest: Mapping[str, Any], right: dict[str, Any], recipe: 
             one["endpoint"] = named if isinstance(named, str) else one["endpoint"]
 
 
-def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[Difference]:
+def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[FieldDifference]:
     """Times, versions and costs that no run writes."""
     created = manifest.get("created")
     if fault := fault_of_time(created):
-        yield Difference("created", f"is {shown(created)}, {fault}")
+        yield FieldDifference("created", f"is {shown(created)}, {fault}")
     versions = manifest.get("versions")
     names = ("retgen", "python", "numpy")
     if not isinstance(versions, dict) or list(versions) != list(names):
-        yield Difference("versions", f"is {shown(versions)}, must name {', '.join(names)}")
+        yield FieldDifference("versions", f"is {shown(versions)}, must name {', '.join(names)}")
     else:
         for name, value in versions.items():
             if not isinstance(value, str) or not value[:1].isdigit():
-                yield Difference(f"versions.{name}", f"is {shown(value)}, which is no version")
+                yield FieldDifference(f"versions.{name}", f"is {shown(value)}, which is no version")
     stages = ["latent", "generate and write", "prove and measure", "report"]
     if recipe.prepared:
         stages.insert(0, "agents")
     timings = manifest.get("timings")
     if not isinstance(timings, dict) or list(timings) != stages:
-        yield Difference("timings", f"is {shown(timings)}, must name {', '.join(stages)}")
+        yield FieldDifference("timings", f"is {shown(timings)}, must name {', '.join(stages)}")
     else:
         for name, value in timings.items():
             if not _number(value, (int, float)):
-                yield Difference(f"timings.{name}", f"is {shown(value)}, which is no time")
+                yield FieldDifference(f"timings.{name}", f"is {shown(value)}, which is no time")
     if offline(recipe):
         return
     tokens = manifest.get("tokens")
@@ -392,10 +394,10 @@ def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[Differenc
         "tokens.out": tokens.get("out") if isinstance(tokens, dict) else None,
     }.items():
         if not _number(value, (int,)):
-            yield Difference(name, f"is {shown(value)}, which is no count")
+            yield FieldDifference(name, f"is {shown(value)}, which is no count")
     usd = manifest.get("usd")
     if usd is not None and not _number(usd, (int, float)):
-        yield Difference("usd", f"is {shown(usd)}, which is no price")
+        yield FieldDifference("usd", f"is {shown(usd)}, which is no price")
 
 
 def _number(value: Any, kinds: tuple[type, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""What is done with findings before anybody reads them: switched off, regraded, folded.
+"""Which rules there are, and what is done with findings: switched off, regraded, folded.
 
 A rule is switched off, or given another severity, by name: in a recipe, or beside it for one call.
 What proves the labels of a run, or ties its files to its manifest, takes neither.
@@ -12,13 +12,92 @@ from pathlib import Path
 
 from retgen.data import Table
 from retgen.errors import RecipeError, RetgenError, UsageError
+from retgen.generators import families, family
 from retgen.lines import Place
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
-from retgen.validation.rules import rule_names
-from retgen.validators.rule import SEVERITIES, Finding
+from retgen.validators.rule import SEVERITIES, Finding, Listed
+from retgen.validators.rules import listed
+
+_ENGINE = (
+    Listed(
+        "schema",
+        "error",
+        "rows that are not JSON or not a document, query or qrel, and rows with a key twice, of "
+        "which parsers keep the last in silence (ids are `table:row`)",
+    ),
+    Listed("byte-order-mark", "warning", "files that begin with U+FEFF, which is read past"),
+    Listed(
+        "overlap",
+        "warning",
+        "with `--against`: documents and queries that another data set holds too, or nearly (ids "
+        "are those of the data set under test)",
+    ),
+)
+# beside the rules of the family's proof: what a run's labels and files rest on
+_VOUCH = (
+    Listed(
+        "manifest",
+        "error",
+        "a file that is not the one in the manifest; a figure or text of the manifest that recipe "
+        "and tables do not give",
+    ),
+    Listed("word-lists", "error", "word lists that have changed since the run"),
+    Listed(
+        "regenerated",
+        "error",
+        "rows of a table, or of what offline agents said, that the recipe does not make, or that "
+        "cannot be made again; a warning for another version of retgen, other word lists, or a "
+        "model of the Hub that cannot be had",
+    ),
+    Listed(
+        "derived",
+        "error",
+        "the card, `report.json`, `report.html` or `rejected.jsonl` that recipe and tables do not "
+        "give",
+    ),
+    Listed(
+        "review",
+        "error",
+        "decisions of people that are on other labels or texts than the recipe makes; a warning "
+        "where people disagree with the proof",
+    ),
+    Listed(
+        "sources",
+        "error",
+        "a file of `sources/` that is lost, or has a row that its family cannot have left: without "
+        "it a proof cannot be repeated",
+    ),
+)
+
+
+def generic_rules() -> list[str]:
+    """Rules over any data set, in the order of their findings."""
+    return [one.name for one in (*_ENGINE, *listed())]
+
+
+def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
+    """(all rules by name, those of them that vouch for a run)."""
+    generic = frozenset(generic_rules())
+    if recipe is None:
+        return generic, frozenset()
+    vouch = frozenset(one.name for one in _VOUCH) | recipe.family.proofs
+    return generic | vouch, vouch
+
+
+def table(docs: Path) -> Iterator[tuple[str, str, str]]:
+    """(names, severity, what is found) of all rules; families are explained in pages of `docs`."""
+    for row in (*_ENGINE, *listed()):
+        yield f"`{row.name}`", row.severity, row.finds
+    for name in families():
+        page = f"[{name}]({name}.md)" if (docs / f"{name}.md").exists() else name
+        proofs = ", ".join(f"`{rule}`" for rule in sorted(family(name).proofs))
+        yield proofs, "error", f"the structural proof of the family {page}"
+    for row in _VOUCH:
+        yield f"`{row.name}`", row.severity, row.finds
+
 
 _NAMED = 5  # records that a folded finding names; all are in its ids
 _ROWS = 10
@@ -107,7 +186,7 @@ def _check(
                 )
 
 
-def regraded(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:
+def apply_severities(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:
     """What is left of the findings, errors first, equal ones folded."""
     kept = []
     for finding in findings:
@@ -115,7 +194,7 @@ def regraded(findings: Iterable[Finding], settings: RuleSettings) -> list[Findin
         if name not in settings.off:
             level = settings.severity.get(finding.rule, settings.severity.get(name))
             kept.append(finding._replace(severity=level) if level else finding)
-    kept = folded(kept)
+    kept = fold_findings(kept)
     kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return kept
 
@@ -127,7 +206,7 @@ _NUMBER = re.compile(r"(?<![\w+])[0-9]+(?:[.,][0-9]+)*(?!\w)")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
-def folded(findings: Sequence[Finding]) -> list[Finding]:
+def fold_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Findings that differ only in records, numbers and quotations become one with all ids.
 
     The first of them speaks for all; `Finding.folded` keeps every one.
@@ -228,7 +307,7 @@ def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
             yield Finding("manifest", "warning", [name], message)
 
 
-def marked(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:
+def byte_order_marks(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:
     """Files that begin with a byte order mark, which is read past."""
     for table in tables:
         for path in table.marked():

@@ -1,28 +1,84 @@
 """The same recipe makes the same tables: they are made again and compared with the files.
 
+`differences` says in what two JSON values differ, key by key; `unreadable_sources`, whether the
+files of `sources/` can be read: a family says what their rows hold.
+
 What agents said is taken from `sources/`; where all of them are offline, they are asked again.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from retgen.agents.agent import Rejection
 from retgen.generate import BLOCK, PARALLEL_FROM, TableFile, arrow_schema, table_files
+from retgen.generators.family import RowType
 from retgen.generators.records import Records
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
-from retgen.validation.differences import differences
 from retgen.validators.rule import Finding
 from retgen.write import make_folder
+
+_LONG = 100  # characters of a value in a message
+
+
+class FieldDifference(NamedTuple):
+    """`key`: dotted, with places in lists: "example.rows[3][1]"; `what`: the rest of a sentence."""
+
+    key: str
+    what: str
+
+
+def differences(stated: Any, right: Any, key: str = "") -> Iterator[FieldDifference]:
+    """Where `stated` is not `right`. Floats may differ in their last bits, as machines do."""
+    if isinstance(stated, dict) and isinstance(right, dict):
+        for name, value in right.items():
+            inner = f"{key}.{name}" if key else str(name)
+            if name in stated:
+                yield from differences(stated[name], value, inner)
+            else:
+                yield FieldDifference(inner, f"is missing; must be {shown(value)}")
+        for name in stated.keys() - right.keys():
+            inner = f"{key}.{name}" if key else str(name)
+            yield FieldDifference(inner, f"is {shown(stated[name])}; must not be there")
+    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
+        for place, both in enumerate(zip(stated, right, strict=True)):
+            yield from differences(*both, f"{key}[{place}]")
+    elif not _same(stated, right):
+        yield FieldDifference(key, f"is {shown(stated, right)}, must be {shown(right, stated)}")
+
+
+def _same(stated: Any, right: Any) -> bool:
+    if isinstance(right, float) and type(stated) in (int, float):
+        return math.isclose(stated, right, rel_tol=1e-9, abs_tol=1e-12)
+    return type(stated) is type(right) and bool(stated == right)
+
+
+def shown(value: Any, other: Any = None) -> str:
+    """A value for a message; of a long text the part in which it differs from `other`."""
+    if isinstance(value, list | dict) and isinstance(other, list | dict):
+        return f"{len(value):,} entries" if len(value) != len(other) else _short(value)
+    if isinstance(value, str) and isinstance(other, str) and len(value) > _LONG:
+        at = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), 0)
+        first = max(0, at - _LONG // 3)
+        return _short(("..." if first else "") + value[first:])
+    return _short(value)
+
+
+def _short(value: Any) -> str:
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+
 
 REGENERATED = "regenerated"
 _SHOWN = 3  # rows that a finding names
@@ -260,3 +316,53 @@ def repeat_agents(
         if (run / name).is_file():
             result.append(compare_file(run / name, name, path.read_bytes()))
     return [one for one in result if one is not None], call_report.rejected, frozenset(names)
+
+
+_WORDS = {"missing": " is missing", "extra_forbidden": " must not be there"}
+
+
+def unreadable_sources(run: Path, recipe: Recipe, same: bool) -> Iterator[Finding]:
+    """The first fault of each file that a job of this recipe leaves in `sources/`.
+
+    `same`: this version of retgen wrote it; the rows of another may have other keys.
+    """
+    for name, row in recipe.family.sources(recipe.job).items():
+        path, stated = run / SOURCES / name, f"{SOURCES}/{name}"
+        try:
+            fault = _fault(path, row, same)
+        except (OSError, UnicodeDecodeError) as error:
+            fault = (0, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+        if fault is not None:
+            number, what = fault
+            where = f"{stated}, row {number:,}:" if number else stated
+            message = f"{where} {what}; without it the labels cannot be proven: put the file back"
+            yield Finding("sources", "error", [stated], message)
+
+
+def _fault(path: Path, kind: RowType, same: bool) -> tuple[int, str] | None:
+    """(row from 1, what is wrong with it), None where every row is right."""
+    if kind is None:
+        return None if path.read_text("utf-8").strip() else (0, "is empty")
+    row = _row(kind if same else {}, "forbid" if same else "ignore")
+    number = 0
+    with open(path, "rb") as file:
+        for line in [file.read()] if path.suffix == ".json" else file:
+            number += 1
+            try:
+                row.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                key = ".".join(map(str, first["loc"])) or "it"
+                message = first["msg"][:1].lower() + first["msg"][1:]
+                return number, key + _WORDS.get(first["type"], f": {message}")
+            if not line.endswith(b"\n"):
+                return number, "is cut off: a line break must end it"
+    return None if number else (0, "is empty")
+
+
+def _row(kind: type[Any] | Mapping[str, Any], extra: Any) -> type[BaseModel]:
+    keys = get_type_hints(kind) if isinstance(kind, type) else kind
+    fields: dict[str, Any] = {
+        key.rstrip("?"): (one, None if key.endswith("?") else ...) for key, one in keys.items()
+    }
+    return create_model("Row", __config__=ConfigDict(extra=extra, strict=True), **fields)

@@ -16,7 +16,7 @@ from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, Reviewed
 from retgen.reviewed.decisions import digest, read_decisions
-from retgen.validation.differences import shown
+from retgen.validation.regenerate import shown
 from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
 from retgen.write import make_folder, write_file

@@ -27,10 +27,10 @@ from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
 from retgen.validation.states import States
 from retgen.validators.baselines import WordTerms
-from retgen.validators.notes import extra, noted
-from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, State
+from retgen.validators.notes import extra, texts_by_column
+from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
 from retgen.validators.rules import corpus_rules
-from retgen.validators.samples import Samples
+from retgen.validators.validation import Samples
 from retgen.workers import process_pool
 
 _BATCH = 4096  # documents
@@ -79,7 +79,7 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         recipe is None,
         {name: result for name, (result, _) in others.items()},
         {name: problems for name, (_, problems) in others.items()},
-        noted(dataset.queries, tables={table.files for table in dataset.qrels.values()}),
+        texts_by_column(dataset.queries, tables={table.files for table in dataset.qrels.values()}),
     )
 
 
@@ -193,7 +193,7 @@ def _parts(corpus: Table) -> list[list[Chunk]]:
 class _Result(NamedTuple):
     """What a part was found to be: the states of all rules, and the rows that are no documents."""
 
-    states: list[State]
+    states: list[RuleState]
     documents: int
     lines: int
     problems: list[Problem]
@@ -203,7 +203,7 @@ class _Whole:
     """The parts so far as one."""
 
     def __init__(self) -> None:
-        self.states: list[State] = []
+        self.states: list[RuleState] = []
         self.problems: list[Problem] = []
         self.documents = self._lines = self._parts = 0
 

@@ -26,17 +26,21 @@ from retgen.validation.derived import (
     check_written,
     damaged_sources,
 )
-from retgen.validation.findings import marked, regraded, rows_at_fault, with_rulings
+from retgen.validation.findings import (
+    apply_severities,
+    byte_order_marks,
+    rows_at_fault,
+    with_rulings,
+)
 from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
 from retgen.validation.states import States
-from retgen.validators.baselines import Terms, query_blind_baselines
+from retgen.validators.baselines import TermRule, query_blind_baselines
 from retgen.validators.overlap import overlap
 from retgen.validators.rule import Finding, Judgements, Rule
 from retgen.validators.rules import query_rules
 from retgen.validators.rules.origin import Origin
-from retgen.validators.samples import Samples
-from retgen.validators.validation import Validation
+from retgen.validators.validation import Samples, Validation
 from retgen.write import FileInfo, scratch_folder
 
 _SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
@@ -88,7 +92,7 @@ def validate(
                 result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
             result.findings += overlap(dataset, other, name, str(scratch))
-        result.findings = regraded(result.findings, settings)
+        result.findings = apply_severities(result.findings, settings)
         result.switched_off, result.severities = dict(settings.off), dict(settings.severity)
         return result
 
@@ -154,7 +158,9 @@ def _validate(
         recipe = None  # the proof would compare with other words than the data set was made of
     judgements = load_judgements(dataset, split, recipe)
     which = which_split(dataset, split)
-    findings += marked(dataset.root, (dataset.corpus, dataset.queries, dataset.qrels[which]))
+    findings += byte_order_marks(
+        dataset.root, (dataset.corpus, dataset.queries, dataset.qrels[which])
+    )
     root, read = dataset.root, len(judgements.queries)
     findings += rows_at_fault(root, dataset.queries, judgements.query_problems, read)
     findings += rows_at_fault(root, dataset.qrels[which], judgements.qrel_problems)
@@ -171,7 +177,7 @@ def _validate(
     for one in everything:
         findings += one.findings()
     scanned = time.perf_counter()
-    terms = next(rule for rule in rules if isinstance(rule, Terms))
+    terms = next(rule for rule in rules if isinstance(rule, TermRule))
     matrix, play = _matrix(judgements, documents)
     cutoffs = (play,) if play <= 2000 else ()
     own = next((result for rule in rules if (result := rule.baselines()) is not None), None)
@@ -185,7 +191,7 @@ def _validate(
     asked = bool(matrix.nnz) and own is None
     stated = certificate(matrix, documents_total=total).to_json() if asked else {}
     ended = time.perf_counter()
-    kept = regraded(findings, settings)
+    kept = apply_severities(findings, settings)
     judges: dict[str, Any] = {}
     if recipe is not None:
         judges = dict(recipe.family.judges(recipe.job))
@@ -236,7 +242,7 @@ def _matrix(judgements: Judgements, documents: int) -> tuple[QrelMatrix, int]:
 
 
 def _statistics(
-    judgements: Judgements, documents: int, terms: Terms, matrix: QrelMatrix
+    judgements: Judgements, documents: int, terms: TermRule, matrix: QrelMatrix
 ) -> dict[str, Any]:
     words = terms.state.words
     total = int(words.sum())

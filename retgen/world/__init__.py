@@ -4,10 +4,18 @@ A *domain* (one YAML file) says what entities there are, and how their facts can
 *world* draws them; a *composer* writes documents that state them. Knows no family.
 """
 
-from retgen.world.compose import Composer, Written
-from retgen.world.domain import Domain, Slot, Value, bundled, load_domain
+from retgen.world.compose import ComposedDocument, Composer
+from retgen.world.domain import Domain, Slot, Value, bundled_domains, load_domain
 from retgen.world.facts import ABSENT, World
 
 __all__ = [
-    "ABSENT", "Composer", "Domain", "Slot", "Value", "World", "Written", "bundled", "load_domain",
+    "ABSENT",
+    "ComposedDocument",
+    "Composer",
+    "Domain",
+    "Slot",
+    "Value",
+    "World",
+    "bundled_domains",
+    "load_domain",
 ]  # fmt: skip

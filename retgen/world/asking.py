@@ -178,9 +178,9 @@ class Asker:
             case Between(_, low, high):
                 return span(slot, low, high, self.wording)
             case Is(_, value):
-                if slot.ordered:
+                if slot.is_ordered:
                     return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
-                if slot.listed and self.wording != "literal":
+                if slot.is_listed and self.wording != "literal":
                     named = next(one for one in slot.values if one.name == value)
                     return self._one_of(named.synonyms or (named.name,))
                 return str(value)

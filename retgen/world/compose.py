@@ -47,7 +47,7 @@ class Stated(NamedTuple):
         return f"{'other:' if self.holder >= 0 else ''}{self.slot}={self.name}"
 
 
-class Written(NamedTuple):
+class ComposedDocument(NamedTuple):
     """A document: its title, its text, and the facts in the order in which the text states them."""
 
     name: str
@@ -107,11 +107,11 @@ class Composer:
         self._draws = 4 * len(self._slots) + 3 * self.fillers + 1
         self._bounds = np.full(self._draws, np.uint64(_FULL))
 
-    def documents(self, start: int, stop: int) -> list[Written]:
+    def documents(self, start: int, stop: int) -> list[ComposedDocument]:
         """The documents of entities start..stop-1, which state all of their facts."""
         columns = self.world.columns(start, stop)
         forms = self.world.forms(np.arange(start, stop))
-        spoken = {slot.name: self.spoken(slot, columns[slot.name]) for slot in self._slots}
+        spoken = {slot.name: self.wordings_of(slot, columns[slot.name]) for slot in self._slots}
         draws = self._stream.draws(start, stop, self._bounds).tolist()
         result = []
         for i, row in enumerate(draws):
@@ -126,7 +126,7 @@ class Composer:
             result.append(self.write(forms[i], [one for _, one in stated], row))
         return result
 
-    def spoken(self, slot: Slot, codes: Codes) -> list[tuple[str, tuple[str, str]] | None]:
+    def wordings_of(self, slot: Slot, codes: Codes) -> list[tuple[str, tuple[str, str]] | None]:
         """For every code, the value's name and how a document says it; None where it is absent."""
         listed = codes.tolist()
         match slot.type:
@@ -144,7 +144,7 @@ class Composer:
 
     def write(
         self, forms: tuple[str, str, str], stated: Sequence[Stated], draws: Sequence[int]
-    ) -> Written:
+    ) -> ComposedDocument:
         """A text that states these facts in this order. `draws`: 32-bit numbers, a record's."""
         name, short, pronoun = forms
         she, her, _ = _FORMS[pronoun]
@@ -191,7 +191,7 @@ class Composer:
             sentences.append(f"{opened}.")
             head = one if own and wording.joins and wording.first == "S" else None
         self._idle_sentences(sentences, draws, pronoun, marks)
-        return Written(name, " ".join(sentences), [one.fact for one in ordered])
+        return ComposedDocument(name, " ".join(sentences), [one.fact for one in ordered])
 
     def subjects(self, forms: tuple[str, str, str]) -> list[str]:
         """What a subject can be beside the name: the pronoun first, a short name, nouns."""

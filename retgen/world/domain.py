@@ -22,16 +22,17 @@ from retgen.messages import Origin, did_you_mean, explain
 from retgen.world.domain_file import (
     LISTED,
     ORDERED,
+    DependentValues,
     DomainFile,
     End,
     Entity,
-    Given,
-    Name,
+    NamingBlock,
     Persons,
+    Problem,
     SlotBlock,
     SlotType,
+    problems_of_wordings,
 )
-from retgen.world.wordings import Problem, problems_of_wordings
 from retgen.yaml_text import read_yaml
 
 _FOLDER = Path(__file__).parent / "domains"
@@ -45,7 +46,7 @@ class Value(NamedTuple):
     parents: tuple[str, ...] = ()
 
 
-class Bound(NamedTuple):
+class SlotBound(NamedTuple):
     """An end of a range: `offset`, or so much more than an earlier slot of the entity says."""
 
     slot: str | None
@@ -65,8 +66,8 @@ class Slot:
     about: str
     type: SlotType
     values: tuple[Value, ...]
-    low: Bound
-    high: Bound
+    low: SlotBound
+    high: SlotBound
     step: int
     unit: tuple[str, str]
     pool: int
@@ -82,12 +83,12 @@ class Slot:
     least: tuple[str, str] | None
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether its values are larger and smaller."""
         return self.type in ORDERED
 
     @property
-    def listed(self) -> bool:
+    def is_listed(self) -> bool:
         """Whether its values are a list."""
         return self.type in LISTED
 
@@ -100,7 +101,7 @@ class Domain:
     about: str
     entity: Entity
     nouns: tuple[str, ...]
-    naming: Name
+    naming: NamingBlock
     persons: Persons | None
     slots: Mapping[str, Slot]
     others: tuple[str, ...]
@@ -108,7 +109,7 @@ class Domain:
     path: Path
 
 
-def bundled() -> list[str]:
+def bundled_domains() -> list[str]:
     """Names of the domains that come with the package."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
@@ -122,9 +123,10 @@ def load_domain(source: str | Path) -> Domain:
     if path.suffix not in (".yaml", ".yml"):
         path = _FOLDER / f"{source}.yaml"
         if not path.is_file():
+            known = bundled_domains()
             raise UsageError(
-                f"there is no domain {str(source)!r}{did_you_mean(str(source), bundled()) or '.'} "
-                f"Bundled: {', '.join(bundled())}. One of your own is named by its .yaml file"
+                f"there is no domain {str(source)!r}{did_you_mean(str(source), known) or '.'} "
+                f"Bundled: {', '.join(known)}. One of your own is named by its .yaml file"
             )
     if not path.is_file():
         raise UsageError(f"there is no domain file {path}")
@@ -205,7 +207,7 @@ class _Builder:
             self._note(name, "unit", "must hold a letter")
         if block.before is not None:
             other = self.slots.get(block.before)
-            if other is None or not other.ordered:
+            if other is None or not other.is_ordered:
                 self._note(name, "before", f"{block.before!r} is no earlier year, date or number")
         if block.type == "person" and self._persons() is None:
             self._note(name, "", "a slot of type person needs 'persons' at the top of the file")
@@ -252,29 +254,29 @@ class _Builder:
                 self._note(name, "values", f"{said!r}: no punctuation, and, or, not in a value")
         return tuple(result)
 
-    def _range(self, name: str, block: SlotBlock) -> tuple[Bound, Bound]:
+    def _range(self, name: str, block: SlotBlock) -> tuple[SlotBound, SlotBound]:
         if block.range is None:
-            return Bound(None, 0), Bound(None, 0)
+            return SlotBound(None, 0), SlotBound(None, 0)
         low, high = (self._end(name, block, end, i) for i, end in enumerate(block.range))
         if low.slot is None and high.slot is None and low.offset > high.offset:
             self._note(name, "range", "its first end is above its second")
         return low, high
 
-    def _end(self, name: str, block: SlotBlock, end: End, which: int) -> Bound:
+    def _end(self, name: str, block: SlotBlock, end: End, which: int) -> SlotBound:
         if not isinstance(end, str):
             if isinstance(end, datetime.date) and block.type != "date":
                 self._note(name, "range", f"{end} is no {block.type}")
-                return Bound(None, 0)
+                return SlotBound(None, 0)
             year = end.year if isinstance(end, datetime.date) else end
             if block.type in ("year", "date") and not 1000 <= year <= 9999:
                 self._note(name, "range", f"{year}: years have four digits, 1000 to 9999")
-                return Bound(None, 0)
+                return SlotBound(None, 0)
             if isinstance(end, datetime.date):
-                return Bound(None, end.toordinal())
+                return SlotBound(None, end.toordinal())
             if block.type == "date":
                 month, day = ((1, 1), (12, 31))[which]
-                return Bound(None, datetime.date(end, month, day).toordinal())
-            return Bound(None, end)
+                return SlotBound(None, datetime.date(end, month, day).toordinal())
+            return SlotBound(None, end)
         found = re.fullmatch(r"([a-z][a-z0-9_]*)\s*(?:([+-])\s*(\d+))?", end)
         other = self.slots.get(found[1]) if found else None
         fits = other is not None and (
@@ -286,16 +288,16 @@ class _Builder:
                 f"{end!r}: a whole number, a day (1990-01-31), or an earlier slot of the same "
                 "type and a difference, such as 'birth + 20'",
             )  # fmt: skip
-            return Bound(None, 0)
-        return Bound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
+            return SlotBound(None, 0)
+        return SlotBound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 
     def _given(
-        self, name: str, given: Given | None, values: tuple[Value, ...]
+        self, name: str, given: DependentValues | None, values: tuple[Value, ...]
     ) -> tuple[str, dict[int, tuple[int, ...]]]:
         if given is None:
             return "", {}
         other = self.slots.get(given.slot)
-        if other is None or not other.listed:
+        if other is None or not other.is_listed:
             self._note(name, "given", f"{given.slot!r} is no earlier slot with a list of values")
             return "", {}
         index = {value.name: i for i, value in enumerate(values)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -16,6 +18,8 @@ from pydantic import (
     Tag,
     model_validator,
 )
+
+from retgen.tokenizer import STOPWORDS, stems, tokens
 
 SlotType = Literal["category", "place", "year", "date", "number", "person", "relation"]
 ORDERED: frozenset[SlotType] = frozenset({"year", "date", "number"})
@@ -136,7 +140,7 @@ class PronounOf(_Block):
     part: str
 
 
-class Name(_Block):
+class NamingBlock(_Block):
     """How entities are named."""
 
     parts: dict[str, Part] = Field(min_length=1)
@@ -152,7 +156,7 @@ class Persons(_Block):
     family: list[Words] = Field(min_length=2)
 
 
-class Given(_Block):
+class DependentValues(_Block):
     """What values a slot may have, by the value of an earlier one or a parent of it."""
 
     slot: str
@@ -173,7 +177,7 @@ class SlotBlock(_Block):
     by: tuple[int, int] | None = None
     share: float = Field(1.0, gt=0, le=1)
     skew: float = Field(0.7, ge=0, le=3)
-    given: Given | None = None
+    given: DependentValues | None = None
     document: tuple[Words, ...] = Field(min_length=1)
     query: tuple[Words, ...] = Field(min_length=1)
     most: tuple[Words, Words] | None = None
@@ -187,7 +191,7 @@ class DomainFile(_Block):
     about: Words
     entity: Entity
     nouns: tuple[Words, ...] = ()
-    name: Name
+    name: NamingBlock
     persons: Persons | None = None
     lists: dict[str, Nested] = Field(default_factory=dict)
     slots: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], SlotBlock] = Field(
@@ -195,3 +199,97 @@ class DomainFile(_Block):
     )
     others: tuple[Words, ...] = ()
     fillers: tuple[Words, ...] = ()
+
+
+Problem = tuple[tuple[str | int, ...], str]  # where in the file, and what is wrong there
+
+_MARK = re.compile(r"\{([^{}]*)\}")
+# words that carry grammar, beside the tokenizer's stop words
+_GRAMMAR = frozenset(
+    "who whose whom that which one ones has had have having is was were are be been being did does "
+    "do done can could would should may might must once ever also both either neither".split()
+)
+
+
+def content_words(wording: str, entity: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Stems of the words that carry meaning, without marks and `entity`, the entity's nouns."""
+    words = [
+        word for word in tokens(_MARK.sub(" ", wording))
+        if word not in STOPWORDS and word not in _GRAMMAR and word not in ("s", "t")
+    ]  # fmt: skip
+    return frozenset(stems(words)) - entity
+
+
+def skeleton(wording: str) -> str:
+    """A wording without what changes from text to text."""
+    return " ".join(_MARK.sub(" # ", wording).casefold().split())
+
+
+def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
+    """All that is wrong with the wordings of a domain."""
+    nouns = (file.entity.singular, file.entity.plural, *file.nouns)
+    entity = frozenset().union(*(content_words(noun) for noun in nouns))
+    seen: dict[str, str] = {}
+    for name, block in file.slots.items():
+        for i, wording in enumerate(block.document):
+            for said in _document(wording, block):
+                yield ("slots", name, "document", i), said
+        for i, wording in enumerate(block.query):
+            for said in _query(wording, file.entity.relative):
+                yield ("slots", name, "query", i), said
+        if not any(one.startswith(("{S} ", "{P} ")) for one in block.document):
+            yield (
+                ("slots", name, "document"),
+                "none begins with '{S} ' or '{P} ', so no query can ask in its words",
+            )
+        told = {w: one for one in block.document for w in content_words(one, entity)}
+        for i, wording in enumerate(block.query):
+            for word in sorted(content_words(wording, entity) & told.keys()):
+                yield (
+                    ("slots", name, "query", i),
+                    f"shares {word!r} with the document wording {told[word]!r}",
+                )
+        for kind in ("document", "query"):
+            for i, wording in enumerate(getattr(block, kind)):
+                other = seen.setdefault(f"{kind} {skeleton(wording)}", name)
+                if other != name or skeleton(wording) in map(skeleton, getattr(block, kind)[:i]):
+                    yield ("slots", name, kind, i), f"reads the same as a wording of {other}"
+    for key in ("others", "fillers"):
+        for i, wording in enumerate(getattr(file, key)):
+            for said in _braces(wording):
+                yield (key, i), said
+            marks = _MARK.findall(wording)
+            allowed = {"P"} if key == "others" else {"S", "P", "O"}
+            if set(marks) - allowed or (key == "others" and marks != ["P"]):
+                yield (key, i), "others hold {P} once; fillers {S}, {P}, {O} only"
+
+
+def _document(wording: str, block: SlotBlock) -> Iterator[str]:
+    yield from _braces(wording)
+    marks = _MARK.findall(wording)
+    values = [mark for mark in marks if mark in ("v", "n")]
+    if unknown := [mark for mark in marks if mark not in ("S", "P", "O", "v", "n")]:
+        yield f"unknown mark {{{unknown[0]}}}; possible are {{S}}, {{P}}, {{O}}, {{v}}, {{n}}"
+    if len(values) != 1:
+        yield "must hold {v} (or {n}) once"
+    if "n" in values and block.type not in ("year", "date"):
+        yield f"{{n}} is for years and dates, not for a {block.type}"
+    if not {"S", "P", "O"} & set(marks):
+        yield "must hold {S}, {P} or {O}, or nobody knows whom it is about"
+    if wording.endswith((".", "!", "?")):
+        yield "must not end with a full stop"
+
+
+def _braces(wording: str) -> Iterator[str]:
+    if re.search(r"[{}]", _MARK.sub("", wording)):
+        yield "a brace is left over"
+
+
+def _query(wording: str, relative: str) -> Iterator[str]:
+    yield from _braces(wording)
+    if not wording.startswith((f"{relative} ", "whose ")):
+        yield f"must begin with '{relative} ' or 'whose '"
+    if _MARK.findall(wording) != ["v"]:
+        yield "must hold {v} once, and no other mark"
+    if wording.endswith((".", "!", "?")):
+        yield "must not end with a full stop"

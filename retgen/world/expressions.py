@@ -199,7 +199,7 @@ def _slots(expression: Expression) -> Iterator[str]:
             yield expression.slot
 
 
-class Facts(Protocol):
+class FactColumns(Protocol):
     """Columns of facts, and what values stand for in them."""
 
     @property
@@ -225,7 +225,7 @@ def ordinal(value: Scalar) -> int:
     return value if isinstance(value, int) else datetime.date.fromisoformat(value).toordinal()
 
 
-def execute(expression: Expression, facts: Facts) -> Mask:
+def execute(expression: Expression, facts: FactColumns) -> Mask:
     """Which entities are answers, (count,).
 
     Raises `ValueError` for a superlative that no k entities meet, or with a tie at its edge.
@@ -247,7 +247,7 @@ def execute(expression: Expression, facts: Facts) -> Mask:
             return holds(expression, facts.column(expression.slot), facts)
 
 
-def holds(condition: Condition, column: NDArray[Any], facts: Facts) -> Mask:
+def holds(condition: Condition, column: NDArray[Any], facts: FactColumns) -> Mask:
     """Which entries of a slot's column (n,) meet a condition, (n,)."""
     result: Mask
     match condition:
@@ -269,21 +269,21 @@ def through(values: NDArray[Any], relation: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def _reduced(how: Callable[..., Any], parts: tuple[Expression, ...], facts: Facts) -> Mask:
+def _reduced(how: Callable[..., Any], parts: tuple[Expression, ...], facts: FactColumns) -> Mask:
     result = execute(parts[0], facts)
     for part in parts[1:]:
         how(result, execute(part, facts), out=result)
     return result
 
 
-def _met(parts: tuple[Expression, ...], facts: Facts) -> Counts:
+def _met(parts: tuple[Expression, ...], facts: FactColumns) -> Counts:
     result = np.zeros(facts.count, np.int16)
     for part in parts:
         result += execute(part, facts)
     return result
 
 
-def _extreme(expression: Extreme, facts: Facts) -> Mask:
+def _extreme(expression: Extreme, facts: FactColumns) -> Mask:
     column = facts.column(expression.slot)
     rows = np.flatnonzero(execute(expression.of, facts) & (column >= 0))
     k, values = expression.k, column[rows]
@@ -297,7 +297,7 @@ def _extreme(expression: Extreme, facts: Facts) -> Mask:
     return result
 
 
-def grades(expression: Expression, facts: Facts) -> Counts:
+def grades(expression: Expression, facts: FactColumns) -> Counts:
     """How many conditions every entity meets, (count,).
 
     The condition after "and not" is met by what it does not hold for. Those of a relation are met
@@ -322,7 +322,7 @@ def grades(expression: Expression, facts: Facts) -> Counts:
 _FAR = 1000  # of what no change of a condition makes an answer
 
 
-def missing(expression: Expression, facts: Facts) -> Counts:
+def missing(expression: Expression, facts: FactColumns) -> Counts:
     """How many conditions would have to change for every entity to be an answer, (count,)."""
     match expression:
         case And(parts):
@@ -355,6 +355,6 @@ def missing(expression: Expression, facts: Facts) -> Counts:
             return (~execute(expression, facts)).astype(np.int16)
 
 
-def violators(expression: AndNot, facts: Facts) -> Mask:
+def violators(expression: AndNot, facts: FactColumns) -> Mask:
     """Which entities meet all but what is after "and not", (count,)."""
     return execute(expression.kept, facts) & execute(expression.dropped, facts)

@@ -1,17 +1,23 @@
-"""Facts of entities, drawn as columns: those of one fit together, and are its own whoever asks."""
+"""Facts of entities, drawn as columns: those of one fit together, and are its own whoever asks.
+
+Names are drawn without repeats and without a table of them. A `Selection` has some of the entities
+of a world as rows of its own.
+"""
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Container, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
 from retgen.streams import Permutation, Stream
-from retgen.world.domain import Bound, Domain, Slot
-from retgen.world.naming import Names
+from retgen.world.domain import Domain, Slot, SlotBound
+from retgen.world.domain_file import Numbers
 
 ABSENT = -1  # the entity has no value of this slot
 
@@ -19,6 +25,64 @@ Codes = NDArray[np.int64]
 _FULL = np.uint64(1 << 32)
 _BLOCK = 1 << 16  # entities drawn at a time
 _DRAWS = 4  # of a slot: three for its value, one for whether it has any
+
+
+class EntityNames:
+    """All combinations of a domain's parts of names, in the order of a keyed bijection."""
+
+    def __init__(self, domain: Domain, seed: int) -> None:
+        naming = domain.naming
+        self._pattern, self._short = naming.pattern, naming.short
+        self._parts: dict[str, list[str]] = {}
+        self._pronouns: list[str] = []
+        self._by_part = ""
+        self._fixed = naming.pronoun if isinstance(naming.pronoun, str) else "it"
+        for name, part in naming.parts.items():
+            if isinstance(part, Numbers):
+                self._parts[name] = [str(n) for n in range(part.from_, part.to + 1)]
+            elif isinstance(part, dict):
+                self._parts[name] = [one for listed in part.values() for one in listed]
+                if not isinstance(naming.pronoun, str) and naming.pronoun.part == name:
+                    self._by_part = name
+                    self._pronouns = [who for who, listed in part.items() for _ in listed]
+            else:
+                self._parts[name] = list(part)
+        self.count = math.prod(map(len, self._parts.values()))
+        self._order = Permutation(seed, f"world/{domain.name}/names", self.count)
+        persons = domain.persons
+        self._persons = (persons.given, persons.family) if persons else ([""], [""])
+        self.persons_count = len(self._persons[0]) * len(self._persons[1])
+        self._seed, self._domain = seed, domain.name
+        self._orders: dict[str, Permutation] = {}
+
+    def full(self, entities: Codes) -> list[str]:
+        """Names of entities (n,)."""
+        return [name for name, _, _ in self.forms(entities)]
+
+    def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
+        """Name, short name and pronoun of entities (n,)."""
+        left = self._order(entities)
+        columns: dict[str, list[str]] = {}
+        pronouns = [self._fixed] * len(entities)
+        for name, listed in self._parts.items():
+            which = (left % len(listed)).tolist()
+            left = left // len(listed)
+            columns[name] = [listed[i] for i in which]
+            if name == self._by_part:
+                pronouns = [self._pronouns[i] for i in which]
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        names = [self._pattern.format_map(row) for row in rows]
+        short = [self._short.format_map(row) for row in rows] if self._short else [""] * len(rows)
+        return list(zip(names, short, pronouns, strict=True))
+
+    def persons(self, slot: str, codes: Codes) -> list[str]:
+        """Names of persons (n,) of a slot's pool."""
+        given, family = self._persons
+        size = self.persons_count
+        if slot not in self._orders:
+            self._orders[slot] = Permutation(self._seed, f"world/{self._domain}/{slot}", size)
+        drawn = self._orders[slot](codes).tolist()
+        return [f"{given[i % len(given)]} {family[i // len(given)]}" for i in drawn]
 
 
 class World:
@@ -33,7 +97,7 @@ class World:
         self.domain = domain
         self.seed = seed
         self.entities = entities
-        self._names = Names(domain, seed)
+        self._names = EntityNames(domain, seed)
         self.names_count = self._names.count
         if entities > self._names.count:
             raise RecipeError(
@@ -48,7 +112,7 @@ class World:
         self._frequency = {
             slot.name: self._thresholds(slot, tuple(range(len(slot.values))))
             for slot in slots
-            if slot.listed
+            if slot.is_listed
         }
         self._given = {
             slot.name: [
@@ -101,7 +165,7 @@ class World:
         if slot.given_slot in others:
             for keys, (allowed, _) in self._given[name]:
                 result &= ~np.isin(others[slot.given_slot], keys) | np.isin(codes, allowed)
-        if slot.ordered:
+        if slot.is_ordered:
             least, most = (
                 self._bound(slot, end, others, len(codes), last=bool(last))
                 if end.slot is None or end.slot in others
@@ -128,22 +192,22 @@ class World:
             if slot.name not in wanted:
                 continue
             place = self._place[slot.name]
-            codes = self.drawn(slot, result, draws[:, place : place + 3])
+            codes = self.draw_values(slot, result, draws[:, place : place + 3])
             if slot.share < 1:
                 without = draws[:, place + 3] >= int(slot.share * (1 << 32))
                 codes = np.where(without, ABSENT, codes)
             result[slot.name] = codes
         return result
 
-    def drawn(self, slot: Slot, others: Mapping[str, Codes], draws: Codes) -> Codes:
+    def draw_values(self, slot: Slot, others: Mapping[str, Codes], draws: Codes) -> Codes:
         """Values of a slot (n,) that go with earlier slots of the same entities.
 
         `draws`: 32-bit numbers, (n, 3).
         """
         drawn = draws[:, 0]
-        if slot.ordered:  # the mean of three: most near the middle, and few near the ends
+        if slot.is_ordered:  # the mean of three: most near the middle, and few near the ends
             drawn = draws.sum(axis=1) // 3
-        if slot.listed:
+        if slot.is_listed:
             order, limits = self._frequency[slot.name]
             codes = order[np.searchsorted(limits, drawn, side="right")]
             for keys, (order, limits) in self._given[slot.name]:
@@ -161,7 +225,7 @@ class World:
         return low + ((drawn * steps) >> 32) * slot.step
 
     def _bound(
-        self, slot: Slot, bound: Bound, others: Mapping[str, Codes], count: int, *, last: bool
+        self, slot: Slot, bound: SlotBound, others: Mapping[str, Codes], count: int, *, last: bool
     ) -> Codes:
         if bound.slot is None:
             return np.full(count, bound.offset, np.int64)
@@ -241,3 +305,37 @@ def _first_days(years: Codes) -> Codes:
 
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+class Selection(World):
+    """Row i is entity `kept[i]`, which has the facts that it has in the world.
+
+    A relation's code is the row of the other entity. One that refers to an entity that was not kept
+    is absent: nothing can be asked of it.
+    """
+
+    def __init__(self, domain: Domain, seed: int, entities: int, kept: Sequence[int]) -> None:
+        super().__init__(domain, seed, entities)
+        self._kept = np.array(kept, np.int64)
+
+    def columns(self, start: int, stop: int) -> dict[str, Codes]:
+        return {slot: codes[start:stop] for slot, codes in self._chosen.items()}
+
+    def names(self, entities: Codes) -> list[str]:
+        return super().names(self._kept[entities])
+
+    def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
+        return super().forms(self._kept[entities])
+
+    @cached_property
+    def _chosen(self) -> dict[str, Codes]:
+        end = int(self._kept.max()) + 1
+        row = np.full(max(end, self.entities), ABSENT, np.int64)
+        row[self._kept] = np.arange(len(self._kept))
+        result = {}
+        for slot, codes in super().columns(0, end).items():
+            chosen = codes[self._kept]
+            if self.domain.slots[slot].type == "relation":
+                chosen = np.where(chosen >= 0, row[chosen], ABSENT)
+            result[slot] = chosen
+        return result

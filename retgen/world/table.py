@@ -16,7 +16,7 @@ _BLOCK = 1 << 16  # entities drawn at a time
 Column = NDArray[np.int32]
 
 
-class Table:
+class EntityTable:
     """Columns of a world (see `expressions.Facts`)."""
 
     def __init__(self, world: World) -> None:
@@ -45,13 +45,13 @@ class Table:
         if of.type in ("year", "number"):
             return code
         name = self.world.value_names(of, [code])[0]
-        if not of.ordered:
+        if not of.is_ordered:
             self._known[slot, name] = code
         return name
 
     def code(self, slot: str, value: Scalar) -> int:
         of = self.domain.slots[slot]
-        if of.ordered:
+        if of.is_ordered:
             return ordinal(value)
         key = (slot, str(value))
         if key not in self._known and slot not in self._pools:

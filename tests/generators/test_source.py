@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from retgen.errors import DatasetError
 from retgen.generators.source import DocumentSource, describe_source
-from retgen.sources import Held
+from retgen.sources import TableColumns
 
 ENGLISH = "The harbour was opened to the ships of the company in the spring of that year."
 GERMAN = "Der Hafen wurde im Frühling desselben Jahres für die Schiffe der Gesellschaft geöffnet."
@@ -45,7 +45,7 @@ def test_a_folder_in_words(kb: Path, tmp_path: Path) -> None:
         "lengths: 13 to 32 words, median 18",
     ]
     assert description.language == "en"
-    assert description.columns == {"faq.csv": Held("Answer", (), "Question")}
+    assert description.columns == {"faq.csv": TableColumns("Answer", (), "Question")}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_block_of_a_recipe_reads_back(tmp_path: Path) -> None:
 def test_tables_with_different_columns_are_left_to_be_guessed(kb: Path, tmp_path: Path) -> None:
     (kb / "posts.jsonl").write_text(json.dumps({"id": 1, "body": GERMAN + " Ja."}))
     description = describe_source(kb, tmp_path)
-    assert description.columns["posts.jsonl"] == Held("body", ("id",), None)
+    assert description.columns["posts.jsonl"] == TableColumns("body", ("id",), None)
     assert "columns" not in description.block()
 
 
@@ -105,5 +105,5 @@ def test_no_document_that_can_be_used(tmp_path: Path) -> None:
         describe_source(tmp_path, tmp_path)
     assert str(error.value) == (
         f"{tmp_path} holds no document that can be used. "
-        "Refused are 1 by source/empty, the first at a.txt: the file is empty."
+        "RefusedRow are 1 by source/empty, the first at a.txt: the file is empty."
     )

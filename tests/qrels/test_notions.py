@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retgen.qrels import QrelMatrix, certificate, patterns
-from retgen.qrels.notions import brackets
+from retgen.qrels.certificate import brackets
 from retgen.streams import Stream
 from tests.loops import for_each
 

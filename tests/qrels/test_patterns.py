@@ -262,7 +262,7 @@ def test_matrix() -> None:
     assert (indptr.tolist(), queries.tolist()) == ([0, 1, 1, 3, 3], [0, 0, 2])
     again = QrelMatrix.from_rows([[1], [0, 2], [], [1], [0, 2]], 3)
     assert again.row_classes().tolist() == [0, 1, 2, 0, 1]
-    assert again.transposed().dense().tolist() == again.dense().T.tolist()
+    assert again.transpose().dense().tolist() == again.dense().T.tolist()
     assert again.take_rows(np.array([4, 0])).dense().tolist() == [[1, 0, 1], [0, 1, 0]]
     with pytest.raises(ValueError, match=r"an index is outside 0\.\.1"):
         QrelMatrix.from_rows([[2]], 2)

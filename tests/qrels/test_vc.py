@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retgen.qrels import QrelMatrix, patterns
-from retgen.qrels.vc import shattered
+from retgen.qrels.radon import find_shattered
 from retgen.streams import Stream
 from tests.loops import for_each
 
@@ -35,7 +35,7 @@ def test_against_a_search_through_all_sets(seed: int) -> None:
     rows, columns = int(rng.integers(1, 40)), int(rng.integers(1, 9))
     dense = rng.random((rows, columns)) < rng.uniform(0.1, 0.7)
     matrix = QrelMatrix.from_rows([np.flatnonzero(row).tolist() for row in dense], columns)
-    result = shattered(matrix)
+    result = find_shattered(matrix)
     assert result.complete
     assert len(result.columns) == dimension(matrix)
     assert len(cut_out(matrix, tuple(result.columns))) == 2 ** len(result.columns)
@@ -55,7 +55,7 @@ def test_against_a_search_through_all_sets(seed: int) -> None:
     ],
 )
 def test_known_dimensions(matrix: QrelMatrix, size: int) -> None:
-    result = shattered(matrix)
+    result = find_shattered(matrix)
     assert result.complete
     assert len(result.columns) == size
     assert result.columns == sorted(result.columns)
@@ -64,12 +64,12 @@ def test_known_dimensions(matrix: QrelMatrix, size: int) -> None:
 
 def test_a_matrix_too_large_is_refused() -> None:
     with pytest.raises(ValueError, match="3000 x 3000 is too large to search"):
-        shattered(patterns.cycle(3000, 2))
+        find_shattered(patterns.cycle(3000, 2))
 
 
 def test_an_early_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = patterns.hadamard(64)
-    monkeypatch.setattr("retgen.qrels.vc._WORK", 10_000_000)
-    result = shattered(matrix)
+    monkeypatch.setattr("retgen.qrels.radon._WORK", 10_000_000)
+    result = find_shattered(matrix)
     assert not result.complete
     assert len(cut_out(matrix, tuple(result.columns))) == 2 ** len(result.columns)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.sources import Columns, Refused, SourceDocument, read_sources
+from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 
 KINDS = ".txt, .md, .markdown, .rst, .html, .htm, .jsonl, .csv, .tsv, .parquet"
 
@@ -32,7 +32,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     (tmp_path / "i.md.xz").write_bytes(lzma.compress(b"Seventh text.")[:-9])
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "a.txt").write_text("Eighth text.")
-    read: list[SourceDocument | Refused] = [
+    read: list[SourceDocument | RefusedRow] = [
         SourceDocument("a", "", "First  text.\n"),
         SourceDocument("b", "", "Second text."),
         SourceDocument("deep/er/a", "", "Eighth text."),
@@ -40,7 +40,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
         SourceDocument("f", "", "Fourth text."),
         SourceDocument("g", "", "Fifth text."),
         SourceDocument("h", "", "Sixth text."),
-        Refused(
+        RefusedRow(
             "i.md.xz", "source/unreadable",
             "is not a whole .xz file (Compressed file ended before the end-of-stream marker was "
             "reached); compress it again", "i",
@@ -54,7 +54,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     (tmp_path / ".hidden.txt").write_text("Hidden text.")
     kind = f"a file of this kind is not read, only {KINDS}"
     unread = [
-        Refused("deep/LICENSE", "source/format", kind), Refused("z.docx", "source/format", kind),
+        RefusedRow("deep/LICENSE", "source/format", kind), RefusedRow("z.docx", "source/format", kind),
     ]  # fmt: skip
     assert list(read_sources(tmp_path, Columns())) == unread + read
     assert list(read_sources(tmp_path, Columns(), limit=2)) == unread + read[:2]
@@ -85,17 +85,17 @@ def test_tables_among_texts(tmp_path: Path) -> None:
         SourceDocument("a", "Title", "# Title\n\nText."),
         SourceDocument("1", "Why?", "Because."),
         SourceDocument("2", "How?", "Like this."),
-        Refused("faq.csv:4", "source/duplicate-id", "the id '1' stands there twice", "1"),
+        RefusedRow("faq.csv:4", "source/duplicate-id", "the id '1' stands there twice", "1"),
         SourceDocument("posts/old/1", "", "A post."),
         SourceDocument("posts/old/row-2", "", "Unnamed."),
-        Refused("posts/old.jsonl:3", "source/json", "the line is not JSON"),
-        Refused(
+        RefusedRow("posts/old.jsonl:3", "source/json", "the line is not JSON"),
+        RefusedRow(
             "prices.tsv", "source/columns",
             "has no column of texts; name one (source.columns.text). Its columns: id, price",
         ),
     ]  # fmt: skip
     torn = read[-1]
-    assert isinstance(torn, Refused)
+    assert isinstance(torn, RefusedRow)
     assert (torn.where, torn.rule) == ("torn.parquet", "source/unreadable")
     assert torn.reason.startswith("is not a Parquet file of texts: ")
     with pytest.raises(
@@ -127,24 +127,24 @@ def test_links(tmp_path: Path) -> None:
     link = "a link to a folder of the source, which is read where it lies"
     leaves = "a link out of the source's folder (`follow_links: true` of the source reads it)"
     assert list(read_sources(kb, Columns())) == [
-        Refused("a-loop/", "source/format", link),
-        Refused("c-twice/", "source/format", link),
-        Refused("d-other/", "source/format", leaves),
-        Refused("e.txt", "source/format", "a link that leads nowhere"),
-        Refused("f.txt", "source/format", leaves),
-        Refused("g.txt", "source/format", "is no file of bytes"),
+        RefusedRow("a-loop/", "source/format", link),
+        RefusedRow("c-twice/", "source/format", link),
+        RefusedRow("d-other/", "source/format", leaves),
+        RefusedRow("e.txt", "source/format", "a link that leads nowhere"),
+        RefusedRow("f.txt", "source/format", leaves),
+        RefusedRow("g.txt", "source/format", "is no file of bytes"),
         SourceDocument("b/x", "", "A text."),
     ]
     assert list(read_sources(kb, Columns(), follow_links=True)) == [
-        Refused("a-loop/", "source/format", link),
-        Refused("c-twice/", "source/format", link),
-        Refused("d-other/back/", "source/format", link),
-        Refused("d-other/self/", "source/format", link),
-        Refused("e.txt", "source/format", "a link that leads nowhere"),
-        Refused("g.txt", "source/format", "is no file of bytes"),
+        RefusedRow("a-loop/", "source/format", link),
+        RefusedRow("c-twice/", "source/format", link),
+        RefusedRow("d-other/back/", "source/format", link),
+        RefusedRow("d-other/self/", "source/format", link),
+        RefusedRow("e.txt", "source/format", "a link that leads nowhere"),
+        RefusedRow("g.txt", "source/format", "is no file of bytes"),
         SourceDocument("b/x", "", "A text."),
         SourceDocument("d-other/y", "", "Another text."),
-        Refused("f.txt", "source/duplicate-text", "its text is that of 'd-other/y'", "f"),
+        RefusedRow("f.txt", "source/duplicate-text", "its text is that of 'd-other/y'", "f"),
     ]
 
 
@@ -167,7 +167,7 @@ def test_a_snapshot_of_the_hub_s_cache_is_links_to_its_blobs(tmp_path: Path) -> 
     os.symlink(tmp_path / "2", snapshot / "docs" / "b.txt")
     for folder, before in ((snapshot, "docs/"), (snapshot / "docs", "")):
         refused, read = read_sources(folder, Columns())
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, RefusedRow)
         assert refused.where == f"{before}b.txt"
         assert read == SourceDocument(f"{before}a", "", "A text.")
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.sources import FORMATS, Columns, Refused, SourceDocument, read_sources, refusals
+from retgen.sources import FORMATS, Columns, RefusedRow, SourceDocument, read_sources, refusals
 
 
 def test_refusals_are_counted_by_rule_with_the_first_of_each() -> None:
     every = [
-        Refused("a:1", "source/json", "the line is not JSON"),
-        Refused("a:2", "source/encoding", "the line is not UTF-8"),
-        Refused("a:3", "source/encoding", "the line is not UTF-8"),
+        RefusedRow("a:1", "source/json", "the line is not JSON"),
+        RefusedRow("a:2", "source/encoding", "the line is not UTF-8"),
+        RefusedRow("a:3", "source/encoding", "the line is not UTF-8"),
     ]
     assert refusals(every) == (
-        "Refused are 2 by source/encoding, the first at a:2: the line is not UTF-8; "
+        "RefusedRow are 2 by source/encoding, the first at a:2: the line is not UTF-8; "
         "1 by source/json, the first at a:1: the line is not JSON; convert the file to UTF-8."
     )
     assert refusals([]) == ""

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.sources import Columns, Refused, SourceDocument, read_sources
-from retgen.sources.tables import columns_of
+from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
+from retgen.sources.formats import columns_of
 
 ROWS = [
     {"key": "a", "name": "First", "body": "One  text.\nTwo lines."},
@@ -104,13 +104,13 @@ def test_rows_that_are_no_documents_are_refused_and_reading_goes_on(tmp_path: Pa
     path.write_bytes(b"\n".join(lines) + b"\n")
     assert list(read_sources(path, Columns())) == [
         SourceDocument("a", "", "Good."),
-        Refused("a.jsonl:2", "source/duplicate-id", "the id 'a' stands there twice", "a"),
-        Refused("a.jsonl:3", "source/empty", "the column 'text' is empty", "7"),
-        Refused("a.jsonl:4", "source/json", "the line is no JSON object"),
-        Refused("a.jsonl:5", "source/text", "the column 'text' holds no text but int", "b"),
-        Refused("a.jsonl:6", "source/encoding", "the line is not UTF-8"),
-        Refused("a.jsonl:7", "source/json", "the line is not JSON"),
-        Refused("a.jsonl:9", "source/json", "the line is not JSON"),
+        RefusedRow("a.jsonl:2", "source/duplicate-id", "the id 'a' stands there twice", "a"),
+        RefusedRow("a.jsonl:3", "source/empty", "the column 'text' is empty", "7"),
+        RefusedRow("a.jsonl:4", "source/json", "the line is no JSON object"),
+        RefusedRow("a.jsonl:5", "source/text", "the column 'text' holds no text but int", "b"),
+        RefusedRow("a.jsonl:6", "source/encoding", "the line is not UTF-8"),
+        RefusedRow("a.jsonl:7", "source/json", "the line is not JSON"),
+        RefusedRow("a.jsonl:9", "source/json", "the line is not JSON"),
         SourceDocument("8", "T", "Last."),
     ]
 
@@ -120,9 +120,9 @@ def test_csv_rows_that_are_none(tmp_path: Path) -> None:
     path.write_bytes(b'\xef\xbb\xbfid,text\n1,"two\nlines"\n2\n3,caf\xe9\n,x\n')
     assert list(read_sources(path, Columns(id="id"))) == [
         SourceDocument("1", "", "two\nlines"),
-        Refused("a.csv:4", "source/cells", "the row has not the 2 cells of the header"),
-        Refused("a.csv:5", "source/encoding", "the text is not UTF-8"),
-        Refused("a.csv:6", "source/id", "the column 'id' is empty"),
+        RefusedRow("a.csv:4", "source/cells", "the row has not the 2 cells of the header"),
+        RefusedRow("a.csv:5", "source/encoding", "the text is not UTF-8"),
+        RefusedRow("a.csv:6", "source/id", "the column 'id' is empty"),
     ]
 
 
@@ -138,7 +138,7 @@ def test_the_same_text_under_another_id(tmp_path: Path) -> None:
     path.write_text("id,text\n1,One text.\n2,One  text.\n3,Two texts.\n")
     assert list(read_sources(path, Columns())) == [
         SourceDocument("1", "", "One text."),
-        Refused("a.csv:3", "source/duplicate-text", "its text is that of '1'", "2"),
+        RefusedRow("a.csv:3", "source/duplicate-text", "its text is that of '1'", "2"),
         SourceDocument("3", "", "Two texts."),
     ]
 
@@ -216,9 +216,9 @@ def test_white_space_stays_and_tells_no_texts_apart(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     assert list(read_sources(path, Columns())) == [
         SourceDocument("row-1", "", texts[0]),
-        Refused("a.jsonl:2", "source/duplicate-text", "its text is that of 'row-1'", "row-2"),
+        RefusedRow("a.jsonl:2", "source/duplicate-text", "its text is that of 'row-1'", "row-2"),
         SourceDocument("row-3", "", texts[2]),
-        Refused("a.jsonl:4", "source/empty", "the column 'text' is empty", "row-4"),
+        RefusedRow("a.jsonl:4", "source/empty", "the column 'text' is empty", "row-4"),
     ]
 
 
@@ -227,9 +227,9 @@ def test_a_thousand_copies_and_one_long_text(tmp_path: Path) -> None:
     rows = [{"text": "One text."}] * 1000 + [{"text": "x" * 1_000_001}, {"text": "Another."}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     read = list(read_sources(path, Columns()))
-    rules = Counter(one.rule for one in read if isinstance(one, Refused))
+    rules = Counter(one.rule for one in read if isinstance(one, RefusedRow))
     assert rules == {"source/duplicate-text": 999, "source/long": 1}
-    assert read[1000] == Refused(
+    assert read[1000] == RefusedRow(
         "a.jsonl:1001", "source/long",
         "the text has 1,000,001 characters, more than 1,000,000; cut it up", "row-1001",
     )  # fmt: skip

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from retgen.sources import Columns, Refused, SourceDocument, read_sources
-from retgen.sources.texts import markdown_title, shown
+from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
+from retgen.sources.formats import markdown_title, shown
 
 PAGE = """<!DOCTYPE html>
 <html><head><title> Ships &amp;
@@ -74,12 +74,12 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     assert list(read_sources(tmp_path, Columns())) == [
         SourceDocument("a", "Ships & boats", shown(PAGE)[1]),
         SourceDocument("b", "B", "Text.\n"),
-        Refused("c.html", "source/empty", "the page shows no text", "c"),
+        RefusedRow("c.html", "source/empty", "the page shows no text", "c"),
         SourceDocument("d", "Über", "# Über\r\n\r\n* x  \n"),
-        Refused("e.txt", "source/encoding", "the file is UTF-16, not UTF-8", "e"),
-        Refused("f.txt", "source/encoding", "the file is not UTF-8", "f"),
-        Refused("g.txt", "source/empty", "the file is empty", "g"),
-        Refused(
+        RefusedRow("e.txt", "source/encoding", "the file is UTF-16, not UTF-8", "e"),
+        RefusedRow("f.txt", "source/encoding", "the file is not UTF-8", "f"),
+        RefusedRow("g.txt", "source/empty", "the file is empty", "g"),
+        RefusedRow(
             "h.html", "source/unreadable", "its elements are nested too deeply to be read", "h"
         ),
     ]
@@ -93,11 +93,13 @@ def test_a_file_of_ten_megabytes_is_refused_and_not_read(tmp_path: Path) -> None
     reason = "the text has more than 1,000,000 characters; cut it up"
     read = list(read_sources(tmp_path, Columns()))
     assert read[:2] == [
-        Refused("a.txt", "source/long", reason, "a"), Refused("b.txt.gz", "source/long", reason, "b"),
+        RefusedRow("a.txt", "source/long", reason, "a"), RefusedRow("b.txt.gz", "source/long", reason, "b"),
     ]  # fmt: skip
     shorter = list(read_sources(tmp_path, Columns(), longest=10))
     assert shorter[2:] == [
-        Refused("c.txt", "source/long", "the text has 11 characters, more than 10; cut it up", "c"),
+        RefusedRow(
+            "c.txt", "source/long", "the text has 11 characters, more than 10; cut it up", "c"
+        ),
         SourceDocument("d", "", "🙂" * 10),
     ]
     whole = list(read_sources(tmp_path, Columns(), longest=None))

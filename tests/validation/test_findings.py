@@ -13,8 +13,7 @@ import pytest
 from retgen import run, validate
 from retgen.errors import RecipeError, UsageError
 from retgen.recipe import load_recipe
-from retgen.validation.findings import check_rule_names, folded
-from retgen.validation.rules import rule_names
+from retgen.validation.findings import check_rule_names, fold_findings, rule_names
 from retgen.validators.rule import Finding, Judgements
 from tests.conftest import Write
 
@@ -56,7 +55,7 @@ def test_what_differs_stays_apart() -> None:
         of("17", "document 17 has 12,000.5 words"),
         Finding("encoding", "error", ["e"], "document e has 9 words"),
     ]
-    assert [(f.ids, f.message) for f in folded(findings)] == [
+    assert [(f.ids, f.message) for f in fold_findings(findings)] == [
         (["a", "c."], "document a holds the invisible character U+200B (1 more of this kind: c.)"),
         (["b"], "document b holds the invisible character U+2060"),
         (["d", "17"], "document d has 7 words (1 more of this kind: 17)"),

@@ -30,7 +30,7 @@ from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
 from retgen.validation.scan import build_rules, load_judgements, scan
 from retgen.validation.states import PROOF, States
-from retgen.validators.rule import Named
+from retgen.validators.rule import DocumentNotes
 from retgen.write import FileInfo
 from tests.test_run import digests
 
@@ -220,8 +220,8 @@ def test_what_a_state_depends_on(tmp_path: Path) -> None:
     states, kept = begun(tmp_path)
     assert kept == {}
     (states.folder / "terms-1").write_text("terms")
-    states.keep(1, Named([("d1", "why")]), [str(states.folder / "terms-1")])
-    assert begun(tmp_path)[1] == {1: Named([("d1", "why")])}
+    states.keep(1, DocumentNotes([("d1", "why")]), [str(states.folder / "terms-1")])
+    assert begun(tmp_path)[1] == {1: DocumentNotes([("d1", "why")])}
     assert sorted(path.name for path in states.folder.iterdir()) == ["part-000001", "terms-1"]
     (states.folder / "terms-of-a-killed-worker").write_text("half")
     assert begun(tmp_path)[0].loaded == 1
@@ -230,11 +230,11 @@ def test_what_a_state_depends_on(tmp_path: Path) -> None:
         {"written": "b"}, {"parts": 3}, {"asked": "dev"}, {"recipe": "y"},
     ]  # fmt: skip
     for other in others:
-        states.keep(1, Named(), [])
+        states.keep(1, DocumentNotes(), [])
         assert begun(tmp_path, **other)[1] == {}
         assert list(states.folder.iterdir()) == []
         begun(tmp_path)
-    states.keep(1, Named(), [])
+    states.keep(1, DocumentNotes(), [])
     tmp_path.rename(moved := tmp_path.with_name(f"{tmp_path.name}-moved"))
     assert begun(moved)[1] == {}
 
@@ -243,8 +243,8 @@ def test_what_a_state_depends_on(tmp_path: Path) -> None:
 def test_other_rules_trust_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    begun(tmp_path)[0].keep(0, Named(), [])
-    assert begun(tmp_path)[1] == {0: Named()}
+    begun(tmp_path)[0].keep(0, DocumentNotes(), [])
+    assert begun(tmp_path)[1] == {0: DocumentNotes()}
     monkeypatch.setattr(f"retgen.validation.states.{what}", lambda: "another")
     assert begun(tmp_path)[1] == {}
 
@@ -256,7 +256,7 @@ def test_a_state_runs_nothing(tmp_path: Path) -> None:
         def __reduce__(self) -> Any:
             return os.system, ("touch harmed",)
 
-    named = b"cretgen.validators.rule\nNamed.merge\n."  # a function, by a name with a dot
+    named = b"cretgen.validators.rule\nDocumentNotes.merge\n."  # a function, by a name with a dot
     for raw in (pickle.dumps(Evil()), pickle.dumps(run), pickle.dumps(validate), named):
         with pytest.raises(pickle.UnpicklingError, match="has no place here"):
             load(io.BytesIO(raw))

@@ -13,7 +13,7 @@ import pytest
 
 from retgen import run, validate
 from retgen.errors import ChecksFailed
-from retgen.validators.limit.questions import Question, Reader
+from retgen.validators.limit.questions import OperatorQuestion, QuestionReader
 from tests.conftest import read_jsonl
 
 Rows = list[dict[str, Any]]
@@ -54,8 +54,8 @@ THINGS = {"Tea": 1, "Green Tea": 2, "Rain": 3, "Salt": 4, "Cats": 5}
 def test_questions_are_read(
     text: str, wanted: tuple[int, ...], ruled_out: tuple[int, ...], operator: str
 ) -> None:
-    question = Reader(THINGS).read(text)
-    assert isinstance(question, Question)
+    question = QuestionReader(THINGS).read(text)
+    assert isinstance(question, OperatorQuestion)
     assert (question.wanted, question.ruled_out, question.operator) == (
         wanted,
         ruled_out,
@@ -89,7 +89,7 @@ def test_questions_are_read(
     ],
 )  # fmt: skip
 def test_what_cannot_be_read(text: str, why: str) -> None:
-    assert Reader(THINGS).read(text) == why
+    assert QuestionReader(THINGS).read(text) == why
 
 
 @pytest.fixture(scope="module")

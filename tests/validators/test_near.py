@@ -17,11 +17,10 @@ import pytest
 from retgen.data import Query
 from retgen.validation.validate import validate
 from retgen.validators import prefixes, similar
-from retgen.validators.duplicates import normalised
-from retgen.validators.querywords import query_sets
+from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Judgements
 from retgen.validators.rules.near import NearDuplicateQueries
-from retgen.validators.wordsets import WordSets, word_sets
+from retgen.validators.wordsets import WordSets, query_sets, word_sets
 from tests.conftest import Write
 
 Texts = list[list[str]]
@@ -140,7 +139,7 @@ def test_case_and_punctuation_have_a_rule_of_their_own(dataset: Write) -> None:
     ],
 )  # fmt: skip
 def test_signs_that_tell_names_apart(dataset: Write, one: str, other: str, same: bool) -> None:
-    assert (normalised(one) == normalised(other)) is same
+    assert (normalise_text(one) == normalise_text(other)) is same
     folder = dataset({"a": one, "b": other, "c": "else"}, {"q": "else"}, [("q", "c", 1)])
     rules = ["normalised-duplicate"] if same else []
     assert [f.rule for f in validate(folder).findings] == rules

@@ -13,10 +13,15 @@ import numpy as np
 import pytest
 
 from retgen import run, validate
-from retgen.cli.validate import _findings
-from retgen.validators import separable
-from retgen.validators.origin import in_words, marked
-from retgen.validators.separable import Pair, measure
+from retgen.validators import origin as separable
+from retgen.validators.origin import (
+    ComparedPair,
+    in_words,
+    is_separable,
+    measure,
+    query_groups,
+    weighted_auc,
+)
 from tests.validators.sets import findings_of, write_set
 
 WORDS = [f"{a}{b}" for a in "ba ke li mo nu ra se ti vo zu".split() for b in
@@ -42,13 +47,13 @@ def _longer(text: str, random: np.random.Generator) -> str:
     return text + " " + " ".join(random.choice(WORDS, 25))
 
 
-def made(count: int, seed: int, spoil: Spoil = _same) -> tuple[list[Pair], Texts]:
+def made(count: int, seed: int, spoil: Spoil = _same) -> tuple[list[ComparedPair], Texts]:
     """A query a pair: two versions of one text on a topic, of which one is spoilt."""
     random = np.random.Generator(np.random.Philox(seed))
     pairs, texts = [], {}
     for number in range(count):
         base = list(random.choice(WORDS, 60))
-        pair = Pair(f"q{number}", f"p{number}", f"n{number}")
+        pair = ComparedPair(f"q{number}", f"p{number}", f"n{number}")
         for key in pair[1:]:
             words = list(base)
             words[int(random.integers(60))] = str(random.choice(WORDS))
@@ -63,7 +68,7 @@ def test_no_mark() -> None:
     assert all(0.45 < one["auc"] < 0.55 for one in results)
     inside = [one["low"] <= 0.5 <= one["high"] for one in results]
     assert sum(inside) >= 7
-    assert not any(marked(one) for one in results)
+    assert not any(is_separable(one) for one in results)
     assert {one["pairs"] for one in results} == {200}
 
 
@@ -72,18 +77,18 @@ def test_a_planted_mark(spoil: Spoil) -> None:
     result = measure(*made(300, 1, spoil))
     assert result["auc"] > 0.9
     assert 0.85 < result["low"] <= result["auc"] <= result["high"] <= 1
-    assert marked(result)
+    assert is_separable(result)
     if spoil is _denied:
         assert sorted(result["words"][:2]) == ["never", "not"]
 
 
 def test_a_document_on_both_sides_cancels_out() -> None:
     pairs, texts = made(200, 2, _denied)
-    turned = [Pair(f"r{i}", pair.negative, pair.positive) for i, pair in enumerate(pairs)]
+    turned = [ComparedPair(f"r{i}", pair.negative, pair.positive) for i, pair in enumerate(pairs)]
     result = measure([*pairs, *turned], texts)
     assert result["pairs"] == 400
     assert result["low"] <= 0.5 <= result["high"]
-    assert not marked(result)
+    assert not is_separable(result)
 
 
 def test_documents_that_all_queries_share() -> None:
@@ -91,15 +96,15 @@ def test_documents_that_all_queries_share() -> None:
     random = np.random.Generator(np.random.Philox(3))
     texts = {f"d{i}": " ".join(random.choice(WORDS, 40)) for i in range(300)}
     drawn = [random.choice(300, 2, replace=False) for _ in range(600)]
-    pairs = [Pair(f"q{i}", f"d{a}", f"d{b}") for i, (a, b) in enumerate(drawn)]
-    assert len(set(separable._groups(pairs).tolist())) == 600
+    pairs = [ComparedPair(f"q{i}", f"d{a}", f"d{b}") for i, (a, b) in enumerate(drawn)]
+    assert len(set(query_groups(pairs).tolist())) == 600
     result = measure(pairs, texts)
     assert result["low"] <= 0.5 <= result["high"]
 
 
 def test_queries_that_share_a_document_are_one_group() -> None:
-    pairs = [Pair(f"q{i}", f"p{i // 3}", f"n{i}") for i in range(30)]
-    assert separable._groups(pairs).tolist() == [i // 3 for i in range(30)]
+    pairs = [ComparedPair(f"q{i}", f"p{i // 3}", f"n{i}") for i in range(30)]
+    assert query_groups(pairs).tolist() == [i // 3 for i in range(30)]
 
 
 def test_nothing_is_seen_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +130,7 @@ def test_nothing_is_seen_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
         f"{side}{i}": "word " * (2 * i + (side == "n") + 1) for i in range(80) for side in "pn"
     }
-    measure([Pair(f"q{i}", f"p{i}", f"n{(i + 1) % 80}") for i in range(80)], texts)
+    measure([ComparedPair(f"q{i}", f"p{i}", f"n{(i + 1) % 80}") for i in range(80)], texts)
     assert len(seen) == 5
     assert all(not trained & asked for trained, asked in seen)
     assert len(set.union(*(asked for _, asked in seen))) == 160
@@ -138,7 +143,7 @@ def test_the_area_is_that_of_scikit_learn() -> None:
     scores = random.integers(0, 20, 500) / 10  # many ties
     labels = random.integers(0, 2, 500)
     weights = random.integers(0, 4, (3, 500)).astype(np.float64)
-    areas = separable._auc(scores, labels, weights)
+    areas = weighted_auc(scores, labels, weights)
     for area, weight in zip(areas, weights, strict=True):
         assert area == pytest.approx(roc_auc_score(labels, scores, sample_weight=weight), abs=1e-12)
 
@@ -255,6 +260,6 @@ def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
     assert text[1:] in (folder / "report.html").read_text()
     result = validate(folder)
     assert result.origin == origin
-    assert f"  origin: {text}" in _findings(folder, result)
-    result.switched_off = {"origin": "known to us"}
-    assert f"  origin: {text}" not in _findings(folder, result)
+    assert f"  origin: {text}" in gen("validate", folder).stdout
+    off = gen("validate", folder, "--off", "origin=known to us")
+    assert f"  origin: {text}" not in off.stdout

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from retgen.validators.keys import secrets
-from retgen.validators.persons import personal_data
+from retgen.validators.rules.personal import personal_data
+from retgen.validators.rules.secrets import secrets
 from tests.validators.sets import findings_in, plain
 
 

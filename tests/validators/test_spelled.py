@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retgen.validators.limit.spec import cut
-from retgen.validators.limit.spelled import Speller
+from retgen.validators.limit.spec import Speller, cut_template
 from retgen.validators.rule import Batch
 
 ATTRIBUTES = {"Maté": 0, "Apples": 1, "Sea Stars": 2, "Quokkas": 5}
@@ -31,7 +30,7 @@ BEN = row("It is Ben who likes Quokkas, Maté and Apples.", 5, 0, 1)
 
 
 def test_what_texts_say() -> None:
-    spelled = Speller(cut(TEXT), ATTRIBUTES, 3).read(batch(ADA, BEN))
+    spelled = Speller(cut_template(TEXT), ATTRIBUTES, 3).read(batch(ADA, BEN))
     assert spelled is not None
     assert spelled.names == ["Ada Łuk", "Ben"]
     assert spelled.terms.tolist() == [[1, 2, 0], [5, 0, 1]]
@@ -42,7 +41,7 @@ def test_what_texts_say() -> None:
 
 def test_words_that_white_space_does_not_tell() -> None:
     other = row("It is 愛 who likes Quokkas, Maté and Apples.", 5, 0, 1)
-    spelled = Speller(cut(TEXT), ATTRIBUTES, 3).read(batch(ADA, other))
+    spelled = Speller(cut_template(TEXT), ATTRIBUTES, 3).read(batch(ADA, other))
     assert spelled is not None
     assert spelled.words is None
     assert spelled.lengths.tolist() == [len(ADA[0]), len(other[0])]
@@ -52,7 +51,9 @@ def test_words_that_white_space_does_not_tell() -> None:
 def test_lists_of_any_size(size: int) -> None:
     listed = ["Apples", "Apples and Quokkas", "Apples, Quokkas and Sea Stars"][size - 1]
     text = f"It is Ada who likes {listed}."
-    spelled = Speller(cut(TEXT), ATTRIBUTES, size).read(batch(row(text, *[1, 5, 2][:size])))
+    spelled = Speller(cut_template(TEXT), ATTRIBUTES, size).read(
+        batch(row(text, *[1, 5, 2][:size]))
+    )
     assert spelled is not None
     assert spelled.terms.tolist() == [[1, 5, 2][:size]]
     assert spelled.lengths.dtype == np.int64
@@ -81,4 +82,4 @@ def test_lists_of_any_size(size: int) -> None:
     ],
 )
 def test_a_batch_with_one_that_differs_is_read_otherwise(other: tuple[str, Any]) -> None:
-    assert Speller(cut(TEXT), ATTRIBUTES, 3).read(batch(ADA, other)) is None
+    assert Speller(cut_template(TEXT), ATTRIBUTES, 3).read(batch(ADA, other)) is None

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from retgen.errors import UsageError
-from retgen.world import bundled, load_domain
-from retgen.world.wordings import content_words
+from retgen.world import bundled_domains, load_domain
+from retgen.world.domain_file import content_words
 
 SHIPS = Path(__file__).parent / "ships.yaml"
 
@@ -124,7 +124,7 @@ def test_content_words() -> None:
     assert content_words("whose cradle stood in {v}") == {"cradl", "stood"}
 
 
-@pytest.mark.parametrize("name", bundled())
+@pytest.mark.parametrize("name", bundled_domains())
 def test_bundled_domains_are_rich(name: str) -> None:
     domain = load_domain(name)
     slots = domain.slots.values()

@@ -25,15 +25,15 @@ from retgen.world.expressions import (
     violators,
 )
 from retgen.world.facts import World
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 
 BOATS = Path(__file__).parent / "boats.yaml"
 COUNT = 600
 
 
 @pytest.fixture(scope="module")
-def table() -> Table:
-    return Table(World(load_domain(BOATS), 7, COUNT))
+def table() -> EntityTable:
+    return EntityTable(World(load_domain(BOATS), 7, COUNT))
 
 
 EXPRESSIONS: list[list[Any]] = [
@@ -86,7 +86,7 @@ def test_what_is_no_expression(value: Any) -> None:
         from_json(value)
 
 
-def facts_of(table: Table) -> list[dict[str, Any]]:
+def facts_of(table: EntityTable) -> list[dict[str, Any]]:
     """Facts as names, entity by entity: another way to read the same world."""
     rows: list[dict[str, Any]] = [{} for _ in range(COUNT)]
     for name, slot in table.domain.slots.items():
@@ -101,7 +101,9 @@ def facts_of(table: Table) -> list[dict[str, Any]]:
     return rows
 
 
-def met(value: list[Any], row: dict[str, Any], rows: list[dict[str, Any]], table: Table) -> bool:
+def met(
+    value: list[Any], row: dict[str, Any], rows: list[dict[str, Any]], table: EntityTable
+) -> bool:
     """The same algebra, one entity at a time, over names."""
     match value:
         case ["is", slot, wanted]:
@@ -125,7 +127,7 @@ def met(value: list[Any], row: dict[str, Any], rows: list[dict[str, Any]], table
     raise AssertionError(value)
 
 
-def test_execution_agrees_with_one_entity_at_a_time(table: Table) -> None:
+def test_execution_agrees_with_one_entity_at_a_time(table: EntityTable) -> None:
     rows = facts_of(table)
     for value in EXPRESSIONS:
         expected = [met(value, row, rows, table) for row in rows]
@@ -133,7 +135,7 @@ def test_execution_agrees_with_one_entity_at_a_time(table: Table) -> None:
         assert any(expected) or value[0] == "is", value
 
 
-def test_superlatives(table: Table) -> None:
+def test_superlatives(table: EntityTable) -> None:
     rows = facts_of(table)
     oslo = [i for i, row in enumerate(rows) if row["home"] == "Oslo"]
     by_day = sorted(oslo, key=lambda i: rows[i]["launch"])
@@ -143,7 +145,7 @@ def test_superlatives(table: Table) -> None:
     assert np.flatnonzero(earliest).tolist() == sorted(by_day[:2])
 
 
-def test_superlatives_without_an_answer(table: Table) -> None:
+def test_superlatives_without_an_answer(table: EntityTable) -> None:
     lengths = sorted(table.column("length").tolist(), reverse=True)
     k = next(i for i in range(1, COUNT) if lengths[i - 1] == lengths[i])
     with pytest.raises(ValueError, match=rf"^entities {k} and {k + 1} tie$"):
@@ -165,7 +167,7 @@ def leaves(value: Any) -> Iterator[list[Any]]:
                 yield from leaves(part)
 
 
-def test_grades_count_conditions(table: Table) -> None:
+def test_grades_count_conditions(table: EntityTable) -> None:
     rows = facts_of(table)
     for value in EXPRESSIONS:
         if value[0] in ("and not", "via"):
@@ -174,7 +176,7 @@ def test_grades_count_conditions(table: Table) -> None:
         assert grades(from_json(value), table).tolist() == expected, value
 
 
-def test_grades_of_negation_relation_and_superlative(table: Table) -> None:
+def test_grades_of_negation_relation_and_superlative(table: EntityTable) -> None:
     rows = facts_of(table)
     both = from_json(["and not", ["is", "hull", "oak"], ["is", "home", "Oslo"]])
     assert grades(both, table).tolist() == [
@@ -191,14 +193,14 @@ def test_grades_of_negation_relation_and_superlative(table: Table) -> None:
 
 
 @pytest.mark.parametrize("value", EXPRESSIONS, ids=str)
-def test_nothing_is_missing_from_answers_alone(table: Table, value: list[Any]) -> None:
+def test_nothing_is_missing_from_answers_alone(table: EntityTable, value: list[Any]) -> None:
     expression = from_json(value)
     short = missing(expression, table)
     assert ((short == 0) == execute(expression, table)).all()
     assert (short >= 0).all()
 
 
-def test_what_is_missing(table: Table) -> None:
+def test_what_is_missing(table: EntityTable) -> None:
     rows = facts_of(table)
     two = from_json(["and", ["is", "hull", "oak"], ["is", "home", "Oslo"]])
     assert missing(two, table).tolist() == [
@@ -212,7 +214,7 @@ def test_what_is_missing(table: Table) -> None:
     ]
 
 
-def test_violators_meet_both(table: Table) -> None:
+def test_violators_meet_both(table: EntityTable) -> None:
     expression = from_json(["and not", ["within", "hull", "a timber"], ["is", "home", "Oslo"]])
     assert isinstance(expression, AndNot)
     rows = facts_of(table)
@@ -230,8 +232,8 @@ def test_conditions_and_slots_in_order() -> None:
     assert slots(from_json(["via", "model", ["is", "hull", "oak"]])) == ["model", "hull"]
 
 
-def test_values_have_codes(table: Table) -> None:
-    fresh = Table(table.world)  # one that has named no value yet
+def test_values_have_codes(table: EntityTable) -> None:
+    fresh = EntityTable(table.world)  # one that has named no value yet
     chosen = random.Random(3).sample(range(COUNT), 20)
     for slot in table.domain.slots:
         for code in table.column(slot)[chosen].tolist():

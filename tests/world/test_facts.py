@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.world import ABSENT, World, bundled, load_domain
+from retgen.world import ABSENT, World, bundled_domains, load_domain
+from retgen.world.facts import Selection
 
 SHIPS = load_domain(Path(__file__).parent / "ships.yaml")
 WORLD = World(SHIPS, 1, 2000)
@@ -82,7 +83,7 @@ def test_names_do_not_repeat_and_are_not_more_than_there_are() -> None:
 
 def test_whether_values_go_together() -> None:
     """All drawn ones do; of others it is said which slot does not go with earlier ones."""
-    for name in bundled():
+    for name in bundled_domains():
         world = World(load_domain(name), 7, 400)
         fits = world.coherent(world.columns(0, 400))
         assert all(one.all() for one in fits.values()), name
@@ -100,7 +101,7 @@ def test_other_values_go_with_earlier_slots() -> None:
     world = World(load_domain("films"), 7, 300)
     columns = world.columns(0, 300)
     draws = np.random.default_rng(1).integers(1 << 32, size=(300, 3))
-    columns["shooting"] = world.drawn(world.domain.slots["shooting"], columns, draws)
+    columns["shooting"] = world.draw_values(world.domain.slots["shooting"], columns, draws)
     assert (columns["shooting"] != world.columns(0, 300)["shooting"]).mean() > 0.9
     assert all(one.all() for one in world.coherent(columns).values())
 
@@ -119,3 +120,33 @@ def test_a_value_goes_with_what_is_known_of_others() -> None:
     assert world.fits("predecessor", earlier, release).all()
     close = {"release": columns["release"] - 12}
     assert world.fits("predecessor", earlier, close).tolist() == (earlier == ABSENT).tolist()
+
+
+# --- some entities as rows of their own ---
+
+BOATS = load_domain(Path(__file__).parent / "boats.yaml")
+KEPT = [0, *range(2, 50), 50, 53]  # entities 1, 51 and 52 have left
+
+
+def test_rows_have_the_facts_of_their_entities() -> None:
+    world, some = World(BOATS, 4, 50), Selection(BOATS, 4, 50, KEPT)
+    whole, chosen = world.columns(0, 54), some.columns(0, 51)
+    for slot, codes in chosen.items():
+        if slot != "model":
+            assert codes.tolist() == whole[slot][KEPT].tolist()
+    assert some.names(np.arange(51)) == world.names(np.array(KEPT))
+    assert some.forms(np.arange(51)) == world.forms(np.array(KEPT))
+    assert some.columns(20, 30)["length"].tolist() == chosen["length"][20:30].tolist()
+
+
+def test_relations_lead_to_rows_or_to_nothing() -> None:
+    world, some = World(BOATS, 4, 50), Selection(BOATS, 4, 50, KEPT)
+    model = BOATS.slots["model"]
+    before = world.columns(0, 54)["model"][KEPT]
+    after = some.columns(0, 51)["model"]
+    gone = before == 1
+    assert gone.sum() > 0
+    assert (after[gone] == ABSENT).all()
+    assert some.value_names(model, after[~gone].tolist()) == world.value_names(
+        model, before[~gone].tolist()
+    )

@@ -19,7 +19,7 @@ from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Search
 from retgen.generators.world.tables import asker, cells
 from retgen.world import Composer, World, load_domain
-from retgen.world.table import Table
+from retgen.world.table import EntityTable
 from tests.world.grammar import faults
 
 DOMAINS = ("books", "films", "legal", "medical", "people")
@@ -96,7 +96,7 @@ def test_300_documents_read_as_english(domain: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_queries_read_as_english(domain: str) -> None:
-    table = Table(World(load_domain(domain), 20, 2000))
+    table = EntityTable(World(load_domain(domain), 20, 2000))
     search = Search(table, 20)
     texts = [
         asker(table.domain, cell, 20, 0).ask(query)

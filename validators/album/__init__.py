@@ -5,11 +5,10 @@ Nothing of the generator is used, and none of its words: the reader has a lexico
 
 from __future__ import annotations
 
-from retgen.validators.album.proof import AlbumProof, Spec
-from retgen.validators.album.training import TrainingPairs
+from retgen.validators.album.proof import AlbumProof, AlbumSpec, AlbumTrainingPairs
 from retgen.validators.rule import CorpusRule, Judgements
 
-__all__ = ["COVERS", "RULES", "Spec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "AlbumSpec", "proof_rules"]
 
 # generic rules that the proof replaces by a stronger statement: captions that are alike differ in a
 # fact, no two queries ask for the same, and where all words of a query stand in a caption its grade
@@ -18,7 +17,7 @@ COVERS = frozenset({"near-duplicate", "near-duplicate-query", "lexical-ambiguity
 RULES = frozenset({"album-proof"})
 
 
-def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+def proof_rules(spec: AlbumSpec, judgements: Judgements) -> list[CorpusRule]:
     """All rules of the proof: captions, queries and labels, training pairs."""
     proof = AlbumProof(spec, judgements)
-    return [proof, TrainingPairs(proof)]
+    return [proof, AlbumTrainingPairs(proof)]

@@ -1,22 +1,108 @@
-"""The proof: texts are read back, and every query is graded on every caption again."""
+"""The proof: texts are read back, and every query is graded on every caption again.
+
+Training pairs are read back and graded too, and none of them stands in the test set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
-from retgen.validators.album.grading import Captions
+from retgen.data import Dataset
 from retgen.validators.album.reader import Unreadable, lexicon, read_caption, read_query
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rows import RowFaults, read_rows
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding, Judgements, RuleState
+
+_SCENE = ("action", "object", "place", "moment", "topic", "month")
+_MENTIONED = ("subject", "object", "place", "topic", "passing")
+_COLOURS = ("white", "black", "brown", "grey", "red", "blue", "yellow", "green", "pink", "purple")
+
+
+class Captions:
+    """The facts of captions as columns of codes, a row a mention; -1 is nothing.
+
+    A query is compared with whole columns. Grade 2: named so, and salient; 1: of that kind, or in
+    passing.
+    """
+
+    def __init__(self, facts: Sequence[Sequence[str]]) -> None:
+        self._codes = {meaning: i for i, meaning in enumerate(lexicon().above)}
+        size = len(self._codes)
+        # how well meaning [there] fits meaning [asked]; the last row is that of nothing
+        self._fits = np.zeros((size + 1, size), np.int8)
+        for meaning, above in lexicon().above.items():
+            row = self._codes[meaning]
+            self._fits[row, row] = 2
+            self._fits[row, [self._codes[one] for one in above]] = 1
+        self._scene = {key: np.full(len(facts), -1, np.int64) for key in _SCENE}
+        rows: list[tuple[int, int, int, int, bool, bool]] = []
+        for i, listed in enumerate(facts):
+            rows += self._rows(i, listed)
+        table = np.array(rows, np.int64).reshape(-1, 6)
+        self._at, self._what, self._number, self._colour = table[:, :4].T
+        self._salient, self._subject = table[:, 4:].T.astype(bool)
+        self.count = len(facts)
+
+    def _rows(self, i: int, listed: Iterable[str]) -> list[tuple[int, int, int, int, bool, bool]]:
+        pairs = [(key, value) for key, _, value in (fact.partition("=") for fact in listed)]
+        single = dict(pairs)
+        rows = []
+        for key, value in pairs:
+            colour, number, what = "", -1, value
+            if key in self._scene:
+                self._scene[key][i] = self._codes[value]
+            if key not in _MENTIONED:
+                continue
+            if key == "subject":
+                colour, number = single.get("colour", ""), int(single["number"])
+            elif key == "passing":
+                if value not in self._codes:  # "red bicycle", but "red wine" is a meaning
+                    colour, _, what = value.partition(" ")
+                number = 1
+            shade = _COLOURS.index(colour) if colour else -1
+            rows.append((i, self._codes[what], number, shade, key != "passing", key == "subject"))
+        return rows
+
+    def grades(self, asked: Mapping[str, Any]) -> NDArray[np.int8]:
+        """0, 1 or 2 of every caption."""
+        result = np.full(self.count, 2, np.int8)
+        for key in _SCENE:
+            if key in asked:
+                code = self._codes[asked[key]]
+                np.minimum(result, self._fits[self._scene[key], code], out=result)
+        if "thing" in asked:
+            fits = np.ones(len(self._at), bool)
+            if "number" in asked:
+                fits &= self._number == asked["number"]
+            if "colour" in asked:
+                fits &= self._colour == _COLOURS.index(asked["colour"])
+            if {"action", "topic", "month"} & asked.keys():  # only a subject does, or is of a topic
+                fits &= self._subject
+            np.minimum(result, self._best(asked["thing"], fits), out=result)
+        if "other" in asked:
+            np.minimum(result, self._best(asked["other"], np.True_), out=result)
+        return result
+
+    def _best(self, meaning: str, allowed: Any) -> NDArray[np.int8]:
+        """The best grade of a mention, of every caption."""
+        worth = self._fits[self._what, self._codes[meaning]]
+        worth = np.where(allowed, np.where(self._salient, worth, np.minimum(worth, 1)), 0)
+        best = np.zeros(self.count, np.int8)
+        np.maximum.at(best, self._at, worth.astype(np.int8))
+        return best
+
 
 _PERSONS, _CONCEPTS, _PLACES = "person", ("topic", "moment"), ("place", "landmark")
 
 
-class Spec(NamedTuple):
+class AlbumSpec(NamedTuple):
     """What the recipe asks for."""
 
     language: str
@@ -26,7 +112,7 @@ class Spec(NamedTuple):
 
 
 @dataclass
-class Read(State):
+class CaptionState(RuleState):
     """What captions were read as: ids, facts, and what is wrong with which."""
 
     ids: list[str] = field(default_factory=list)
@@ -44,15 +130,15 @@ class AlbumProof(CorpusRule):
 
     name = "album-proof"
     severity = "error"
-    state: Read
+    state: CaptionState
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: AlbumSpec, judgements: Judgements) -> None:
         self.spec = spec
         self.judgements = judgements
         self.start()
 
     def start(self) -> None:
-        self.state = Read()
+        self.state = CaptionState()
 
     def scan(self, batch: Batch) -> None:
         state = self.state
@@ -164,3 +250,91 @@ def _described(asked: dict[str, Any]) -> tuple[str, str, str]:
     else:
         kind = "person" if _PERSONS in (what, *known.above[what]) else "object"
     return kind, "fine", level
+
+
+FILES = ("training/kw.parquet", "training/sm.parquet")
+_T = TypeVar("_T")
+
+
+class AlbumTrainingPairs(CorpusRule):
+    """The positive of a pair has what its query asks for, the negative has not.
+
+    No query of the test set is among them, and no caption that says what one of the corpus says.
+    """
+
+    name = "album-proof/training"
+    severity = "error"
+
+    def __init__(self, proof: AlbumProof) -> None:
+        self._proof = proof
+        self._findings: list[Finding] = []
+        self.start()
+
+    def start(self) -> None:
+        self.state: DocumentNotes = DocumentNotes()
+
+    def scan(self, batch: Batch) -> None:
+        """The proof reads the corpus."""
+
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
+        if dataset.run is None or not self._proof.spec.training:
+            return
+        for name in FILES:
+            self._findings += self._file(dataset.run, name)
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self._findings
+
+    def _file(self, run: Path, name: str) -> Iterator[Finding]:
+        faults = RowFaults(self.name, name)
+        try:
+            rows = list(read_rows(run / name))
+        except (OSError, ValueError) as error:
+            yield faults.of_file(f"it cannot be read: {error}")
+            return
+        if not rows:
+            yield faults.of_file("it holds no pairs")
+        self._grade(rows, faults)
+        yield from faults.findings()
+
+    def _grade(self, rows: Sequence[Mapping[str, Any]], faults: RowFaults) -> None:
+        asked = [_read(read_query, row, "anchor", i, faults) for i, row in enumerate(rows)]
+        texts = ("positive", "negative_1")
+        facts = [
+            _read(read_caption, row, key, i, faults) for i, row in enumerate(rows) for key in texts
+        ]
+        captions = Captions([one or [] for one in facts])
+        tested = set(_keys(query.text for query in self._proof.judgements.queries))
+        corpus = {tuple(one) for one in self._proof.state.facts}
+        for i, wanted in enumerate(asked):
+            both = facts[2 * i : 2 * i + 2]
+            if wanted is None or None in both:
+                continue
+            positive, negative = captions.grades(wanted)[2 * i : 2 * i + 2]
+            if not positive:
+                faults.add("positive", i + 1, "its positive has the grade 0")
+            if negative:
+                faults.add("negative", i + 1, f"its negative has the grade {negative}")
+            if orjson.dumps(wanted) in tested:
+                faults.add("query", i + 1, "it asks what a query of the test set does")
+            for key, one in zip(texts, both, strict=True):
+                if tuple(one or ()) in corpus:
+                    faults.add("caption", i + 1, f"its {key} says what one of the corpus says")
+
+
+def _keys(queries: Iterable[str]) -> Iterator[bytes]:
+    """What is asked for, of queries that can be read; the proof names the others."""
+    for text in queries:
+        with suppress(Unreadable):
+            yield orjson.dumps(read_query(text))
+
+
+def _read(
+    reader: Callable[[str], _T], row: Mapping[str, Any], key: str, i: int, faults: RowFaults
+) -> _T | None:
+    text = row.get(key)
+    try:
+        return reader(text if isinstance(text, str) else "")
+    except Unreadable as reason:
+        faults.add(key, i + 1, f"its {key} cannot be read: {reason}")
+        return None

@@ -45,7 +45,7 @@ class Thing(NamedTuple):
     at: int
 
 
-class Lexicon(NamedTuple):
+class AlbumLexicon(NamedTuple):
     """`words`: role and meaning by the word; `above`: what each meaning is a kind of, all steps.
 
     `roles`: by meaning; `kinds`: the meanings that others are a kind of.
@@ -59,7 +59,7 @@ class Lexicon(NamedTuple):
 
 
 @cache
-def lexicon() -> Lexicon:
+def lexicon() -> AlbumLexicon:
     """The bundled lexicon."""
     tree = read_yaml(FILE)
     kinds: dict[str, list[str]] = tree.pop("kinds")
@@ -80,7 +80,9 @@ def lexicon() -> Lexicon:
             line.append(one)
         above[word.meaning] = frozenset(line)
     roles = {word.meaning: word.role for word in words.values()}
-    return Lexicon(words, above, roles, frozenset().union(*above.values()), max(map(len, words)))
+    return AlbumLexicon(
+        words, above, roles, frozenset().union(*above.values()), max(map(len, words))
+    )
 
 
 _LETTERS = re.compile(r"[a-zà-ÿ-]+")

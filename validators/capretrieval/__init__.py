@@ -8,11 +8,11 @@ passage is *relevant* is not proven: see the card.
 
 from __future__ import annotations
 
-from retgen.validators.capretrieval.judged import Readings
-from retgen.validators.capretrieval.proof import OwnDocuments, Spec
+from retgen.validators.capretrieval.judged import JudgingFiles
+from retgen.validators.capretrieval.proof import OwnDocuments, OwnDocumentsSpec
 from retgen.validators.rule import CorpusRule, Judgements
 
-__all__ = ["COVERS", "RULES", "OwnDocuments", "Readings", "Spec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "JudgingFiles", "OwnDocuments", "OwnDocumentsSpec", "proof_rules"]
 
 # documents of others are what they are, in the languages that they have; passages cut from alike
 # ones may be equal; keywords stand in theirs by intent, and several queries of a document share
@@ -24,6 +24,6 @@ COVERS = frozenset({
 RULES = frozenset({"own-documents"})
 
 
-def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+def proof_rules(spec: OwnDocumentsSpec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof."""
     return [OwnDocuments(spec, judgements)]

@@ -19,7 +19,7 @@ _NONE = "no_positives"  # the split of queries without a relevant passage
 _Row = Mapping[str, Any]
 
 
-class Readings(NamedTuple):
+class JudgingFiles(NamedTuple):
     """Files of the run: the queries as they were given, every judged pair, what is said of them."""
 
     given: Path
@@ -28,7 +28,7 @@ class Readings(NamedTuple):
 
 
 def judged_findings(
-    rule: str, files: Readings, judgements: Judgements, passages: Mapping[str, Any]
+    rule: str, files: JudgingFiles, judgements: Judgements, passages: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """What is wrong with the queries, the readings and the qrels."""
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Query
-from retgen.validators.capretrieval.judged import Readings, judged_findings
+from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
 from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 
-class Spec(NamedTuple):
+class OwnDocumentsSpec(NamedTuple):
     """Files of the run: the documents as they were read, the passages' places, what was written for
     them, by what documents count as alike, and the pairs; or the readings of a judge of given
     queries.
@@ -29,11 +29,11 @@ class Spec(NamedTuple):
     queries: Path
     mined: Path
     training: Path
-    readings: Readings | None = None
+    readings: JudgingFiles | None = None
 
 
 @dataclass
-class _Read(State):
+class _Read(RuleState):
     """What the corpus holds: by id, a hash of the text and title, in order; and what is wrong."""
 
     rows: list[tuple[str, int]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class OwnDocuments(CorpusRule):
     finds = "a corpus that is not the source's documents, or a split or negative that is not clean"
     state: _Read
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: OwnDocumentsSpec, judgements: Judgements) -> None:
         self._spec, self._judgements = spec, judgements
         super().__init__()
 

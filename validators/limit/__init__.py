@@ -11,21 +11,21 @@ from retgen.validators.duplicates import Duplicates
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.spec import (
-    Factorial,
-    Spec,
+    FactorialSpec,
+    LimitSpec,
     hadamard_common,
     read_attributes,
     read_descriptions,
     split_half,
 )
-from retgen.validators.limit.training import TrainingPairs
+from retgen.validators.limit.training import TrainingPairsProof
 from retgen.validators.rule import Batch, CorpusRule, Judgements
 
 __all__ = [
     "COVERS",
     "RULES",
-    "Factorial",
-    "Spec",
+    "FactorialSpec",
+    "LimitSpec",
     "hadamard_common",
     "proof_rules",
     "read_attributes",
@@ -52,7 +52,7 @@ COVERS = frozenset(
 RULES = frozenset({"limit-proof", "limit-names"})
 
 
-def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+def proof_rules(spec: LimitSpec, judgements: Judgements) -> list[CorpusRule]:
     """All rules of the proof: labels, names, distinct documents, training pairs."""
     proof = LimitProof(spec, judgements)
 
@@ -68,6 +68,6 @@ def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
         proof,
         Duplicates("limit-proof/names", "error", "name, apart from case,", names),
         PersonNames(proof, spec),
-        TrainingPairs(spec, judgements),
+        TrainingPairsProof(spec, judgements),
     ]
     return rules

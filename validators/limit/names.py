@@ -14,12 +14,12 @@ from typing import Self
 
 from retgen.tokenizer import stems
 from retgen.validators.limit.proof import LimitProof
-from retgen.validators.limit.spec import Spec, error
-from retgen.validators.rule import Batch, CorpusRule, Finding, Named
+from retgen.validators.limit.spec import LimitSpec, error
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
 
 @dataclass
-class _Names(Named):
+class _Names(DocumentNotes):
     """What is wrong with some names, and how many of the others have so many words."""
 
     words: Counter[int] = field(default_factory=Counter)
@@ -39,7 +39,7 @@ class PersonNames(CorpusRule):
 
     name = "limit-names"
 
-    def __init__(self, proof: LimitProof, spec: Spec) -> None:
+    def __init__(self, proof: LimitProof, spec: LimitSpec) -> None:
         self.proof = proof
         self.spec = spec
         self.of_attributes = {stem for parts in proof.stemmed.values() for _, stem in parts}

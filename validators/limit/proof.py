@@ -12,12 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, stems, tokens
-from retgen.validators.baselines import Terms, TermSpool
-from retgen.validators.limit.lists import Lists, Twins, mixed
-from retgen.validators.limit.matrix import check_matrix
-from retgen.validators.limit.questions import Question, answers_of, check_factorial, read_questions
-from retgen.validators.limit.spec import Spec, cut, error, parse_queries, stemmed
-from retgen.validators.limit.spelled import Speller
+from retgen.validators.baselines import TermRule, TermSpool
+from retgen.validators.limit.questions import (
+    OperatorQuestion,
+    answers_of,
+    check_factorial,
+    read_questions,
+)
+from retgen.validators.limit.spec import (
+    LimitSpec,
+    Speller,
+    cut_template,
+    error,
+    parse_queries,
+    stems_by_attribute,
+)
+from retgen.validators.limit.structure import (
+    AttributeLists,
+    EqualLists,
+    attribute_hashes,
+    check_matrix,
+)
 from retgen.validators.rule import Batch, Finding, Judgements
 
 
@@ -28,7 +43,7 @@ class _ProofState(TermSpool):
     broken: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
     # documents with a queried attribute -> (those attributes, column in the metadata)
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
-    lists: Lists = field(default_factory=Lists)
+    lists: AttributeLists = field(default_factory=AttributeLists)
 
     def merge(self, later: Self, offset: int) -> None:
         super().merge(later, offset)
@@ -48,18 +63,18 @@ class _Reading(NamedTuple):
     words: NDArray[np.int64] | None = None  # where they are known
 
 
-class LimitProof(Terms):
+class LimitProof(TermRule):
     """Rebuilds the qrels of a LIMIT data set from its words and compares."""
 
     name = "limit-proof"
     state: _ProofState
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: LimitSpec, judgements: Judgements) -> None:
         self.spec = spec
         self.judgements = judgements
         self.vocabulary = max(spec.attributes.values(), default=0) + 1
-        self.templates = [cut(template) for template in spec.document_templates]
-        self.questions: dict[str, Question] = {}
+        self.templates = [cut_template(template) for template in spec.document_templates]
+        self.questions: dict[str, OperatorQuestion] = {}
         if spec.factorial is None:
             self.asked, self.query_errors = parse_queries(spec, judgements)
         else:
@@ -74,10 +89,10 @@ class LimitProof(Terms):
             for query in judgements.queries
             if isinstance(query.metadata, dict)
         }
-        self.stemmed = stemmed(spec.attributes)
+        self.stemmed = stems_by_attribute(spec.attributes)
         self.spread: list[tuple[str, str]] = []
-        self.mixed = mixed(self.vocabulary)
-        self.twins = Twins(spec, self.queried, self.mixed)
+        self.mixed = attribute_hashes(self.vocabulary)
+        self.twins = EqualLists(spec, self.queried, self.mixed)
         # (query, attributes, their words)
         self._risky: list[tuple[str, set[str], frozenset[str]]] = []
         self._speller = (
@@ -111,7 +126,7 @@ class LimitProof(Terms):
                         break
         return reading
 
-    def parsed(self, batch: Batch) -> list[tuple[str, list[str]]]:
+    def parse_batch(self, batch: Batch) -> list[tuple[str, list[str]]]:
         """Name and attributes of every document; empty where no template fits."""
         return [self.parse(text) or ("", []) for text in batch.texts]
 
@@ -130,7 +145,7 @@ class LimitProof(Terms):
             counts = np.full(len(batch), spelled.terms.shape[1], np.uint32)
             terms = spelled.terms.ravel()
             return _Reading(spelled.names, terms, counts, None, spelled.lengths, spelled.words)
-        both = self.parsed(batch)
+        both = self.parse_batch(batch)
         rows = [listed for _, listed in both]
         flat = map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1))
         terms = np.array(list(flat), np.int64)
@@ -161,7 +176,7 @@ class LimitProof(Terms):
             matrix = np.sort(terms.reshape(len(batch), -1), axis=1)
             suspects += np.flatnonzero((matrix[:, 1:] == matrix[:, :-1]).any(axis=1)).tolist()
         if suspects:
-            listed = rows if rows is not None else [row for _, row in self.parsed(batch)]
+            listed = rows if rows is not None else [row for _, row in self.parse_batch(batch)]
             for index in sorted(set(suspects)):
                 if listed[index]:
                     self._explain(batch.ids[index], listed[index])
@@ -260,11 +275,11 @@ class LimitProof(Terms):
             elif risky:
                 needed = frozenset().union(*(words[a] for a in asked))
                 self._risky += [(query_id, asked, needed)] if needed else []
-        self.twins.repeated = self.state.lists.repeated()
+        self.twins.repeated = self.state.lists.repeated_hashes()
         return bool(self._risky or self.twins.repeated)
 
     def confirm(self, batch: Batch) -> None:
-        both = self.parsed(batch)
+        both = self.parse_batch(batch)
         self.twins.look(batch, both)
         if not self._risky:
             return

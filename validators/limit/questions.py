@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from retgen.data import Query
-from retgen.validators.limit.spec import Spec, error
+from retgen.validators.limit.spec import LimitSpec, error
 from retgen.validators.rule import Finding, Judgements
 
 _PHRASES = {  # of several words, and what they come to
@@ -33,7 +33,7 @@ _KNOWN = _NOT | _JOIN | _VERBS | {"who", "do", "does", "both", "any", "either"}
 _SLOT = "\0"
 
 
-class Question(NamedTuple):
+class OperatorQuestion(NamedTuple):
     """What a query asks for: all of `wanted` (one of them where `any_of`), none of `ruled_out`."""
 
     wanted: tuple[int, ...]
@@ -68,7 +68,7 @@ class Question(NamedTuple):
         return len(wanted) == len(self.wanted) - 1
 
 
-class Reader:
+class QuestionReader:
     """Reads queries over a catalogue. `attributes`: text -> id."""
 
     def __init__(self, attributes: Mapping[str, int]) -> None:
@@ -76,7 +76,7 @@ class Reader:
         longest = sorted(attributes, key=len, reverse=True)
         self._any = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
 
-    def read(self, text: str) -> Question | str:
+    def read(self, text: str) -> OperatorQuestion | str:
         """What a query asks for, or why that cannot be told."""
         found = [self.attributes[name] for name in self._any.findall(text)]
         rest = self._any.sub(f" {_SLOT} ", text)
@@ -97,7 +97,7 @@ class Reader:
         return _structure(found, words)
 
 
-def _structure(found: list[int], words: list[str]) -> Question | str:
+def _structure(found: list[int], words: list[str]) -> OperatorQuestion | str:
     """From the words between the attributes: those before each, and those after the last."""
     gaps: list[list[str]] = [[]]
     for word in words:
@@ -123,7 +123,7 @@ def _structure(found: list[int], words: list[str]) -> Question | str:
         negative = not _NOT.isdisjoint(before)
         (ruled_out if negative else wanted).append(attribute)
     any_of = bool(tail) or any("or" in gap or "any" in gap for gap in gaps)
-    result = Question(tuple(wanted), tuple(ruled_out), any_of)
+    result = OperatorQuestion(tuple(wanted), tuple(ruled_out), any_of)
     shapes = [(2, 0)] if any_of else [(2, 0), (1, 1), (2, 1)]
     if (len(wanted), len(ruled_out)) not in shapes:
         how = "one of" if any_of else "all of"
@@ -133,10 +133,12 @@ def _structure(found: list[int], words: list[str]) -> Question | str:
     return result
 
 
-def read_questions(spec: Spec, judgements: Judgements) -> tuple[dict[str, Question], list[Finding]]:
+def read_questions(
+    spec: LimitSpec, judgements: Judgements
+) -> tuple[dict[str, OperatorQuestion], list[Finding]]:
     """What each query asks for, and the queries that cannot be read or say something else."""
-    reader = Reader(spec.attributes)
-    result: dict[str, Question] = {}
+    reader = QuestionReader(spec.attributes)
+    result: dict[str, OperatorQuestion] = {}
     errors: list[Finding] = []
     asked: dict[int, str] = {}
     for query in judgements.queries:
@@ -168,9 +170,9 @@ def read_questions(spec: Spec, judgements: Judgements) -> tuple[dict[str, Questi
 
 
 def check_factorial(
-    spec: Spec,
+    spec: LimitSpec,
     judgements: Judgements,
-    questions: Mapping[str, Question],
+    questions: Mapping[str, OperatorQuestion],
     holders: Mapping[int, set[str]],
 ) -> Iterator[Finding]:
     """Every operator has every number of answers, with as much in its way.
@@ -188,7 +190,7 @@ def check_factorial(
         question = questions.get(query.query_id)
         if question is None:
             continue
-        groups = combined(question, holders)
+        groups = documents_by_combination(question, holders)
         answers = sum(len(docs) for held, docs in groups.items() if question.answered_by(held))
         facts = _facts(query)
         cells[question.operator, answers] += 1
@@ -212,8 +214,8 @@ def check_factorial(
             )
 
 
-def combined(
-    question: Question, holders: Mapping[int, set[str]]
+def documents_by_combination(
+    question: OperatorQuestion, holders: Mapping[int, set[str]]
 ) -> dict[frozenset[int], frozenset[str]]:
     """By combination of its attributes: the documents that hold these and none of the others."""
     every = question.attributes
@@ -226,9 +228,9 @@ def combined(
     return result
 
 
-def answers_of(question: Question, holders: Mapping[int, set[str]]) -> set[str]:
+def answers_of(question: OperatorQuestion, holders: Mapping[int, set[str]]) -> set[str]:
     """The documents that are relevant."""
-    groups = combined(question, holders)
+    groups = documents_by_combination(question, holders)
     return set().union(*(docs for held, docs in groups.items() if question.answered_by(held)))
 
 
@@ -247,7 +249,7 @@ def _judged_zero(query: Query, hard: set[str], refused: set[str]) -> Iterator[Fi
 
 def _in_the_way(
     query_id: str,
-    question: Question,
+    question: OperatorQuestion,
     groups: Mapping[frozenset[int], frozenset[str]],
     answers: int,
 ) -> Iterator[Finding]:

@@ -9,15 +9,15 @@ from typing import Any, Self
 import xxhash
 
 from retgen.data import Dataset, Query
-from retgen.validators.limit.spec import Spec
+from retgen.validators.limit.spec import LimitSpec
 from retgen.validators.rows import RowFaults, columns_of, read_rows
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 _FILE = "training/pairs.parquet"
 
 
 @dataclass
-class _Texts(State):
+class _Texts(RuleState):
     """Hashes of texts by the id of their document."""
 
     hashes: dict[str, int] = field(default_factory=dict)
@@ -26,13 +26,13 @@ class _Texts(State):
         self.hashes |= later.hashes
 
 
-class TrainingPairs(CorpusRule):
+class TrainingPairsProof(CorpusRule):
     """A row for each qrel, in their order: query, relevant document, hard negatives."""
 
     name = "limit-proof/training"
     state: _Texts
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: LimitSpec, judgements: Judgements) -> None:
         self.spec = spec
         self.judgements = judgements
         self.queries = {query.query_id: query for query in judgements.queries}

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from retgen.data import Query
 from retgen.validators.multiconir.exported import ExportedTables
-from retgen.validators.multiconir.ladders import Spec
+from retgen.validators.multiconir.ladders import LadderSpec
 from retgen.validators.multiconir.proof import LadderProof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.rules.order import OrderLeak
 
-__all__ = ["COVERS", "RULES", "LadderProof", "Spec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "LadderProof", "LadderSpec", "proof_rules"]
 
 # documents of a ladder are near duplicates of one another, and share all words of its queries: the
 # proof says exactly in what they differ
@@ -35,7 +35,7 @@ COVERS = frozenset(
 RULES = frozenset({"ladder-proof"})
 
 
-def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+def proof_rules(spec: LadderSpec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof. `judgements`: the first of them are enough to test the order."""
     proof = LadderProof(spec)
     return [proof, ExportedTables(proof), OrderLeak(judgements, "error", unit=_ladder_of)]

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Dataset
-from retgen.validators.multiconir.ladders import TEN, Ladder
+from retgen.validators.multiconir.ladders import TEN, LadderRow
 from retgen.validators.multiconir.proof import STYLES, LadderProof
 from retgen.validators.rows import RowFaults, columns_of, read_rows
-from retgen.validators.rule import Batch, CorpusRule, Finding, Named
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
 Row = dict[str, Any]
 
@@ -38,7 +38,7 @@ class _Parts(NamedTuple):
     ..., HN10, each as its ten pieces in this order.
     """
 
-    ladder: Ladder
+    ladder: LadderRow
     queries: tuple[list[str], list[str]]
     order: Sequence[int]
     rungs: list[list[str]]
@@ -66,7 +66,7 @@ class ExportedTables(CorpusRule):
         self.start()
 
     def start(self) -> None:
-        self.state: Named = Named()
+        self.state: DocumentNotes = DocumentNotes()
 
     def scan(self, batch: Batch) -> None:
         """Documents are the proof's."""

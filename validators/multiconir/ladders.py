@@ -1,9 +1,13 @@
-"""The ladders of a run, read one at a time, and whether they agree with their source documents."""
+"""The ladders of a run, read one at a time: whether they agree with their source documents.
+
+Every document of the source is a ladder or is rejected, and the documents of a ladder break its
+conditions one after the other.
+"""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +18,7 @@ import orjson
 TEN = 10
 
 
-class Spec(NamedTuple):
+class LadderSpec(NamedTuple):
     """What a proof has to know beside the data set.
 
     `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's
@@ -38,7 +42,7 @@ class Spec(NamedTuple):
     world: Path | None = None
 
 
-class Ladder(NamedTuple):
+class LadderRow(NamedTuple):
     """Ten of everything, in the order of the conditions. `number`: its line, from 0."""
 
     number: int
@@ -55,7 +59,7 @@ class LadderFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._last: Ladder | None = None
+        self._last: LadderRow | None = None
         self._numbers: dict[str, int] = {}
         self._starts: list[int] = []
         self.unsound: list[tuple[str, str]] = []
@@ -80,7 +84,7 @@ class LadderFile:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def __iter__(self) -> Iterator[Ladder]:
+    def __iter__(self) -> Iterator[LadderRow]:
         with open(self._path, "rb") as file:
             for number, line in enumerate(file):
                 yield _ladder(number, line)
@@ -89,7 +93,7 @@ class LadderFile:
         """All ids, by number."""
         return list(self._numbers)
 
-    def get(self, name: Any) -> Ladder | None:
+    def get(self, name: Any) -> LadderRow | None:
         """The ladder of an id, None where there is none."""
         if self._last is not None and self._last.id == name:
             return self._last
@@ -133,12 +137,109 @@ class LadderFile:
             yield name, "its source document is not there"
 
 
-def _ladder(number: int, line: bytes) -> Ladder:
+def _ladder(number: int, line: bytes) -> LadderRow:
     row = orjson.loads(line)
-    made = Ladder(number, *(row[name] for name in Ladder._fields[1:]))
+    made = LadderRow(number, *(row[name] for name in LadderRow._fields[1:]))
     for part in made[2:-1]:
         if type(part) is not list or not all(type(one) is str for one in part):
             raise TypeError("not a list of texts")
     if type(made.id) is not str or type(made.title) is not str:
         raise TypeError("not a text")
     return made
+
+
+def source_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
+    """(document, what is wrong). Raises OSError or ValueError for files that cannot be read.
+
+    Documents that stand after as many ladders as were asked for were not needed.
+    """
+    made = set(ladders.ids())
+    rejected: dict[str, int] = {}
+    with open(spec.rejected, "rb") as file:
+        for line in file:
+            record = orjson.loads(line)["record"]["record"]
+            # without a text it is a row of the source that was no document
+            if isinstance(name := record.get("id"), str) and "text" in record:
+                rejected[name] = rejected.get(name, 0) + 1
+    enough = spec.asked is not None and len(made) >= spec.asked
+    with open(spec.documents, "rb") as file:
+        for line in file:
+            name = orjson.loads(line)["id"]
+            if name in made and name in rejected:
+                yield name, "it is a ladder, and rejected, too"
+            elif rejected.get(name, 0) > 1:
+                yield name, "it is rejected more than once"
+            elif name not in made and name not in rejected and not enough:
+                yield name, "it is neither a ladder nor in rejected.jsonl"
+
+
+def ladder_faults(
+    documents: Sequence[tuple[int, int, int]], orders: int, singles: bool = False
+) -> Iterator[str]:
+    """In one order of places, every rung of every breaking order once, and orders in balance.
+
+    `documents`: of each its broken conditions, its order of places, its breaking orders. `singles`:
+    every condition is broken alone, by documents that may belong to no breaking order.
+    """
+    if len({order for _, order, _ in documents}) > 1:
+        yield "the sentences of its documents do not stand in one order"
+    if len({broken for broken, *_ in documents}) < len(documents):
+        yield "two of its documents break the same conditions"
+    alone = {1 << c for c in range(TEN)} if singles else set[int]()
+    if alone - {broken for broken, *_ in documents}:
+        yield "a condition is broken alone by none of its documents"
+    if any(
+        (not named and broken not in alone) or named >> orders for broken, _, named in documents
+    ):
+        yield f"a document belongs to no breaking order, or to one beyond the {orders} there are"
+    newly = []
+    for number in range(orders):
+        chain = sorted(
+            (broken for broken, _, named in documents if named >> number & 1), key=int.bit_count
+        )
+        steps = [b & ~a for a, b in pairwise(chain)]
+        rising = [one.bit_count() for one in chain] == list(range(TEN + 1))
+        if not rising or any(step.bit_count() != 1 for step in steps):
+            yield (
+                f"breaking order {number + 1} does not break one condition more at each of ten "
+                "rungs"
+            )
+            return
+        newly.append(steps)
+    if newly[0] != [1 << c for c in range(TEN)]:
+        yield "the first breaking order does not break the conditions in their order"
+    if any(len(set(rung)) < len(rung) for rung in zip(*newly, strict=True)):
+        yield "two breaking orders break the same condition at the same rung"
+
+
+def sentences_of(
+    text: str, known: Sequence[tuple[str, tuple[int, bool]]]
+) -> list[tuple[int, bool]] | None:
+    """A text cut into known pieces, joined by single spaces; the longest that fits is taken."""
+    result, at = [], 0
+    while at < len(text):
+        for piece, which in known:
+            end = at + len(piece)
+            if text.startswith(piece, at) and text[end : end + 1] in ("", " "):
+                result.append(which)
+                break
+        else:
+            return None
+        at = end + 1
+    return result if at == len(text) + 1 else None
+
+
+def bits_of(numbers: Any) -> int:
+    """Rising numbers from 1 to 16 as bits. Raises ValueError for anything else."""
+    if type(numbers) is not list or numbers != sorted(set(numbers)):
+        raise ValueError(numbers)
+    result = 0
+    for number in numbers:
+        if type(number) is not int or not 1 <= number <= 16:
+            raise ValueError(number)
+        result |= 1 << number - 1
+    return result
+
+
+def numbers_of(broken: int) -> str:
+    return ", ".join(str(c + 1) for c in range(16) if broken >> c & 1) or "none"

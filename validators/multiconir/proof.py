@@ -19,15 +19,20 @@ import numpy as np
 from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
 from retgen.validators.baselines import with_best
 from retgen.validators.chance import spearman
-from retgen.validators.multiconir.accounts import unaccounted
-from retgen.validators.multiconir.counts import Counts
-from retgen.validators.multiconir.ladders import TEN, Ladder, LadderFile, Spec
-from retgen.validators.multiconir.meaning import meaning_faults
-from retgen.validators.multiconir.pieces import bits, listed, pieces
-from retgen.validators.multiconir.query_index import QueryIndex
-from retgen.validators.multiconir.rungs import ladder_faults
-from retgen.validators.multiconir.verdicts import verdict_faults
-from retgen.validators.rule import Batch, CorpusRule, Finding, State
+from retgen.validators.multiconir.evidence import meaning_faults, verdict_faults
+from retgen.validators.multiconir.ladders import (
+    TEN,
+    LadderFile,
+    LadderRow,
+    LadderSpec,
+    bits_of,
+    ladder_faults,
+    numbers_of,
+    sentences_of,
+    source_faults,
+)
+from retgen.validators.multiconir.query_index import LabelCounts, QueryIndex
+from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState
 
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")
 _P = 1e-6  # below, an order is not taken for chance
@@ -82,7 +87,7 @@ def _columns() -> tuple[array[int], ...]:
 
 
 @dataclass
-class _ProofState(State):
+class _ProofState(RuleState):
     """Documents by column: number of the ladder, and what `_Seen` says."""
 
     ids: list[str] = field(default_factory=list)
@@ -107,7 +112,7 @@ class LadderProof(CorpusRule):
     name = "ladder-proof"
     state: _ProofState
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: LadderSpec) -> None:
         self.spec = spec
         self.ladders = LadderFile(spec.ladders)
         self._findings: list[Finding] = []
@@ -135,12 +140,12 @@ class LadderProof(CorpusRule):
         """A document's ladder and sentences; a text for what is wrong with it."""
         try:
             ladder = self.ladders.get(metadata["ladder"])
-            stated, orders = bits(metadata["broken"]), bits(metadata["orders"])
+            stated, orders = bits_of(metadata["broken"]), bits_of(metadata["orders"])
         except (KeyError, TypeError, ValueError):
             ladder = None
         if ladder is None:
             return "its metadata does not name a ladder of the run, broken conditions and orders"
-        read = pieces(text, self._known(ladder))
+        read = sentences_of(text, self._known(ladder))
         if read is None:
             return "its text is not made of the sentences of its ladder, or of their rewrites"
         if sorted(c for c, _ in read) != list(range(TEN)):
@@ -148,15 +153,15 @@ class LadderProof(CorpusRule):
         broken = sum(1 << c for c, rewritten in read if rewritten)
         if broken != stated:
             return (
-                f"conditions {listed(broken)} are broken in its text, its metadata says "
-                f"{listed(stated)}"
+                f"conditions {numbers_of(broken)} are broken in its text, its metadata says "
+                f"{numbers_of(stated)}"
             )
         order = sum(c << 4 * place for place, (c, _) in enumerate(read))
         words = text.split()
         contrasts = sum(word in _CONTRASTS for word in words)
         return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
 
-    def _known(self, ladder: Ladder) -> list[tuple[str, tuple[int, bool]]]:
+    def _known(self, ladder: LadderRow) -> list[tuple[str, tuple[int, bool]]]:
         """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
         if self._pieces_of[0] != ladder.number:
             parts = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
@@ -189,7 +194,7 @@ class LadderProof(CorpusRule):
                 yield _error([query.query_id], f"{query.query_id}: {message}")
             there[ladder] |= bit
             asked.add(query.query_id, query.text, ladder, number, count)
-        if among := asked.repeated():
+        if among := asked.repeated_texts():
             for query in _parsed(dataset.queries, query_of):
                 if asked.repeats(query.text, among):
                     message = "another query asks the same"
@@ -197,7 +202,7 @@ class LadderProof(CorpusRule):
         for number in np.flatnonzero(there != (1 << len(STYLES) * TEN) - 1).tolist():
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
-        counts = Counts(len(self.state.ids))
+        counts = LabelCounts(len(self.state.ids))
         qrels, graded = dataset.qrels[split], dataset.graded.get(split)
         if graded is not None:
             yield from self._labels(qrels, asked, _BINARY, counts)
@@ -210,7 +215,7 @@ class LadderProof(CorpusRule):
         self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, table: Table, asked: QueryIndex, kind: _Kind, counts: Counts | None
+        self, table: Table, asked: QueryIndex, kind: _Kind, counts: LabelCounts | None
     ) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
         rows = _parsed(table, qrel_of)
@@ -221,12 +226,12 @@ class LadderProof(CorpusRule):
                 yield _error([query_id], f"{query_id}: {message}")
                 continue
             yield from self._labels_of(query_id, *which, group, kind, counts)
-        if left := asked.left():
+        if left := asked.count_left():
             yield _error([], f"{left:,} queries have no {kind.table}")
 
     def _labels_of(
         self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], kind: _Kind,
-        counts: Counts | None,
+        counts: LabelCounts | None,
     ) -> Iterator[Finding]:  # fmt: skip
         places = self._documents_of(ladder)
         given: dict[str, float] = {}
@@ -301,7 +306,7 @@ class LadderProof(CorpusRule):
         """A ladder's documents and the conditions broken in each, as bits."""
         return {self.state.ids[i]: self.state.columns[1][i] for i in self._documents_of(ladder)}
 
-    def _broken_of(self, ladder: Ladder) -> list[tuple[str, int]]:
+    def _broken_of(self, ladder: LadderRow) -> list[tuple[str, int]]:
         broken = self.state.columns[1]
         return [(self.state.ids[i], broken[i]) for i in self._documents_of(ladder.number)]
 
@@ -328,7 +333,7 @@ class LadderProof(CorpusRule):
             for name, what in self.ladders.disagreements(path):
                 yield _error([name], f"ladder {name}: {what}")
             path = self.spec.rejected
-            for name, what in unaccounted(self.spec, self.ladders):
+            for name, what in source_faults(self.spec, self.ladders):
                 yield _error([name], f"document {name} of the source: {what}")
             for name, what in meaning_faults(self.spec, self.ladders):
                 yield _error([name], f"ladder {name}: {what}")

@@ -7,11 +7,11 @@ beside a literal needle, and no other answer does. Nothing of the generator is u
 
 from __future__ import annotations
 
-from retgen.validators.niah.proof import Haystacks
-from retgen.validators.niah.spec import Spec
+from retgen.validators.niah.proof import HaystackProof
+from retgen.validators.niah.spec import NIAHSpec
 from retgen.validators.rule import CorpusRule, Judgements
 
-__all__ = ["COVERS", "RULES", "Haystacks", "Spec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "HaystackProof", "NIAHSpec", "proof_rules"]
 
 # haystacks of one filler share all of it by design, and sentences stand in many fillers: the proof
 # says in what haystacks differ (near-duplicate, boilerplate); split test_128 is the part of split
@@ -20,6 +20,6 @@ COVERS = frozenset({"boilerplate", "near-duplicate", "split-overlap"})
 RULES = frozenset({"haystacks"})
 
 
-def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+def proof_rules(spec: NIAHSpec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof."""
-    return [Haystacks(spec, judgements)]
+    return [HaystackProof(spec, judgements)]

@@ -8,15 +8,30 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise, product
 from typing import Any, NamedTuple, Self
 
-from retgen.validators.niah.answers import Answers, times
-from retgen.validators.niah.counting import Counted, Unread, counter
-from retgen.validators.niah.fillers import TAIL, differ, digest, digests, without
-from retgen.validators.niah.judged import check_qrels, check_queries, groups_of
-from retgen.validators.niah.related import Related, words_of
-from retgen.validators.niah.run import Document, Run
-from retgen.validators.niah.spec import KINDS, Key, Place, Spec, keys, places, read_groups
-from retgen.validators.niah.tables import check_tables
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
+from retgen.validators.niah.answers import AnswerFinder, RelatedWords, count_name, words_of
+from retgen.validators.niah.spec import (
+    KINDS,
+    FillerKey,
+    HaystackRecord,
+    NeedlePlace,
+    NIAHSpec,
+    ReadRun,
+    filler_keys,
+    needle_places,
+    read_groups,
+)
+from retgen.validators.niah.tables import check_qrels, check_queries, check_tables, groups_of
+from retgen.validators.niah.texts import (
+    TAIL,
+    NoTokenizer,
+    TokenCounts,
+    count_differing,
+    digest,
+    digests,
+    token_counter,
+    without_needle,
+)
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 _NEAR = 0.0001  # a depth is rounded to four digits
 # whose tokens of a text are those of its sentences; with others the place of a needle may change
@@ -28,16 +43,16 @@ class _Row(NamedTuple):
     """A document as its metadata describes it, and its filler."""
 
     doc_id: str
-    key: Key
-    at: Place
-    counted: Counted | None = None
+    key: FillerKey
+    at: NeedlePlace
+    counted: TokenCounts | None = None
     filler: bytes = b""
     depth: float = -1.0
     digest: int = 0  # of the text
 
 
 @dataclass
-class _Read(State):
+class _ScanState(RuleState):
     """What the documents are."""
 
     rows: list[_Row] = field(default_factory=list)
@@ -50,18 +65,18 @@ class _Read(State):
         self.unread = self.unread or later.unread
 
 
-class _Said(NamedTuple):
+class _Metadata(NamedTuple):
     """The metadata of a document."""
 
-    key: Key
-    at: Place
+    key: FillerKey
+    at: NeedlePlace
     category: str
     depth: float
     span: tuple[int, int]
     name: str
 
 
-class Haystacks(CorpusRule):
+class HaystackProof(CorpusRule):
     """The haystacks are those of the settings, exact in length, with one answer each."""
 
     name = "haystacks"
@@ -70,25 +85,25 @@ class Haystacks(CorpusRule):
         "a haystack that has not its length, lacks its needle or has it elsewhere, holds a word of "
         "its question or another answer, or has not the filler of its control"
     )
-    state: _Read
+    state: _ScanState
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: NIAHSpec, judgements: Judgements) -> None:
         self._spec, self._judgements = spec, judgements
         self._groups = read_groups(spec.groups)
-        self._related = Related({name: one.question for name, one in self._groups.items()})
-        self._answers = Answers(self._groups)
+        self._related = RelatedWords({name: one.question for name, one in self._groups.items()})
+        self._answers = AnswerFinder(self._groups)
         self._counter: Any = None
         super().__init__()
 
     def start(self) -> None:
-        self.state = _Read()
+        self.state = _ScanState()
 
     # --- documents --------------------------------------------------------------------------
 
     def scan(self, batch: Batch) -> None:
-        said: list[tuple[str, str, _Said]] = []
+        said: list[tuple[str, str, _Metadata]] = []
         for doc_id, text, metadata in zip(batch.ids, batch.texts, batch.metadata, strict=True):
-            one = _said(metadata)
+            one = _metadata_of(metadata)
             wrong = self._unlike(one, text) if one is not None else "its metadata is no haystack's"
             if wrong:
                 self.state.wrong.append((doc_id, wrong))
@@ -102,12 +117,12 @@ class Haystacks(CorpusRule):
             if counted is not None:
                 found += _lengths(one, counted)
             self.state.wrong += [(doc_id, wrong) for wrong in found]
-            filler = digests(without(text, *one.span))
+            filler = digests(without_needle(text, *one.span))
             self.state.rows.append(
                 _Row(doc_id, one.key, one.at, counted, filler, one.depth, digest(text))
             )
 
-    def _unlike(self, said: _Said, text: str) -> str:
+    def _unlike(self, said: _Metadata, text: str) -> str:
         """What its metadata says that cannot be, or that its text does not bear out."""
         group = self._groups.get(said.key.group)
         start, stop = said.span
@@ -132,19 +147,19 @@ class Haystacks(CorpusRule):
 
     def _count(
         self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterable[Counted | None]:
+    ) -> Iterable[TokenCounts | None]:
         if self._counter is None:
             try:
-                self._counter = counter(self._spec.tokenizer)
-            except Unread as error:
+                self._counter = token_counter(self._spec.tokenizer)
+            except NoTokenizer as error:
                 self._counter = error
-        if isinstance(self._counter, Unread):
+        if isinstance(self._counter, NoTokenizer):
             self.state.unread = str(self._counter)
             return [None] * len(texts)
-        counts: Iterable[Counted] = self._counter.count(texts, spans)
+        counts: Iterable[TokenCounts] = self._counter.count(texts, spans)
         return counts
 
-    def _text(self, text: str, said: _Said) -> Iterator[str]:
+    def _text(self, text: str, said: _Metadata) -> Iterator[str]:
         """What a text holds that it should not, or not so often."""
         group = self._groups[said.key.group]
         start, stop = said.span
@@ -152,7 +167,7 @@ class Haystacks(CorpusRule):
         if needle:
             yield from _edges(before, after)
         beside = f"{before} {after}"
-        named = times(text, group.name), int(bool(said.name))
+        named = count_name(text, group.name), int(bool(said.name))
         yield from self._beside(said.key, beside, named, said.key.distractors)
         if said.at.needle == "neutral" and (
             given := self._related.among(said.key.group, set(words_of(needle)))
@@ -161,7 +176,9 @@ class Haystacks(CorpusRule):
         if said.at.needle == "neutral" and (other := self._answers.any(needle)):
             yield f"its neutral sentence is {other!r}"
 
-    def _beside(self, key: Key, text: str, named: tuple[int, int], near: int) -> Iterator[str]:
+    def _beside(
+        self, key: FillerKey, text: str, named: tuple[int, int], near: int
+    ) -> Iterator[str]:
         """What a text holds beside its needle. `named`: how often it names the character, and is to
         do so; `near`: how many near-answers it is to hold.
         """
@@ -171,15 +188,15 @@ class Haystacks(CorpusRule):
             yield f"it names {name!r} {named[0]:,} times, not {named[1]:,}"
         if key.filtered and (given := self._related.among(key.group, words)):
             yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
-        if (held := self._answers.near(key.group, text, words)) != near:
+        if (held := self._answers.count_near(key.group, text, words)) != near:
             what = "near-answer" if held == 1 else "near-answers"
             yield f"it holds {held:,} {what} of its group, not {near:,}"
         if other := self._answers.other(key.group, text, words):
             yield f"it holds {other!r} beside its needle"
 
-    def _negative(self, key: Key, text: str) -> str:
+    def _negative(self, key: FillerKey, text: str) -> str:
         """What is wrong with a haystack that holds a near-answer instead of its needle; else ""."""
-        named = times(text, self._groups[key.group].name), 0
+        named = count_name(text, self._groups[key.group].name), 0
         return next(self._beside(key, text, named, key.distractors + 1), "")
 
     # --- findings ---------------------------------------------------------------------------
@@ -201,11 +218,11 @@ class Haystacks(CorpusRule):
         yield from self._places()
         yield from self._fillers()
         documents = {
-            row.doc_id: Document(row.key, row.at, row.depth, row.digest)
+            row.doc_id: HaystackRecord(row.key, row.at, row.depth, row.digest)
             for row in self.state.rows
             if row.key.group in self._groups
         }
-        run = Run(
+        run = ReadRun(
             self._spec.groups.parents[1],
             self._groups,
             documents,
@@ -238,10 +255,12 @@ class Haystacks(CorpusRule):
 
     def _counts(self) -> Iterator[Finding]:
         """Each haystack and control that the settings ask for is there once."""
-        there: dict[tuple[Key, Place], list[str]] = defaultdict(list)
+        there: dict[tuple[FillerKey, NeedlePlace], list[str]] = defaultdict(list)
         for row in self.state.rows:
             there[row.key, row.at].append(row.doc_id)
-        wanted = dict.fromkeys(product(keys(self._spec, self._groups), places(self._spec)))
+        wanted = dict.fromkeys(
+            product(filler_keys(self._spec, self._groups), needle_places(self._spec))
+        )
         for key, at in wanted:
             ids = there.get((key, at), [])
             if not ids:
@@ -254,7 +273,7 @@ class Haystacks(CorpusRule):
 
     def _places(self) -> Iterator[Finding]:
         """Needles of one filler stand further behind from place to place."""
-        series: dict[tuple[Key, str, str], list[_Row]] = defaultdict(list)
+        series: dict[tuple[FillerKey, str, str], list[_Row]] = defaultdict(list)
         for row in self.state.rows:
             if row.at.place >= 0 and row.counted is not None:
                 series[row.key, row.at.needle, row.at.order].append(row)
@@ -273,18 +292,18 @@ class Haystacks(CorpusRule):
 
     def _fillers(self) -> Iterator[Finding]:
         """What shares a filler differs in its needle, and in the last sentences of the filler."""
-        shared: dict[Key, list[_Row]] = defaultdict(list)
+        shared: dict[FillerKey, list[_Row]] = defaultdict(list)
         for row in self.state.rows:
             if row.filler:
                 shared[row.key].append(row)
-        first: dict[tuple[Key, bytes], _Row] = {}
+        first: dict[tuple[FillerKey, bytes], _Row] = {}
         for key, rows in shared.items():
             control = next((row for row in rows if row.at.needle == "none"), rows[0])
             alike: dict[tuple[str, str], _Row] = {}
             for row in rows:
                 same = alike.setdefault((row.at.needle, row.at.order), row)
                 # a control has a tail, and sentences in place of a needle
-                behind, own = differ(control.filler, row.filler)
+                behind, own = count_differing(control.filler, row.filler)
                 if own > TAIL or behind > 2 * TAIL:
                     message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
                     yield self._finding([row.doc_id, control.doc_id], message)
@@ -300,7 +319,7 @@ class Haystacks(CorpusRule):
                 yield self._finding(ids, f"{' and '.join(ids)}: have one filler, not two")
 
 
-def _lengths(said: _Said, counted: Counted) -> Iterator[str]:
+def _lengths(said: _Metadata, counted: TokenCounts) -> Iterator[str]:
     """Whether a text has its length, and its needle the depth that is said."""
     if counted.total != said.key.length:
         yield f"it has {counted.total:,} tokens, not {said.key.length:,}"
@@ -320,7 +339,7 @@ def _edges(before: str, after: str) -> Iterator[str]:
 _ENDS = set(".!?\u2026\u3002\uff01\uff1f")
 
 
-def _said(metadata: Any) -> _Said | None:
+def _metadata_of(metadata: Any) -> _Metadata | None:
     """The metadata of a document; None where a part is missing or of another type."""
     match metadata:
         case {
@@ -332,7 +351,7 @@ def _said(metadata: Any) -> _Said | None:
         } if needle in KINDS:  # fmt: skip
             if needle in ("one_hop", "literal") and order not in ("default", "inverted"):
                 return None
-            key = Key(group, length, filler, filtered, distractors, number)
-            at = Place(needle, order, place)
-            return _Said(key, at, category, float(depth), (start, stop), name)
+            key = FillerKey(group, length, filler, filtered, distractors, number)
+            at = NeedlePlace(needle, order, place)
+            return _Metadata(key, at, category, float(depth), (start, stop), name)
     return None

@@ -1,8 +1,8 @@
-"""What a run of the NIAH family promises: its groups and settings, as its files hold them."""
+"""What a run of the NIAH family promises (groups and settings), and its documents as read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import orjson
 KINDS = {"one_hop": "one-hop", "literal": "literal", "neutral": "neutral", "none": "no"}
 
 
-class Spec(NamedTuple):
+class NIAHSpec(NamedTuple):
     """What the proof reads: sources/groups.jsonl, the tokenizer's name or path, the parameters."""
 
     groups: Path
@@ -20,7 +20,7 @@ class Spec(NamedTuple):
     settings: Mapping[str, Any]
 
 
-class Group(NamedTuple):
+class NeedleGroup(NamedTuple):
     """A group with its name filled in: (needle, order) -> sentence, and the near-answers' slots."""
 
     name: str
@@ -30,7 +30,7 @@ class Group(NamedTuple):
     near: tuple[str, ...]  # {name} is another one in each
 
 
-class Key(NamedTuple):
+class FillerKey(NamedTuple):
     """What shares one filler."""
 
     group: str
@@ -47,7 +47,7 @@ class Key(NamedTuple):
         return f"{self.length:,} tokens, {self.filler} filler {self.number}{more}"
 
 
-class Place(NamedTuple):
+class NeedlePlace(NamedTuple):
     """What stands where in a filler."""
 
     needle: str  # one of `KINDS`
@@ -61,7 +61,7 @@ class Place(NamedTuple):
         return f"the {what} at place {self.place}"
 
 
-def read_groups(path: Path) -> dict[str, Group]:
+def read_groups(path: Path) -> dict[str, NeedleGroup]:
     """The groups of a run by their ids."""
     result = {}
     with open(path, "rb") as file:
@@ -73,15 +73,17 @@ def read_groups(path: Path) -> dict[str, Group]:
                 for order, suffix in (("default", ""), ("inverted", "_inverted"))
             }
             near = tuple(row["near"])
-            result[row["group"]] = Group(name, row["category"], row["question"], needles, near)
+            result[row["group"]] = NeedleGroup(
+                name, row["category"], row["question"], needles, near
+            )
     return result
 
 
-def keys(spec: Spec, groups: Mapping[str, Group]) -> Iterator[Key]:
+def filler_keys(spec: NIAHSpec, groups: Mapping[str, NeedleGroup]) -> Iterator[FillerKey]:
     """The fillers that the settings ask for."""
     asked = spec.settings
     yield from (
-        Key(*one)
+        FillerKey(*one)
         for one in product(
             groups, asked["lengths"], asked["filler"], asked["filtered"], asked["distractors"],
             range(asked["fillers"]),
@@ -89,12 +91,55 @@ def keys(spec: Spec, groups: Mapping[str, Group]) -> Iterator[Key]:
     )  # fmt: skip
 
 
-def places(spec: Spec) -> Iterator[Place]:
+def needle_places(spec: NIAHSpec) -> Iterator[NeedlePlace]:
     """What the settings ask for in each filler."""
     asked = spec.settings
     for kind, order, place in product(asked["needles"], asked["orders"], range(asked["places"])):
-        yield Place(kind, order, place)
+        yield NeedlePlace(kind, order, place)
     if "nothing" in asked["controls"]:
-        yield Place("none", "", -1)
+        yield NeedlePlace("none", "", -1)
     if "neutral" in asked["controls"]:
-        yield from (Place("neutral", "", place) for place in range(asked["places"]))
+        yield from (NeedlePlace("neutral", "", place) for place in range(asked["places"]))
+
+
+HOLDS = ("one_hop", "literal")  # needles that answer a question
+
+Faults = Iterator[tuple[list[str], str]]  # ids, and what is wrong
+
+
+class HaystackRecord(NamedTuple):
+    """What the tables refer to: a document's filler and needle, and a digest of its text."""
+
+    key: FillerKey
+    at: NeedlePlace
+    depth: float
+    digest: int
+
+    def controls(self, other: HaystackRecord) -> bool:
+        """Whether this is a control of the other one."""
+        alike = self.at.needle == "none" or (
+            self.at.needle == "neutral" and self.at.place == other.at.place
+        )
+        return alike and self.key == other.key
+
+
+class ReadRun(NamedTuple):
+    """A run as the proof has read it.
+
+    `group_of`: of each query. `near`: what is wrong with a text that holds one near-answer more
+    than the haystacks of its filler, and no needle.
+    """
+
+    folder: Path
+    groups: Mapping[str, NeedleGroup]
+    documents: Mapping[str, HaystackRecord]
+    group_of: Mapping[str, str]
+    near: Callable[[FillerKey, str], str]
+
+    def haystacks(self) -> set[str]:
+        """The documents with a needle."""
+        return {
+            doc_id
+            for doc_id, one in self.documents.items()
+            if one.at.needle in ("one_hop", "literal")
+        }

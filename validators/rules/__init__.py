@@ -25,18 +25,18 @@ def types() -> tuple[type[Rule], ...]:
 def corpus_rules(context: RuleContext) -> list[CorpusRule]:
     """Rules over documents, but those that the family's proof covers: some read all queries."""
     return [
-        one.made(context)
+        one.from_context(context)
         for one in types()
-        if issubclass(one, CorpusRule) and not one.replaced(context.covered)
+        if issubclass(one, CorpusRule) and not one.is_replaced(context.covered)
     ]
 
 
 def query_rules(context: RuleContext) -> list[QueryRule]:
     """Rules over queries and qrels, but those that the family's proof covers."""
     return [
-        one.made(context)
+        one.from_context(context)
         for one in types()
-        if issubclass(one, QueryRule) and not one.replaced(context.covered)
+        if issubclass(one, QueryRule) and not one.is_replaced(context.covered)
     ]
 
 

@@ -14,7 +14,7 @@ from typing import Self
 
 import xxhash
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
 _SAMPLE = 10_000  # documents that candidates come from
 _SHARE = 0.05  # of the documents that hold a line, from which on it is boilerplate
@@ -29,7 +29,7 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[^\W_a-z])|[\r\n]+|(?<=[。！？])
 
 
 @dataclass
-class _Sampled(State):
+class _Sampled(RuleState):
     """Hash of a document's id to the hashes of its lines, of the smallest hashes of ids."""
 
     lines: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class _Sampled(State):
     def merge(self, later: Self, offset: int) -> None:
         for key, lines in later.lines.items():
             self.lines.setdefault(key, lines)
-        self.cut()
+        self.keep_smallest()
 
-    def cut(self) -> None:
+    def keep_smallest(self) -> None:
         """Keep the smallest hashes only."""
         if len(self.lines) > _SAMPLE:
             kept = sorted(self.lines)[:_SAMPLE]
@@ -73,10 +73,10 @@ class Boilerplate(JudgedRule):
             if key < state.bound:
                 state.lines[key] = frozenset(map(_hash, _lines(text)))
                 if len(state.lines) >= 2 * _SAMPLE:
-                    state.cut()
+                    state.keep_smallest()
 
     def suspicious(self) -> bool:
-        self.state.cut()
+        self.state.keep_smallest()
         self.total = _Total(_frequent(list(self.state.lines.values())))
         return bool(self.total.candidates)
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
-from retgen.validators.rule import Batch, Finding, LeakRule, State
+from retgen.validators.rule import Batch, Finding, LeakRule, RuleState
 
 _TITLE = "title"
 _KINDS = 50  # texts of a column, above which those of other documents are counted in a second look
@@ -29,7 +29,7 @@ _FEW = 20  # one other document in so many relevant ones may have their mark, to
 
 
 @dataclass
-class _Columns(State):
+class _Columns(RuleState):
     """By column and text. `marks`: relevant documents. `kinds`: the others, None for too many
     texts. `keys`: of texts that queries hold, how many documents, and the first of their ids.
     """
@@ -88,7 +88,7 @@ class AnswerColumns(LeakRule):
     order = 170
 
     @cached_property
-    def noted(self) -> dict[str, dict[str, set[str]]]:
+    def unsaid_texts(self) -> dict[str, dict[str, set[str]]]:
         """Column -> query id -> what it holds that the query's text does not say."""
         own = {query.query_id: query.text.casefold() for query in self.judgements.queries}
         return {
@@ -102,9 +102,9 @@ class AnswerColumns(LeakRule):
         }
 
     @cached_property
-    def wanted(self) -> set[str]:
+    def sought_texts(self) -> set[str]:
         """All of these texts."""
-        return {t for held in self.noted.values() for texts in held.values() for t in texts}
+        return {t for held in self.unsaid_texts.values() for texts in held.values() for t in texts}
 
     def start(self) -> None:
         self.state: _Columns = _Columns()
@@ -126,7 +126,7 @@ class AnswerColumns(LeakRule):
                     state.mark(column, text)
                 elif not marked:
                     state.other(column, text)
-                if text in self.wanted:
+                if text in self.sought_texts:
                     state.key(column, text, 1, [doc_id])
 
     def _held(self, batch: Batch) -> Iterator[tuple[str, set[tuple[str, str]]]]:
@@ -167,7 +167,7 @@ class AnswerColumns(LeakRule):
             yield from self._mark(column, text)
         if not self.state.keys:
             return
-        for column, noted in sorted(self.noted.items()):
+        for column, noted in sorted(self.unsaid_texts.items()):
             for other, keys in sorted(self.state.keys.items()):
                 yield from self._join(column, noted, other, keys)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
 
 
 @dataclass
-class _Seen(State):
+class _Seen(RuleState):
     seen: set[str] = field(default_factory=set)
 
     def merge(self, later: Self, offset: int) -> None:

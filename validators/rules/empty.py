@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from retgen.validators.rule import Batch, CorpusRule, Finding, Named
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
 
 class EmptyText(CorpusRule):
@@ -16,7 +16,7 @@ class EmptyText(CorpusRule):
     order = 50
 
     def start(self) -> None:
-        self.state: Named = Named()
+        self.state: DocumentNotes = DocumentNotes()
 
     def scan(self, batch: Batch) -> None:
         if all(batch.texts) and not any(map(str.isspace, batch.texts)):

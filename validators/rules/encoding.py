@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.validators.characters import broken_characters
-from retgen.validators.duplicates import encoded
-from retgen.validators.rule import Batch, CorpusRule, Finding, Named
+from retgen.validators.duplicates import encode_texts
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
 
 class Encoding(CorpusRule):
@@ -26,7 +26,7 @@ class Encoding(CorpusRule):
     order = 60
 
     def start(self) -> None:
-        self.state: Named = Named()
+        self.state: DocumentNotes = DocumentNotes()
 
     def scan(self, batch: Batch) -> None:
         for column in (batch.texts, batch.titles, batch.ids):
@@ -52,7 +52,7 @@ def _doubtful(texts: Sequence[str]) -> list[int]:
     if not any(texts):
         return []
     short = [index for index, text in enumerate(texts) if len(text) < _SHORT]
-    as_bytes = encoded([texts[index] for index in short])
+    as_bytes = encode_texts([texts[index] for index in short])
     clear = set(short)
     if len(odd := _odd(b"\n".join([*as_bytes, b"", b""]), len(short))):
         ends = np.cumsum([len(one) + 1 for one in as_bytes])

@@ -31,11 +31,11 @@ class GradedQrels(QueryRule):
         self._findings: list[Finding] = []
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         return cls(context.judgements, cls.name not in context.covered)
 
     @classmethod
-    def replaced(cls, covered: Container[str]) -> bool:
+    def is_replaced(cls, covered: Container[str]) -> bool:
         """Never: no proof reads tables of other splits, nor rows that are none."""
         return False
 

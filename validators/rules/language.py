@@ -10,23 +10,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from retgen.data import Dataset
+from retgen.layouts import card_header
 from retgen.validators.languages import (
     LANGUAGES,
     code_of,
+    language_name,
     letters_of,
-    named,
     script_of,
     tell,
     weigh,
 )
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
-from retgen.validators.stated import stated_languages
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+
+
+def stated_languages(dataset: Dataset) -> list[str]:
+    """The languages in the manifest, else on the card, as they are written there; [] if nowhere."""
+    if dataset.run is not None:
+        try:
+            manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
+        except (OSError, ValueError):
+            manifest = None
+        if isinstance(manifest, dict):
+            return _strings(manifest.get("languages"))
+    return _strings(card_header(dataset.root).get("language"))
+
+
+def _strings(value: Any) -> list[str]:
+    listed = value if isinstance(value, list) else [value]
+    return [one for one in listed if isinstance(one, str)]
+
 
 _PIECE = 100  # characters of every text that are told
 _LONG = 1200  # characters of a suspect that are told
@@ -48,7 +67,7 @@ _NEIGHBOURS = [
 
 
 @dataclass
-class _Languages(State):
+class _Languages(RuleState):
     """A byte a document: its language, and whether its script is not Latin (by name)."""
 
     languages: list[NDArray[np.uint8]] = field(default_factory=list)
@@ -84,12 +103,13 @@ class _Expected:
         if script and scripts[script] < _DOMINANT * scripts.total():
             script = ""
         if stated:
-            shown = ", ".join(named(code) for code in sorted(stated))
+            shown = ", ".join(language_name(code) for code in sorted(stated))
             return cls(stated, script, f"the data set is stated to be in {shown}")
         if sure < _FEW or message[best] < _DOMINANT * sure:
             return cls(frozenset(), script, f"nearly all {what} are in {script} script")
         share = (
-            f"{message[best]:,} of {sure:,} {what} whose language can be told are in {named(best)}"
+            f"{message[best]:,} of {sure:,} {what} whose language can be told are in "
+            f"{language_name(best)}"
         )
         return cls(frozenset([best]), script, share)
 
@@ -199,7 +219,7 @@ def _foreign(text: str, expected: _Expected) -> str | None:
         best = max(chances, key=lambda code: (chances[code], code))
         rest = sum(chances.get(code, 0.0) for code in _near(expected.languages))
         if best in LANGUAGES and chances[best] >= _LONG_SURE and rest <= _ELSE:
-            return named(best)
+            return language_name(best)
         return None
     other = script and expected.script and script != expected.script
     east = {script, expected.script} == {"Han", "Japanese"}

@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 
 from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
-from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, Severity, State
+from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, RuleState, Severity
 
 _RUN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -36,7 +36,7 @@ class _Naming(NamedTuple):
 
 
 @dataclass
-class _Seen(State):
+class _Seen(RuleState):
     documents: int = 0
     names: dict[str, list[str]] = field(default_factory=dict)  # a noted text -> documents
     namings: list[_Naming] = field(default_factory=list)

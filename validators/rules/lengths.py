@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
 _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
@@ -24,7 +24,7 @@ _FIELDS = ("texts", "titles")
 
 
 @dataclass
-class _Lengths(State):
+class _Lengths(RuleState):
     """Characters of each document's text and title: eight bytes a document."""
 
     parts: dict[str, list[NDArray[np.uint32]]] = field(

@@ -16,11 +16,11 @@ import numpy as np
 
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
 
 @dataclass
-class _Hits(State):
+class _Hits(RuleState):
     """Query id to the first non-relevant document that holds all its content words."""
 
     hits: dict[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Near-duplicates: documents, or queries, that share at least four fifths of their words.
 
 Texts are compared as sets of words (Jaccard similarity), so word order is ignored.
-Queries are compared by the words that ask for something: see `retgen.validators.querywords`.
+Queries are compared by the words that ask for something: see `retgen.validators.wordsets`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.duplicates import normalised
-from retgen.validators.querywords import query_sets
+from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
 from retgen.validators.similar import MISSED, groups
-from retgen.validators.wordsets import WordSets
+from retgen.validators.wordsets import WordSets, query_sets
 
 _SHOWN = 3  # groups
 _SHARE = "share at least 80% of their words"
@@ -45,7 +44,7 @@ class NearDuplicates(CorpusRule):
         self.start()
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         return cls(context.scratch)
 
     def start(self) -> None:
@@ -99,7 +98,7 @@ class NearDuplicateQueries(QueryRule):
         labels, exact = groups(query_sets(queries))
         # texts that are equal but for case and the like have rules of their own
         texts: dict[str, int] = {}
-        order = [texts.setdefault(normalised(query.text), len(texts)) for query in queries]
+        order = [texts.setdefault(normalise_text(query.text), len(texts)) for query in queries]
         members: dict[int, list[str]] = defaultdict(list)
         for place in _in_groups(labels, np.array(order, np.uint64)).tolist():
             members[int(labels[place])].append(queries[place].query_id)

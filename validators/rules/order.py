@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from retgen.data import Query
 from retgen.validators.chance import ks_p_value, spearman
-from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, Severity, State
+from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, RuleState, Severity
 
 # orders, as messages name them
 _FILE, _STRINGS, _NUMBERS = "their file", "ids as strings", "the numbers of ids"
 
 
 @dataclass
-class _Positions(State):
+class _Positions(RuleState):
     """`below` and `numbered`: documents between the relevant ones in the order of ids."""
 
     count: int = 0

@@ -11,13 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from retgen.data import Dataset
-from retgen.validators.origin import in_words, judged_pairs, marked, sampled, trained_pairs
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, State
-from retgen.validators.separable import measure
+from retgen.validators.origin import (
+    in_words,
+    is_separable,
+    judged_pairs,
+    measure,
+    sample_pairs,
+    trained_pairs,
+)
+from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
 
 @dataclass
-class _Texts(State):
+class _Texts(RuleState):
     texts: dict[str, str] = field(default_factory=dict)
 
     def merge(self, later: Self, offset: int) -> None:
@@ -34,7 +40,7 @@ class Origin(JudgedRule):
     order = 250
 
     def __init__(self, judgements: Judgements) -> None:
-        self.pairs = list(sampled(judged_pairs(judgements)))
+        self.pairs = list(sample_pairs(judged_pairs(judgements)))
         self.wanted = frozenset(doc_id for pair in self.pairs for doc_id in pair[1:])
         self.measured: dict[str, Any] = {}
         super().__init__(judgements)
@@ -53,12 +59,12 @@ class Origin(JudgedRule):
         texts = self.state.texts
         pairs = [pair for pair in self.pairs if pair.positive in texts and pair.negative in texts]
         if not pairs:
-            pairs = list(sampled(trained_pairs(dataset)))
+            pairs = list(sample_pairs(trained_pairs(dataset)))
             texts = {text: text for pair in pairs for text in pair[1:]}
         self.measured = measure(pairs, texts)
 
     def findings(self) -> Iterator[Finding]:
-        if marked(self.measured):
+        if is_separable(self.measured):
             words = ", ".join(map(repr, self.measured["words"]))
             hint = f"; most telling: {words}" if words else ""
             yield Finding(self.name, self.severity, [], in_words(self.measured) + hint)

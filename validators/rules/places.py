@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, tokens
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, State
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleContext, RuleState
 
 _BINS = 50  # of a text, from its first word to its last
 _EFFECT = 0.9
@@ -24,7 +24,7 @@ _POOLED = 100  # comparisons that the others' words together need
 
 
 @dataclass
-class _Places(State):
+class _Places(RuleState):
     """`others` (words, _BINS): where words first stand; `relevant`: (query, word, bin)."""
 
     others: NDArray[np.int64]
@@ -62,7 +62,7 @@ class WordPlaces(CorpusRule):
         self.start()
 
     @classmethod
-    def made(cls, context: RuleContext) -> Self:
+    def from_context(cls, context: RuleContext) -> Self:
         return cls(context.judgements, context.p)
 
     def start(self) -> None:

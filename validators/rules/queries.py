@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from retgen.validators.characters import broken_characters
-from retgen.validators.duplicates import normalised
+from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Finding, Listed, QueryRule
 
 
@@ -33,7 +33,7 @@ class DuplicateQueries(QueryRule):
         for query in self.judgements.queries:
             by_id[query.query_id] += 1
             by_text[query.text].append(query.query_id)
-            by_normal[normalised(query.text)][query.text].append(query.query_id)
+            by_normal[normalise_text(query.text)][query.text].append(query.query_id)
         for query_id, count in by_id.items():
             if count > 1:
                 yield Finding(

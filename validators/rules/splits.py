@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from retgen.data import Query
-from retgen.validators.querywords import query_sets
 from retgen.validators.rule import Finding, QueryRule
 from retgen.validators.similar import MISSED, matches
+from retgen.validators.wordsets import query_sets
 
 
 class SplitOverlap(QueryRule):

@@ -8,10 +8,9 @@ executes the queries on the facts, and the qrels are what it answers.
 from __future__ import annotations
 
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.validators.world.proof import Spec, WorldProof
-from retgen.validators.world.prose import ProseProof
+from retgen.validators.world.proof import ProseProof, WorldProof, WorldSpec
 
-__all__ = ["COVERS", "RULES", "ProseProof", "Spec", "WorldProof", "proof_rules"]
+__all__ = ["COVERS", "RULES", "ProseProof", "WorldProof", "WorldSpec", "proof_rules"]
 
 # documents state the same kinds of facts in the same wordings, and a query shares no word with a
 # paraphrased answer: the proof says what each of them means
@@ -19,6 +18,6 @@ COVERS = frozenset({"boilerplate", "lexical-ambiguity", "near-duplicate", "near-
 RULES = frozenset({"world-proof"})
 
 
-def proof_rules(spec: Spec, judgements: Judgements) -> list[CorpusRule]:
+def proof_rules(spec: WorldSpec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof."""
     return [(WorldProof if spec.read is None else ProseProof)(spec, judgements)]

@@ -6,26 +6,27 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from retgen.validators.world.cues import Cues, parted
 from retgen.validators.world.definitions import Definition
 from retgen.validators.world.mentions import Mention
-from retgen.validators.world.quantities import Item, Quantity
 from retgen.validators.world.query_words import (
     BOUNDS,
     NEUTRAL,
     RELATIVES,
     WITHOUT,
+    Item,
+    Quantity,
     is_in,
     is_value,
     values_of,
     wording_of,
 )
-from retgen.validators.world.reader import chosen, with_unit
+from retgen.validators.world.reader import choose_slot, with_unit
+from retgen.validators.world.slot_patterns import PhraseMatcher, split_by_value
 
 _PLAIN = frozenset("by in on at of to from for with about into".split())
 
 
-class Unread(Exception):
+class UnreadableQuery(Exception):
     """Why a query cannot be read."""
 
 
@@ -38,10 +39,10 @@ class Clause(NamedTuple):
 
 
 class ClauseReader:
-    """Reads the conditions of queries about a domain, each by itself. Raises `Unread`."""
+    """Reads the conditions of queries about a domain, each by itself. Raises `UnreadableQuery`."""
 
-    def __init__(self, domain: Definition, cues: Cues) -> None:
-        self._domain, self._cues = domain, cues
+    def __init__(self, domain: Definition, phrases: PhraseMatcher) -> None:
+        self._domain, self._phrases = domain, phrases
         some = "|".join(map(re.escape, sorted(nouns_of(domain))))
         self._another = re.compile(
             rf"\b(?:earlier|previous|another|other|older|prior|preceding) (?:{some})\b"
@@ -90,7 +91,7 @@ class ClauseReader:
         """A clause with several values cut into clauses with one each."""
         if len(values_of(clause.words)) < 2:
             return [clause]
-        first, *others = parted(clause.words, is_value, self._score)
+        first, *others = split_by_value(clause.words, is_value, self._score)
         and_words = frozenset(("and",))
         return [clause._replace(words=first), *(Clause(and_words, False, one) for one in others)]
 
@@ -98,7 +99,7 @@ class ClauseReader:
         """How well a part with one value reads; negative where it does not."""
         try:
             _, _, score = self.read(part)
-        except Unread:
+        except UnreadableQuery:
             return -1.0
         return 1.0 + score
 
@@ -107,20 +108,20 @@ class ClauseReader:
         nouns = {self._domain.singular, self._domain.plural, *" ".join(self._domain.nouns).split()}
         for word in lead:
             if isinstance(word, str) and word not in NEUTRAL | nouns and not self._tells(word):
-                raise Unread(f"{word!r} in front of a condition is not understood")
+                raise UnreadableQuery(f"{word!r} in front of a condition is not understood")
 
     def _tells(self, word: str) -> bool:
         """Whether a word alone says something of a slot and denies nothing."""
-        return bool(self._cues.told(word)) or word in _PLAIN
+        return bool(self._phrases.best_slot(word)) or word in _PLAIN
 
     def one(self, part: Sequence[Item]) -> list[Any]:
         """The only condition of some words, which is not denied."""
         clauses = self.clauses(part)
         if len(clauses) != 1:
-            raise Unread(f"{wording_of(part)!r} is not one condition")
+            raise UnreadableQuery(f"{wording_of(part)!r} is not one condition")
         atom, negated = self.atom(clauses[0].words)
         if negated or clauses[0].without:
-            raise Unread(f"{wording_of(part)!r} denies what it asks for")
+            raise UnreadableQuery(f"{wording_of(part)!r} denies what it asks for")
         return atom
 
     def atom(self, part: Sequence[Item]) -> tuple[list[Any], bool]:
@@ -138,9 +139,9 @@ class ClauseReader:
         values = values_of(part)
         words = wording_of(part)
         if len(values) > 1:
-            raise Unread(f"{words!r} holds more than one value")
+            raise UnreadableQuery(f"{words!r} holds more than one value")
         if self._another.search(words):
-            raise Unread(
+            raise UnreadableQuery(
                 f"{words!r} describes another {self._domain.singular} and no relation to it"
             )
         value = values[0]
@@ -154,19 +155,19 @@ class ClauseReader:
             slots = {name: ["within", name, parent] for name, parent in value.parents.items()}
             slots |= {name: ["is", name, one] for name, one in value.slots.items()}
         if not slots:
-            raise Unread(f"{value.text!r} is no value that is known")
-        scores, _, negated = self._cues.find(words, slots)
-        if words.startswith("whose ") and self._cues.find(f"its {words[6:]}", slots).other:
-            raise Unread(f"{words!r} is about somebody else")
+            raise UnreadableQuery(f"{value.text!r} is no value that is known")
+        scores, _, negated = self._phrases.find(words, slots)
+        if words.startswith("whose ") and self._phrases.find(f"its {words[6:]}", slots).other:
+            raise UnreadableQuery(f"{words!r} is about somebody else")
         if said and not any(scores.get(slot) for slot in slots):
-            scores = self._cues.find(wording_of(said), slots).scores
+            scores = self._phrases.find(wording_of(said), slots).scores
         scores = with_unit(scores, value.text, value.kind, slots)
         sure = not isinstance(value, Mention) or value.kind == "values"
-        slot, problem = chosen(scores, slots, sure, self._domain)
-        if slot and not scores.get(slot) and (told := self._cues.told(words)):
-            problem = f"says of {told} what only {slot} can be"
+        slot, problem = choose_slot(scores, slots, sure, self._domain)
+        if slot and not scores.get(slot) and (best := self._phrases.best_slot(words)):
+            problem = f"says of {best} what only {slot} can be"
         if problem:
-            raise Unread(f"{words!r} {problem}")
+            raise UnreadableQuery(f"{words!r} {problem}")
         return slots[slot], negated, scores.get(slot, 0.0)
 
 

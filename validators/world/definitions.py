@@ -21,7 +21,7 @@ class BadDefinition(UsageError):
     """Why a file defines no domain, or holds no patterns of one."""
 
 
-class Value(NamedTuple):
+class ValueDefinition(NamedTuple):
     """A value with its synonyms, and what it is a kind or a part of, nearest first."""
 
     name: str
@@ -30,7 +30,7 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Slot:
+class SlotDefinition:
     """What can be known of an entity.
 
     `low`, `high`: years of a year or date, else numbers; None where there is no range. `unit`: its
@@ -40,7 +40,7 @@ class Slot:
     name: str
     type: str
     about: str
-    values: Mapping[str, Value]
+    values: Mapping[str, ValueDefinition]
     low: int | None
     high: int | None
     step: int
@@ -64,7 +64,7 @@ class Definition:
     singular: str
     plural: str
     nouns: tuple[str, ...]  # what an entity may be called beside its name
-    slots: Mapping[str, Slot]
+    slots: Mapping[str, SlotDefinition]
     name: tuple[str | tuple[str, ...], ...]
     short: int | None  # the place in `name` of the part that stands as a short name
     persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
@@ -96,7 +96,7 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         low, high = one.get("range", (None, None))
         bounds[name] = _bound(low, bounds, 0), _bound(high, bounds, 1)
         unit = one.get("unit") or ()
-        slots[name] = Slot(
+        slots[name] = SlotDefinition(
             name,
             one["type"],
             str(one.get("about", "")),
@@ -122,7 +122,7 @@ def definition(raw: Mapping[str, Any]) -> Definition:
     )
 
 
-def _values(given: Any, parents: tuple[str, ...] = ()) -> Iterator[Value]:
+def _values(given: Any, parents: tuple[str, ...] = ()) -> Iterator[ValueDefinition]:
     """The leaves of nested lists, each with what it is nested in."""
     if isinstance(given, Mapping):
         for key, below in given.items():
@@ -132,7 +132,7 @@ def _values(given: Any, parents: tuple[str, ...] = ()) -> Iterator[Value]:
             yield from _values(one, parents)
     else:
         name, *synonyms = (part.strip() for part in str(given).split("|"))
-        yield Value(name, tuple(synonyms), parents)
+        yield ValueDefinition(name, tuple(synonyms), parents)
 
 
 def _bound(

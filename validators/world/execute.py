@@ -19,7 +19,7 @@ class Impossible(Exception):
     """Why an expression has no answer that is certain."""
 
 
-class Facts:
+class FactTable:
     """The facts of all documents: a row an entity, a column a slot.
 
     Kept in a file, so that memory stays flat.
@@ -64,7 +64,7 @@ class Facts:
         ):
             yield name, orjson.loads(ids)
 
-    def unresolved(self) -> Iterator[tuple[str, str, str]]:
+    def unresolved_relations(self) -> Iterator[tuple[str, str, str]]:
         """(document, slot, name) of every relation to a name that no document has."""
         for name, slot in self._domain.slots.items():
             if slot.type == "relation":

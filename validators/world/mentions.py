@@ -52,7 +52,7 @@ class Mention(NamedTuple):
     parents: Mapping[str, str] = {}
 
 
-class Phrase(NamedTuple):
+class KnownPhrase(NamedTuple):
     """A value as tokens without its article."""
 
     tokens: tuple[str, ...]
@@ -65,7 +65,7 @@ def bare(phrase: str) -> tuple[str, ...]:
     return tuple(tokens[1:] if len(tokens) > 1 and tokens[0].lower() in ARTICLES else tokens)
 
 
-class Lexicon:
+class DomainLexicon:
     """Finds mentions of a domain. `parents`: also what values are a kind or a part of."""
 
     def __init__(self, domain: Definition, parents: bool) -> None:
@@ -82,7 +82,9 @@ class Lexicon:
         }
         self._kinds: dict[str, int] = {}  # what may begin with a token
 
-    def cut(self, tokens: Sequence[str], own: str = "", short: str = "") -> list[str | Mention]:
+    def find_mentions(
+        self, tokens: Sequence[str], own: str = "", short: str = ""
+    ) -> list[str | Mention]:
         """The words (in lower case) and mentions of a sentence.
 
         `own`: the name of the entity that the text is about, `short` its short form: both stand as
@@ -284,7 +286,7 @@ def _joined(tokens: Sequence[str]) -> str:
     return _SPACED.sub(r"\1", " ".join(tokens))
 
 
-def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:
+def _phrases(domain: Definition, parents: bool) -> dict[str, list[KnownPhrase]]:
     """First token -> values that begin with it, the longest first."""
     slots: dict[tuple[str, ...], dict[str, str | int]] = {}
     above: dict[tuple[str, ...], dict[str, str]] = {}
@@ -304,12 +306,12 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[Phrase]]:
                 for one in forms(parent):
                     texts.setdefault(bare(one), one)
                     above.setdefault(bare(one), {})[slot.name] = parent
-    result: dict[str, list[Phrase]] = {}
+    result: dict[str, list[KnownPhrase]] = {}
     for tokens, text in texts.items():
         own, parents_of = slots.get(tokens, {}), above.get(tokens, {})
         key = f"{' '.join(own)} / {' '.join(parents_of)}" if parents_of else " ".join(own)
         mention = Mention("values", key, text, own, parents_of)
-        result.setdefault(tokens[0], []).append(Phrase(tokens, mention))
+        result.setdefault(tokens[0], []).append(KnownPhrase(tokens, mention))
     for phrases in result.values():
         phrases.sort(key=lambda phrase: -len(phrase.tokens))
     return result

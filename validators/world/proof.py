@@ -7,32 +7,34 @@ SQLite, which executes the queries.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import orjson
 
 from retgen.data import Dataset, Qrel, Query
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, State
-from retgen.validators.world.execute import Facts, Impossible, row_of, slots_of
-from retgen.validators.world.queries import Unread
-from retgen.validators.world.readers import readers_of
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.world.clauses import UnreadableQuery
+from retgen.validators.world.definitions import SlotDefinition
+from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
+from retgen.validators.world.mentions import MONTHS
+from retgen.validators.world.queries import domain_readers
 
 _OPERATORS = {
     "is": "eq", "within": "eq", "between": "range", "and": "and", "or": "or",
     "and not": "and-not", "at least": "k-of-n", "most": "superlative", "least": "superlative",
     "via": "two-hop",
 }  # fmt: skip
-_EXACT = (
-    10  # answers up to which a query has exactly as many as it is to have; above, 10% more or less
-)
+_EXACT = 10  # up to so many answers a query has exactly those asked for; above, within 10%
 _SPOOL = 64 << 20  # bytes of a file of facts, after which a new one begins
 
 
-class Spec(NamedTuple):
+class WorldSpec(NamedTuple):
     """What the proof reads beside the data set: the domain's file. `documents`: None for any.
 
     `read`, `rejected`: of documents that a model wrote, the facts that another read from each, and
@@ -46,7 +48,7 @@ class Spec(NamedTuple):
 
 
 @dataclass
-class _Read(State):
+class FactState(RuleState):
     """Files with a row of facts a document, and what is wrong."""
 
     documents: int = 0
@@ -67,17 +69,17 @@ class WorldProof(CorpusRule):
 
     name = "world-proof"
     severity = "error"
-    state: _Read
+    state: FactState
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: WorldSpec, judgements: Judgements) -> None:
         self.spec, self.judgements = spec, judgements
-        self.domain, self.reader, self.queries = readers_of(spec.domain)
+        self.domain, self.reader, self.queries = domain_readers(spec.domain)
         self._always = [name for name, slot in self.domain.slots.items() if slot.share == 1]
         self._dataset: Dataset | None = None
         self.start()
 
     def start(self) -> None:
-        self.state = _Read()
+        self.state = FactState()
 
     def about(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -135,12 +137,12 @@ class WorldProof(CorpusRule):
         for query in self.judgements.queries:
             try:
                 asked[query.query_id] = self.queries.query(query.text)
-            except Unread as error:
+            except UnreadableQuery as error:
                 yield _of_query(query, f"cannot be read: {error}")
                 continue
             yield from _expression(query, asked[query.query_id])
         with tempfile.TemporaryDirectory(prefix="facts-", dir=self.scratch) as folder:
-            facts = Facts(Path(folder) / "facts.sqlite", self.domain)
+            facts = FactTable(Path(folder) / "facts.sqlite", self.domain)
             try:
                 facts.add(self._rows())
                 facts.index(set().union(*map(slots_of, asked.values())))
@@ -149,11 +151,11 @@ class WorldProof(CorpusRule):
             finally:
                 facts.close()
 
-    def _names(self, facts: Facts) -> Iterator[Finding]:
+    def _names(self, facts: FactTable) -> Iterator[Finding]:
         for name, ids in facts.namesakes():
             yield _error("names", ids, f"{len(ids):,} documents are named {name!r}")
         gone = self._gone()
-        for doc_id, slot, name in facts.unresolved():
+        for doc_id, slot, name in facts.unresolved_relations():
             if name in gone:
                 continue
             message = f"document {doc_id}: its {slot} is {name!r}, which no document is named"
@@ -163,7 +165,7 @@ class WorldProof(CorpusRule):
         """Names that no document has, and that others may name."""
         return set()
 
-    def _labels(self, facts: Facts, asked: Mapping[str, list[Any]]) -> Iterator[Finding]:
+    def _labels(self, facts: FactTable, asked: Mapping[str, list[Any]]) -> Iterator[Finding]:
         queries = {query.query_id: query for query in self.judgements.queries}
         judged = {
             split: _by_query(qrels) for split, qrels in self.judgements.splits()
@@ -290,3 +292,133 @@ def _of_query(query: Query, message: str) -> Finding:
 
 def _error(kind: str, ids: Iterable[str], message: str) -> Finding:
     return Finding(f"world-proof/{kind}", "error", list(ids), message)
+
+
+# --- documents that a model wrote ---------------------------------------------------------------
+
+_WORD = re.compile(r"\w+")
+_ARTICLES = ("a", "an", "the")
+
+
+class ProseProof(WorldProof):
+    """Holds free prose against what a model read from it, and derives the qrels from those facts.
+
+    No pattern can read it. Proven is that metadata say what was read, that these are facts of the
+    domain whose values stand in the text, and, as for composed documents, that every query says
+    what its metadata say and that the qrels follow from the facts.
+    """
+
+    def scan(self, batch: Batch) -> None:
+        lines = []
+        for doc_id, title, text, metadata in zip(
+            batch.ids, batch.titles, batch.texts, batch.metadata, strict=True
+        ):
+            noted = metadata.get("facts") if isinstance(metadata, dict) else None
+            held, problems = self._held(noted)
+            problems = problems or [*self._unstated(held, text), *self._unread(title, text, held)]
+            self.state.wrong += [(doc_id, problem) for problem in problems]
+            row = row_of(doc_id, title, held, self.domain)
+            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        self.state.documents += len(batch)
+        self._spool(b"".join(lines))
+
+    def _held(self, noted: Any) -> tuple[dict[str, str], list[str]]:
+        """The facts of a document's metadata, and what is wrong with them."""
+        if not isinstance(noted, list) or not all(isinstance(one, str) for one in noted):
+            return {}, ["its metadata has no facts"]
+        held: dict[str, str] = {}
+        for fact in noted:
+            name, _, value = fact.partition("=")
+            slot = self.domain.slots.get(name)
+            if slot is None or not _fits(slot, value):
+                return {}, [f"{fact!r} in its metadata is no fact of domain {self.domain.domain}"]
+            if name in held:
+                return {}, [f"its metadata has {name} twice"]
+            held[name] = value
+        lacks = [name for name in self._always if name not in held]
+        if lacks:
+            return held, [f"it does not state its {lacks[0]}, which every document does"]
+        return held, []
+
+    def _unstated(self, held: Mapping[str, str], text: str) -> Iterator[str]:
+        words = _words(text)
+        for name, value in held.items():
+            if not any(_holds(words, one) for one in _spoken(self.domain.slots[name], value)):
+                yield f"its metadata says {f'{name}={value}'!r}, and the value is not in its text"
+
+    def _unread(self, title: str, text: str, held: Mapping[str, str]) -> Iterator[str]:
+        one = self._readings.get(title)
+        if one is None or one["text"] != text:
+            yield "no model read this text"
+            return
+        said = {fact.casefold() for fact in one["read"]}
+        for fact in sorted(f"{name}={value}" for name, value in held.items()):
+            if _folded(fact) not in {_folded(read) for read in said}:
+                yield f"its metadata says {fact!r}, which was not read from it"
+        if len(said) > len(held):
+            yield f"{len(said)} facts were read from it, its metadata has {len(held)}"
+
+    @cached_property
+    def _readings(self) -> dict[str, Any]:
+        """What was read, by title."""
+        assert self.spec.read is not None
+        rows = map(orjson.loads, self.spec.read.read_bytes().splitlines())
+        return {row["title"]: row for row in rows}
+
+    def _gone(self) -> set[str]:
+        """The titles that were rejected: others may name them."""
+        path = self.spec.rejected
+        if path is None or not path.exists():
+            return set()
+        return {_title(orjson.loads(line)) for line in path.read_bytes().splitlines()}
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    """The title of a rejected document."""
+    record = row.get("record")
+    inner = record.get("record", record) if isinstance(record, dict) else None
+    return str(inner.get("title", "")) if isinstance(inner, dict) else ""
+
+
+def _fits(slot: SlotDefinition, value: str) -> bool:
+    """Whether a value is one of the slot's type; of those that are listed, one of these."""
+    match slot.type:
+        case "category" | "place":
+            return value in slot.values
+        case "date":
+            return re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None
+        case "year" | "number":
+            return value.isdecimal()
+        case _:
+            return bool(value)
+
+
+def _spoken(slot: SlotDefinition, value: str) -> Iterator[Sequence[str]]:
+    """The words of a value, in each order in which a text may have them."""
+    if slot.type == "date":
+        year, month, day = map(int, value.split("-"))
+        called = list(MONTHS)[month - 1].casefold()
+        yield [str(day), called, str(year)]
+        yield [called, str(day), str(year)]
+    elif slot.type == "number":
+        yield _words(f"{int(value):,}")
+        yield _words(value)
+    else:
+        words = _words(value)
+        yield words[1:] if len(words) > 1 and words[0] in _ARTICLES else words
+
+
+def _holds(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    size = len(wanted)
+    starts = (i for i, word in enumerate(words) if word == wanted[0])
+    return any(list(words[i : i + size]) == list(wanted) for i in starts)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _folded(fact: str) -> tuple[str, ...]:
+    slot, _, value = fact.partition("=")
+    words = _words(value)
+    return slot.casefold(), *(words[1:] if words[:1] and words[0] in _ARTICLES else words)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from retgen.validators.world.clauses import Clause, ClauseReader, Unread, nouns_of
-from retgen.validators.world.cues import Cues, Patterns, compiled
-from retgen.validators.world.definitions import Definition
-from retgen.validators.world.doubts import doubtful, ranked_by
-from retgen.validators.world.mentions import TOKEN, Lexicon
-from retgen.validators.world.quantities import Item, Quantity, quantities
+from retgen.validators.world.clauses import Clause, ClauseReader, UnreadableQuery, nouns_of
+from retgen.validators.world.definitions import Definition, read_definition
+from retgen.validators.world.mentions import TOKEN, DomainLexicon
 from retgen.validators.world.query_words import (
     AMONG,
     ANY,
@@ -27,17 +26,27 @@ from retgen.validators.world.query_words import (
     RELATIVES,
     SOMEBODY,
     STOPS,
+    Item,
+    Quantity,
     count_of,
     is_in,
     is_word,
-    joined,
+    join_expression,
+    quantities,
     split_at,
     superlatives,
     values_of,
     wording_of,
 )
-
-__all__ = ["QueryReader", "Unread"]
+from retgen.validators.world.reader import DocumentReader
+from retgen.validators.world.slot_patterns import (
+    Patterns,
+    PhraseMatcher,
+    compile_phrase,
+    own_patterns,
+    read_patterns,
+)
+from retgen.validators.world.unparsed import ranked_by, unparsed_words
 
 
 class QueryReader:
@@ -45,9 +54,9 @@ class QueryReader:
 
     def __init__(self, domain: Definition, patterns: Patterns) -> None:
         self.domain = domain
-        self.cues = Cues(patterns)
-        self._conditions = ClauseReader(domain, self.cues)
-        self._lexicon = Lexicon(domain, parents=True)
+        self.phrases = PhraseMatcher(patterns)
+        self._conditions = ClauseReader(domain, self.phrases)
+        self._lexicon = DomainLexicon(domain, parents=True)
         self._relations = domain.of_type("relation")
         self._ordered = domain.of_type("year", "date", "number")
         nouns = nouns_of(domain) | {"one", "ones"}
@@ -56,7 +65,7 @@ class QueryReader:
         self._extremes = [
             (
                 kind,
-                compiled(phrase),
+                compile_phrase(phrase),
                 slot,
                 bool(phrase.split()[1:]) and phrase not in (*MOST, *LEAST),
             )
@@ -73,17 +82,17 @@ class QueryReader:
         ]
 
     def query(self, text: str) -> list[Any]:
-        """The expression. Raises `Unread`."""
+        """The expression. Raises `UnreadableQuery`."""
         text = OR_MORE.sub(lambda m: f"at {'least' if m[2] == 'more' else 'most'} {m[1]} ", text)
         tokens = TOKEN.findall(FIGURES.sub(r"\1 to \2", KIND_OF.sub("", INTRO.sub("", text))))
         while tokens and tokens[-1] in ".?!":
             tokens.pop()
         if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
             tokens[0] = tokens[0][0].lower() + tokens[0][1:]
-        items = quantities(self._lexicon.cut(tokens), self.domain.slots)
+        items = quantities(self._lexicon.find_mentions(tokens), self.domain.slots)
         expression = self._set(items)
-        if word := doubtful(items, expression, self.cues, self._nouns):
-            raise Unread(f"{word!r} may change what it asks, and is not understood")
+        if word := unparsed_words(items, expression, self.phrases, self._nouns):
+            raise UnreadableQuery(f"{word!r} may change what it asks, and is not understood")
         return expression
 
     def _set(self, items: list[Item]) -> list[Any]:
@@ -145,7 +154,7 @@ class QueryReader:
 
         The oldest patients have the most years, the oldest films the least.
         """
-        scores = self.cues.find(words, ()).scores
+        scores = self.phrases.find(words, ()).scores
         told = dict(scores)
         kinds: dict[str, str] = {}
         for one, pattern, slot, says_what in self._extremes:
@@ -156,10 +165,14 @@ class QueryReader:
                     told[slot] = HINT
         ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
         if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
-            raise Unread(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
+            raise UnreadableQuery(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
         slot = ranked[0][1] if ranked and ranked[0][0] else ""
-        if slot and not told.get(slot) and (by := ranked_by(words.split(), self.cues, self._nouns)):
-            raise Unread(f"{words!r} ranks by {by!r}, which is no slot that is known")
+        if (
+            slot
+            and not told.get(slot)
+            and (by := ranked_by(words.split(), self.phrases, self._nouns))
+        ):
+            raise UnreadableQuery(f"{words!r} ranks by {by!r}, which is no slot that is known")
         return slot, kinds.get(slot, kind)
 
     # --- at least k of n --------------------------------------------------------------------
@@ -187,11 +200,11 @@ class QueryReader:
             else:
                 parts = [clause.words for clause in self._conditions.clauses(listed)]
             frame = wording_of(items[:colon])
-            if self.cues.find(frame, ()).negated:
-                raise Unread(f"{frame!r} denies what it asks for")
+            if self.phrases.find(frame, ()).negated:
+                raise UnreadableQuery(f"{frame!r} denies what it asks for")
             said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
             if said and said[-1] != len(parts):
-                raise Unread(f"it names {len(parts)} conditions, not {said[-1]}")
+                raise UnreadableQuery(f"it names {len(parts)} conditions, not {said[-1]}")
             return ["at least", number, *(self._conditions.one(part) for part in parts)]
         return None
 
@@ -203,20 +216,20 @@ class QueryReader:
             since, end, slot = nested
             before = self._conditions.clauses(items[:since])
             inner = ["via", slot, self._set(items[end:])]
-            return joined(
+            return join_expression(
                 "and", [*(self._conditions.one(clause.words) for clause in before), inner]
             )
         clauses = self._conditions.clauses(items)
         if not clauses:
-            raise Unread("it asks for nothing")
+            raise UnreadableQuery("it asks for nothing")
         first = next((i for i, clause in enumerate(clauses) if clause.without), len(clauses))
         wanted, unwanted = self._combined(clauses[:first])
         said = clauses[first - 1].words if first else []
         _, more = self._combined(clauses[first:], all_unwanted=True, said=said)
         if not wanted:
-            raise Unread("it says only what is not asked for")
+            raise UnreadableQuery("it says only what is not asked for")
         without = [one for one in (unwanted, more) if one]
-        return ["and not", wanted, joined("or", without)] if without else wanted
+        return ["and not", wanted, join_expression("or", without)] if without else wanted
 
     def _combined(
         self, clauses: Sequence[Clause], all_unwanted: bool = False, said: Sequence[Item] = ()
@@ -229,21 +242,25 @@ class QueryReader:
             if _is_elliptic(clause.words):
                 atom, negated, _ = self._conditions.read(clause.words, said)
                 if not clause.without and clause.joins & {"or", "nor"}:
-                    negated = negated or self.cues.find(wording_of(said), ()).negated
+                    negated = negated or self.phrases.find(wording_of(said), ()).negated
             else:
                 said = clause.words
                 atom, negated = self._conditions.atom(said)
             if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
-                raise Unread(f"{wording_of(clause.words)!r} is denied twice")
+                raise UnreadableQuery(f"{wording_of(clause.words)!r} is denied twice")
             if negated and not all_unwanted:
                 unwanted.append(atom)
                 continue
             if word == "or" and groups[-1]:
                 groups.append([])
             groups[-1].append(atom)
-        parts = [joined("and", group) for group in groups if group]
-        both = joined("or", parts) if parts else []
-        return ([], both) if all_unwanted else (both, joined("or", unwanted) if unwanted else [])
+        parts = [join_expression("and", group) for group in groups if group]
+        both = join_expression("or", parts) if parts else []
+        return (
+            ([], both)
+            if all_unwanted
+            else (both, join_expression("or", unwanted) if unwanted else [])
+        )
 
     def _nested(self, items: list[Item]) -> tuple[int, int, str] | None:
         """(start, end, slot) of the words for another entity in place of the name of the one meant.
@@ -260,16 +277,16 @@ class QueryReader:
                 since -= 1
             words = items[since:place]
             start = next((i for i, word in enumerate(words) if is_in(word, RELATIVES)), 0)
-            scores, _, negated = self.cues.find(wording_of(words[start:]), self._relations)
+            scores, _, negated = self.phrases.find(wording_of(words[start:]), self._relations)
             told = {slot: scores.get(slot, 0.0) for slot in self._relations}
             clause = len(words) > 1 and is_in(words[start], RELATIVES) and start + 1 < len(words)
-            of_others = self.cues.told(wording_of(words[start:]))
+            of_others = self.phrases.best_slot(wording_of(words[start:]))
             plain = (
                 not several and is_in(items[end], RELATIVES) and of_others in ("", *self._relations)
             )
             if told and (any(told.values()) or (clause and plain)):
                 if negated:
-                    raise Unread(f"{wording_of(words[start:])!r} denies what it asks for")
+                    raise UnreadableQuery(f"{wording_of(words[start:])!r} denies what it asks for")
                 first = since + start if is_in(words[start], RELATIVES) else place
                 return first, end, max(told, key=told.__getitem__)
         return None
@@ -303,3 +320,31 @@ def _connectives(clauses: Sequence[Clause]) -> list[str]:
             word = "and"
         result.append(word)
     return result[::-1]
+
+
+class DomainReaders(NamedTuple):
+    """A domain, and what reads its documents and its queries."""
+
+    domain: Definition
+    documents: DocumentReader
+    queries: QueryReader
+
+
+def domain_readers(path: Path) -> DomainReaders:
+    """The readers for a domain's file. Raises `BadDefinition`."""
+    return _readers(path, _content(path), _content(own_patterns(path)))
+
+
+@lru_cache(maxsize=8)
+def _readers(path: Path, definition: bytes, patterns: bytes) -> DomainReaders:
+    """Another content of a file is another key."""
+    domain = read_definition(path)
+    found = read_patterns(domain, path)
+    return DomainReaders(domain, DocumentReader(domain, found), QueryReader(domain, found))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""  # whoever reads it says what is wrong

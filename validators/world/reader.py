@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from retgen.validators.world.cues import Cues, Patterns, parted
 from retgen.validators.world.definitions import Definition
-from retgen.validators.world.hedges import taken_back
-from retgen.validators.world.mentions import ARTICLES, OWN, TOKEN, Lexicon, Mention
+from retgen.validators.world.mentions import ARTICLES, OWN, TOKEN, DomainLexicon, Mention
+from retgen.validators.world.slot_patterns import Patterns, PhraseMatcher, split_by_value
+from retgen.validators.world.unparsed import hedge_in
 
 _BOUNDS = frozenset(("and", ",", ";", "but", "while", "whereas", "\u2013", "\u2014"))
 _HERSELF = frozenset(("herself", "himself", "itself", "this"))
@@ -41,7 +41,7 @@ class Fact(NamedTuple):
         return f"not:{text}" if self.negated else text
 
 
-class Reading(NamedTuple):
+class DocumentReading(NamedTuple):
     """The facts of a text in their order, and what could not be read, each naming its sentence."""
 
     facts: list[Fact]
@@ -76,23 +76,23 @@ class _Reading(NamedTuple):
     problem: str
 
 
-class Reader:
+class DocumentReader:
     """Reads texts of a domain."""
 
     def __init__(self, domain: Definition, patterns: Patterns) -> None:
         self.domain = domain
-        self.cues = Cues(patterns)
+        self.phrases = PhraseMatcher(patterns)
         nouns = (*domain.nouns, f"the {domain.singular}")
         self._nouns = [f"{noun} " for noun in dict.fromkeys(nouns)]
         called = " ".join(
             (*domain.nouns, *chain(*(one for one in domain.name if not isinstance(one, str))))
         )
         self._called = frozenset(called.lower().split()) - ARTICLES
-        self._lexicon = Lexicon(domain, parents=False)
+        self._lexicon = DomainLexicon(domain, parents=False)
         self._readings: dict[str, _Reading] = {}
         self._clauses: dict[str, _Clause] = {}
 
-    def document(self, title: str, text: str) -> Reading:
+    def document(self, title: str, text: str) -> DocumentReading:
         """What a text says of the entity that its title names, and of others."""
         facts: list[Fact] = []
         problems: list[str] = []
@@ -106,11 +106,13 @@ class Reader:
         if not text.isprintable():
             problems.append("its text holds a character that cannot be seen")
         for sentence in sentences(text):
-            found, problem = self._sentence(self._lexicon.cut(sentence, title, short or ""))
+            found, problem = self._sentence(
+                self._lexicon.find_mentions(sentence, title, short or "")
+            )
             facts += found
             if problem:
                 problems.append(f"{problem}: {_shown(sentence)!r}")
-        return Reading(facts, problems)
+        return DocumentReading(facts, problems)
 
     def _sentence(self, items: Sequence[str | Mention]) -> tuple[list[Fact], str]:
         """The facts of a sentence, and what is wrong with it."""
@@ -124,7 +126,7 @@ class Reader:
             if not reading.problem and any(
                 one.holder == "self" and not one.negated for one in reading.stated
             ):
-                word = taken_back(items, self.cues, self.domain.slots, self._called)
+                word = hedge_in(items, self.phrases, self.domain.slots, self._called)
                 problem = f"{word!r} may take back what it states" if word else ""
                 reading = reading._replace(problem=problem)
             if len(self._readings) >= _KEPT:
@@ -166,14 +168,14 @@ class Reader:
         words = [item for item in items[:end] if type(item) is str]
         if len(words) < max(end, 1) or words[0] not in _ASIDE:
             return items
-        found = self.cues.find(" ".join(words), ())
+        found = self.phrases.find(" ".join(words), ())
         return items if found.negated or found.other else items[end + 1 :]
 
     def _apart(self, part: Sequence[str | Mention]) -> list[list[str | Mention]]:
         """A clause with several values cut into clauses with one each."""
         if sum(map(_is_hard, part)) < 2:
             return [list(part)]
-        return parted(part, _is_hard, self._score)
+        return split_by_value(part, _is_hard, self._score)
 
     def _score(self, part: Sequence[str | Mention]) -> float:
         """How well a clause with one value reads; negative where it does not."""
@@ -232,23 +234,23 @@ class Reader:
         for noun in self._nouns:  # who a clause is about says nothing of what it says
             if words.startswith(noun):
                 words = f"it {words[len(noun) :]}"
-        scores, other, negated = self.cues.find(words, mention.slots)
+        scores, other, negated = self.phrases.find(words, mention.slots)
         if not mention.slots:
             if mention.kind == "name":
                 return _Clause("", other, False, "names somebody that the text is not about")
             if not scores:
                 return _Clause("", other, False)
         scores = with_unit(scores, mention.text, mention.kind, mention.slots)
-        slot, problem = chosen(
+        slot, problem = choose_slot(
             scores, mention.slots, mention.kind in ("values", "number"), self.domain
         )
-        if slot and not scores.get(slot) and (told := self.cues.told(words)):
-            problem = f"says of {told} what only {slot} can be"
+        if slot and not scores.get(slot) and (best := self.phrases.best_slot(words)):
+            problem = f"says of {best} what only {slot} can be"
         score = scores.get(slot, 0.0)
         return _Clause("" if problem else slot, other, negated, problem, hard[0], score)
 
 
-def chosen(
+def choose_slot(
     scores: Mapping[str, float], slots: Collection[str], sure: bool, domain: Definition
 ) -> tuple[str, str]:
     """The slot that a clause is about among those that its value can have, or what is wrong.

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Self
 
 from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
-from retgen.validators.world.execute import Facts
+from retgen.validators.world.execute import FactTable
 from retgen.validators.world.mentions import TOKEN
-from retgen.validators.world.proof import Spec, WorldProof, _Read
+from retgen.validators.world.proof import FactState, WorldProof, WorldSpec
 from retgen.validators.world.reader import sentences
 
-__all__ = ["COVERS", "RULES", "TwinsProof", "proof_rules"]
+__all__ = ["COVERS", "RULES", "TwinsProof", "twins_rules"]
 
 # base, twin and control are about the same, and differ in a word or in all of them
 COVERS = frozenset({"boilerplate", "lexical-ambiguity", "near-duplicate", "near-duplicate-query"})
@@ -27,9 +27,9 @@ RULES = frozenset({"world-proof"})
 _ROLES = ("base", "twin", "control")
 
 
-def proof_rules(domain: Path, judgements: Judgements) -> list[CorpusRule]:
+def twins_rules(domain: Path, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof. `domain`: its file."""
-    return [TwinsProof(Spec(domain), judgements)]
+    return [TwinsProof(WorldSpec(domain), judgements)]
 
 
 class _Document(NamedTuple):
@@ -45,7 +45,7 @@ class _Document(NamedTuple):
 
 
 @dataclass
-class _ReadTriples(_Read):
+class _ReadTriples(FactState):
     """The documents of triples too."""
 
     documents_of: list[_Document] = field(default_factory=list)
@@ -60,7 +60,7 @@ class TwinsProof(WorldProof):
 
     state: _ReadTriples
 
-    def __init__(self, spec: Spec, judgements: Judgements) -> None:
+    def __init__(self, spec: WorldSpec, judgements: Judgements) -> None:
         super().__init__(spec, judgements)
         self._always = []  # a document states some facts
 
@@ -108,7 +108,7 @@ class TwinsProof(WorldProof):
         for query in self.judgements.queries:
             yield from self._of_query(query, whole, judged)
 
-    def _names(self, facts: Facts) -> Iterator[Finding]:
+    def _names(self, facts: FactTable) -> Iterator[Finding]:
         """Three documents have a name each, and what a relation names is in no document."""
         return iter(())
 

@@ -11,7 +11,7 @@ from retgen.generators import family
 from retgen.generators.album.params import AlbumParams
 from retgen.generators.params import Job
 from retgen.generators.records import Records
-from retgen.validators.album.grading import Captions
+from retgen.validators.album.proof import Captions
 from retgen.validators.album.reader import read_caption, read_query
 
 

@@ -13,7 +13,7 @@ from retgen.generators.multiconir.facts import LadderSampler, entailed_pair, ope
 from retgen.generators.multiconir.ladders import Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.tokenizer import tokens
-from retgen.validators.multiconir.meaning import _Meaning
+from retgen.validators.multiconir.evidence import _Meaning
 from retgen.world import load_domain
 
 DOMAINS = ("people", "books", "movies", "medical", "legal")

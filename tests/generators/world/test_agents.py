@@ -25,7 +25,7 @@ from retgen.generators.world.with_agents import (
     scores_text,
     writer_question,
 )
-from retgen.world.domain import bundled, load_domain
+from retgen.world.domain import bundled_domains, load_domain
 from retgen.world.facts import World
 
 FILMS = load_domain("films")
@@ -123,16 +123,16 @@ def test_words_stand_in_texts_as_whole_words() -> None:
 
 
 def test_calibration_states_facts_of_its_domains() -> None:
-    assert [sum(one.domain == name for one in calibration_documents()) for name in bundled()] == [
-        8
-    ] * 5
+    assert [
+        sum(one.domain == name for one in calibration_documents()) for name in bundled_domains()
+    ] == [8] * 5
     assert len({one.title for one in calibration_documents()}) == 40
     for one in calibration_documents():
         slots = load_domain(one.domain).slots
         for slot, value in one.facts.items():
             assert canonical(slots[slot], value) == value
             assert any(stands(form, one.text) for form in bare(slots[slot], value)), one.title
-            assert not slots[slot].listed or value in {v.name for v in slots[slot].values}
+            assert not slots[slot].is_listed or value in {v.name for v in slots[slot].values}
 
 
 def test_the_reader_is_measured() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from retgen.validators.album.grading import Captions
+from retgen.validators.album.proof import Captions
 
 FACTS = [
     ["subject=dog", "number=2", "colour=white", "action=sleeping", "place=beach",

@@ -16,7 +16,7 @@ from retgen.data import Qrel, Query
 from retgen.generators import family
 from retgen.generators.album.params import AlbumParams
 from retgen.generators.params import Job
-from retgen.validators.album import Spec, proof_rules
+from retgen.validators.album import AlbumSpec, proof_rules
 from retgen.validators.album.reader import Word, lexicon
 from retgen.validators.rule import Batch, Finding, Judgements
 
@@ -63,7 +63,7 @@ def found(made: Tables, changed: Tables) -> list[Finding]:
         [Query(row["_id"], row["text"], row["metadata"]) for row in changed.queries],
         [Qrel(*row) for row in changed.qrels],
     )
-    rule, _training = proof_rules(Spec(made.language, CAPTIONS, QUERIES), judgements)
+    rule, _training = proof_rules(AlbumSpec(made.language, CAPTIONS, QUERIES), judgements)
     old = read(made.language)
     for before, row in zip(made.corpus, changed.corpus, strict=True):
         if row is before:
@@ -75,7 +75,7 @@ def found(made: Tables, changed: Tables) -> list[Finding]:
 
 @cache
 def read(language: str) -> dict[str, list[str]]:
-    rule, _training = proof_rules(Spec(language, CAPTIONS, QUERIES), Judgements([], []))
+    rule, _training = proof_rules(AlbumSpec(language, CAPTIONS, QUERIES), Judgements([], []))
     rule.scan(batch(tables(language).corpus))
     assert rule.state.broken == []
     return dict(zip(rule.state.ids, rule.state.facts, strict=True))

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from retgen import pickles
 from retgen.data import open_dataset
 from retgen.validation.scan import load_judgements
-from retgen.validators.niah import Spec, proof_rules
+from retgen.validators.niah import NIAHSpec, proof_rules
 from retgen.validators.rule import Batch, Finding
 
 Row = dict[str, Any]
@@ -254,7 +254,7 @@ class Set:
         """
         self.write(folder)
         dataset = open_dataset(folder / "dataset")
-        spec = Spec(folder / "sources" / "groups.jsonl", self.tokenizer, self.settings)
+        spec = NIAHSpec(folder / "sources" / "groups.jsonl", self.tokenizer, self.settings)
         (rule,) = proof_rules(spec, load_judgements(dataset, None, None))
         states = []
         size = max(1, -(-len(self.corpus) // batches))

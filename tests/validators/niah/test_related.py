@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.validators.niah.related import Related, words_of
+from retgen.validators.niah.answers import RelatedWords, words_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from retgen.validators.niah.related import Related, words_of
     ],
 )  # fmt: skip
 def test_words_that_are_related(question: str, related: str, free: str) -> None:
-    one = Related({"a": question, "b": "Which of them?"})
+    one = RelatedWords({"a": question, "b": "Which of them?"})
     found = one.among("a", set(f"{related} {free}".split()))
     assert found == sorted(related.split())
     assert one.among("b", set(related.split())) == []

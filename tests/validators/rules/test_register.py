@@ -18,7 +18,7 @@ from tests.validators.sets import plain, write_set
 SHOUTING = '''
 """Documents in capitals."""
 
-from retgen.validators.rule import CorpusRule, Finding, Named
+from retgen.validators.rule import CorpusRule, Finding, DocumentNotes
 
 
 class Shouting(CorpusRule):
@@ -27,7 +27,7 @@ class Shouting(CorpusRule):
     finds = "documents in capitals only"
 
     def start(self):
-        self.state = Named()
+        self.state = DocumentNotes()
 
     def scan(self, batch):
         self.state.documents += [
@@ -57,7 +57,7 @@ class Unasked(QueryRule):
 '''
 TABLE = """
 from pathlib import Path
-from retgen.validation.rules import table
+from retgen.validation.findings import table
 print(*("|".join(row) for row in table(Path())), sep="\\n")
 """
 

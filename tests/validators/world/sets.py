@@ -19,7 +19,7 @@ from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import job_queries
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Batch, Finding
-from retgen.validators.world import Spec, WorldProof, proof_rules
+from retgen.validators.world import WorldProof, WorldSpec, proof_rules
 from retgen.world.compose import Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.facts import World
@@ -51,7 +51,7 @@ class Set:
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in getattr(self, name))
             path.write_text("".join(lines), "utf-8")
         opened = open_dataset(dataset)
-        spec = Spec(self.domain.path, documents)
+        spec = WorldSpec(self.domain.path, documents)
         (rule,) = proof_rules(spec, load_judgements(opened, None, None))
         assert isinstance(rule, WorldProof)
         rule.scratch = str(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retgen.validators.world.definitions import read_definition
-from retgen.validators.world.execute import Facts, Impossible, row_of
+from retgen.validators.world.execute import FactTable, Impossible, row_of
 
 from .sets import Row, Set
 
@@ -148,9 +148,9 @@ def test_grades(films: Set, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def kites(tmp_path: Path) -> Iterator[Facts]:
+def kites(tmp_path: Path) -> Iterator[FactTable]:
     domain = read_definition(Path(__file__).parent / "kites.yaml")
-    facts = Facts(tmp_path / "kites.sqlite", domain)
+    facts = FactTable(tmp_path / "kites.sqlite", domain)
     rows = {
         "a": {"material": "silk", "workshop": "Oslo", "span": "90", "built": "1990"},
         "b": {"material": "cotton", "workshop": "Bergen", "festival": "Oslo", "span": "120", "built": "1990"},
@@ -181,12 +181,12 @@ OSLO = ["is", "festival", "Oslo"]
         (["least", 1, "built", ["within", "material", "a sheet"]], "c", "002"),
     ],
 )
-def test_execution(kites: Facts, expression: list[object], answers: str, grades: str) -> None:
+def test_execution(kites: FactTable, expression: list[object], answers: str, grades: str) -> None:
     assert kites.answers(expression) == set(answers)
     assert kites.grades(expression, list("abc")) == dict(zip("abc", map(int, grades), strict=True))
 
 
-def test_no_certain_answer(kites: Facts) -> None:
+def test_no_certain_answer(kites: FactTable) -> None:
     with pytest.raises(
         Impossible, match="asks for 1, and number 1 and number 2 tie: both have built=1990"
     ):

@@ -14,7 +14,7 @@ from retgen.generators.params import Job
 from retgen.generators.world import World
 from retgen.generators.world.params import WorldParams
 from retgen.validators.rule import Batch, Judgements
-from retgen.validators.world import ProseProof, Spec, proof_rules
+from retgen.validators.world import ProseProof, WorldSpec, proof_rules
 
 Row = dict[str, Any]
 JOB = Job(
@@ -64,7 +64,7 @@ def messages(files: Files, folder: Path, documents: int = 150) -> list[str]:
         rows = getattr(files, name)
         (folder / name).write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     domain = World().checks(JOB, Judgements([], []))[0].spec.domain  # type: ignore[attr-defined]
-    spec = Spec(domain, documents, folder / "read", folder / "rejected")
+    spec = WorldSpec(domain, documents, folder / "read", folder / "rejected")
     queries = [Query(row["_id"], row["text"], row["metadata"]) for row in files.queries]
     qrels = [Qrel(row["query-id"], row["corpus-id"], row["score"]) for row in files.qrels]
     (rule,) = proof_rules(spec, Judgements(queries, qrels))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ import pytest
 import retgen.world
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import job_queries
-from retgen.validators.world.cues import read_patterns
-from retgen.validators.world.definitions import read_definition
-from retgen.validators.world.queries import QueryReader, Unread
+from retgen.validators.world.clauses import UnreadableQuery
+from retgen.validators.world.definitions import BadDefinition, read_definition
+from retgen.validators.world.queries import QueryReader, domain_readers
+from retgen.validators.world.slot_patterns import read_patterns
 
 from .sets import DOMAINS
+
+KITES = Path(__file__).parent / "kites.yaml"
 
 
 @cache
@@ -97,7 +101,7 @@ def test_films(text: str, expression: list[Any]) -> None:
     ],
 )  # fmt: skip
 def test_problems(text: str, problem: str) -> None:
-    with pytest.raises(Unread) as error:
+    with pytest.raises(UnreadableQuery) as error:
         reader("films").query(text)
     assert str(error.value) == problem
 
@@ -128,3 +132,20 @@ def test_all_queries_of_a_world(domain: str) -> None:
         assert reader(domain).query(row["text"]) == json.loads(row["metadata"]["expression"]), row[
             "text"
         ]
+
+
+def test_other_files_are_other_readers(tmp_path: Path) -> None:
+    path = tmp_path / "kites.yaml"
+    shutil.copy(KITES, path)
+    first = domain_readers(path)
+    assert first.domain.domain == "kites"
+    assert domain_readers(path) is first
+    (tmp_path / "kites.patterns.yaml").write_text("slots: {workshop: ['made in+']}\n")
+    second = domain_readers(path)
+    assert second is not first
+    path.write_text(path.read_text().replace("singular: kite", "singular: glider"))
+    third = domain_readers(path)
+    assert (second.domain.singular, third.domain.singular) == ("kite", "glider")
+    path.unlink()
+    with pytest.raises(BadDefinition, match=r"kites\.yaml: cannot be read: No such file"):
+        domain_readers(path)

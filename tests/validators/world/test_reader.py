@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import retgen.world
-from retgen.validators.world.cues import Patterns, read_patterns
+from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.definitions import BadDefinition, Definition, read_definition
-from retgen.validators.world.queries import QueryReader, Unread
-from retgen.validators.world.reader import Reader
+from retgen.validators.world.queries import QueryReader
+from retgen.validators.world.reader import DocumentReader
+from retgen.validators.world.slot_patterns import Patterns, read_patterns
 
 from .sets import DOMAINS, documents
 
@@ -19,10 +20,10 @@ HERE = Path(__file__).parent
 
 
 @cache
-def reader(domain: str) -> Reader:
+def reader(domain: str) -> DocumentReader:
     path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
     definition = read_definition(path)
-    return Reader(definition, read_patterns(definition, path))
+    return DocumentReader(definition, read_patterns(definition, path))
 
 
 def read(domain: str, title: str, *sentences: str) -> tuple[list[str], list[str]]:
@@ -162,7 +163,7 @@ def test_patterns_from_definitions(tmp_path: Path) -> None:
         "The Golden Heron is large. Its sail is made of calico. It flew at a festival in Torino. Its "
         "wingspan is 180 centimetres."
     )
-    facts, problems = Reader(definition, patterns).document("The Golden Heron", text)
+    facts, problems = DocumentReader(definition, patterns).document("The Golden Heron", text)
     assert [str(fact) for fact in facts] == ["material=cotton", "festival=Turin", "span=180"]
     assert problems == []
 
@@ -170,7 +171,7 @@ def test_patterns_from_definitions(tmp_path: Path) -> None:
 def test_patterns_beside_a_domain(tmp_path: Path) -> None:
     own = "slots:\n  workshop: [crafted]\nothers: [copy]\n"
     definition, patterns = kites(tmp_path, own)
-    one = Reader(definition, patterns)
+    one = DocumentReader(definition, patterns)
     text = "The Humming Comet was crafted in Bergen. Its copy was crafted in Oslo."
     assert [str(f) for f in one.document("The Humming Comet", text).facts] == [
         "workshop=Bergen",
@@ -201,14 +202,14 @@ def test_bad_files(tmp_path: Path) -> None:
         with pytest.raises(BadDefinition, match=rf"kites\.patterns\.yaml:? ?{said}"):
             kites(tmp_path, patterns)
     with pytest.raises(BadDefinition, match=r"pattern 'a\*': no word of it begins with 3 letters"):
-        Reader(*kites(tmp_path, "slots: {workshop: ['a*']}\n"))
+        DocumentReader(*kites(tmp_path, "slots: {workshop: ['a*']}\n"))
 
 
 def test_superlatives_of_a_domain(tmp_path: Path) -> None:
     """Those that patterns name are read; others are no reason to read a query without them."""
     asked = "Which kite assembled in Oslo has the widest wingspan?"
     slots = "slots: {span: [wingspan], workshop: [assembled]}\n"
-    with pytest.raises(Unread, match="'widest' may change what it asks"):
+    with pytest.raises(UnreadableQuery, match="'widest' may change what it asks"):
         QueryReader(*kites(tmp_path, slots)).query(asked)
     one = QueryReader(*kites(tmp_path, f"{slots}most: {{span: [widest]}}\n"))
     assert one.query(asked) == ["most", 1, "span", ["is", "workshop", "Oslo"]]

@@ -15,7 +15,7 @@ from retgen import pickles
 from retgen.data import open_dataset
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Finding
-from retgen.validators.world.twins import TwinsProof, proof_rules
+from retgen.validators.world.twins import TwinsProof, twins_rules
 from retgen.world.domain import load_domain
 from tests.generators.world_twins.made import Row, rows, write
 
@@ -28,7 +28,7 @@ Tables = dict[str, list[Row]]
 def findings(tables: Tables, folder: Path, parts: int = 1) -> list[Finding]:
     """What the proof finds, reading the corpus in so many parts."""
     opened = open_dataset(write(folder / "dataset", tables))
-    (rule,) = proof_rules(load_domain("films").path, load_judgements(opened, None, None))
+    (rule,) = twins_rules(load_domain("films").path, load_judgements(opened, None, None))
     assert isinstance(rule, TwinsProof)
     rule.scratch = str(folder)
     states = []

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 import retgen.world
-from retgen.validators.world.cues import read_patterns
+from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.definitions import read_definition
-from retgen.validators.world.queries import QueryReader, Unread
-from retgen.validators.world.reader import Reader
+from retgen.validators.world.queries import QueryReader
+from retgen.validators.world.reader import DocumentReader
+from retgen.validators.world.slot_patterns import read_patterns
 
 from .sets import DOMAINS
 
@@ -36,7 +37,7 @@ def test_rate(name: str) -> None:
         path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
         definition = read_definition(path)
         patterns = read_patterns(definition, path)
-        reader, queries = Reader(definition, patterns), QueryReader(definition, patterns)
+        reader, queries = DocumentReader(definition, patterns), QueryReader(definition, patterns)
         for row in rows:
             if row["domain"] == domain:
                 read = _sentence(reader, row) if row["kind"] == "sentence" else _query(queries, row)
@@ -49,7 +50,7 @@ def test_rate(name: str) -> None:
     assert right.total() >= 0.9 * total.total()
 
 
-def _sentence(reader: Reader, row: dict[str, Any]) -> bool:
+def _sentence(reader: DocumentReader, row: dict[str, Any]) -> bool:
     """The facts are those of the row; where there are none, that its value is none may be said."""
     facts, problems = reader.document(row["title"], row["text"])
     of_words = [one for one in problems if not one.startswith("its text does not name")]
@@ -59,5 +60,5 @@ def _sentence(reader: Reader, row: dict[str, Any]) -> bool:
 def _query(queries: QueryReader, row: dict[str, Any]) -> bool:
     try:
         return queries.query(row["text"]) == row["expression"]
-    except Unread:
+    except UnreadableQuery:
         return False

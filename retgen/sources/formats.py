@@ -1,12 +1,14 @@
-"""Files of rows, and data sets of the Hub: a document a row."""
+"""Files of rows and data sets of the Hub, a document a row; files that are a document each."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,26 +23,27 @@ from retgen.sources.records import (
     TEXTS,
     TITLES,
     Columns,
-    Held,
-    Reading,
+    ReadOptions,
     Record,
-    Refused,
+    RefusedRow,
     SourceDocument,
+    TableColumns,
     too_long,
 )
+from retgen.yaml_text import parse_yaml
 
 HUB = "hf:"
-KINDS = (".jsonl", ".csv", ".tsv", ".parquet")
+TABLE_KINDS = (".jsonl", ".csv", ".tsv", ".parquet")
 
 _SAMPLE = 100  # rows that columns are guessed from
-_Row = tuple[str, "Mapping[str, Any] | Refused"]
+_Row = tuple[str, "Mapping[str, Any] | RefusedRow"]
 
 
 class ColumnsNotFound(DatasetError):
     """A table without a column that was named, or without any that holds texts."""
 
 
-def table(path: Path, name: str, reading: Reading, *, within: str = "") -> Iterator[Record]:
+def table(path: Path, name: str, reading: ReadOptions, *, within: str = "") -> Iterator[Record]:
     """The rows of a file, `name` in messages, in order. `within`: as `Record.file`; rows without an
     id are called after it.
 
@@ -55,7 +58,7 @@ def table(path: Path, name: str, reading: Reading, *, within: str = "") -> Itera
 
 def columns_of(
     what: Path | str, columns: Columns, names: Sequence[str], sample: Sequence[Mapping[str, Any]]
-) -> Held:
+) -> TableColumns:
     """The columns of a table: those that are named, the others guessed.
 
     Raises `ColumnsNotFound` for a named one that is not there, and where none holds texts.
@@ -76,7 +79,7 @@ def columns_of(
             f"{what}: has no column of texts; name one (source.columns.text). {listed}"
         )
     titles = [one for one in _called(names, TITLES) if one != text]
-    return Held(text, ids, columns.title or next(iter(titles), None))
+    return TableColumns(text, ids, columns.title or next(iter(titles), None))
 
 
 def _called(names: Sequence[str], usual: Sequence[str]) -> list[str]:
@@ -106,7 +109,7 @@ def _documents(
     what: Path | str,
     name: str,
     names: Sequence[str],
-    reading: Reading,
+    reading: ReadOptions,
     within: str,
 ) -> Iterator[Record]:
     """Rows as documents. `name`: of the table; `names`: its columns, none where they follow from
@@ -116,7 +119,7 @@ def _documents(
     sample: list[Mapping[str, Any]] = []
     for where, row in rows:
         first.append((where, row))
-        if not isinstance(row, Refused):
+        if not isinstance(row, RefusedRow):
             sample.append(row)
         if len(sample) == _SAMPLE:
             break
@@ -125,12 +128,16 @@ def _documents(
         held = reading.held[name] = columns_of(what, reading.columns, names, sample)
         yield from _made(chain(first, rows), held, reading, within)
     else:
-        yield from (Record(where, row, within) for where, row in first if isinstance(row, Refused))
+        yield from (
+            Record(where, row, within) for where, row in first if isinstance(row, RefusedRow)
+        )
 
 
-def _made(rows: Iterator[_Row], held: Held, reading: Reading, within: str) -> Iterator[Record]:
+def _made(
+    rows: Iterator[_Row], held: TableColumns, reading: ReadOptions, within: str
+) -> Iterator[Record]:
     for number, (where, row) in enumerate(rows, 1):
-        if isinstance(row, Refused):
+        if isinstance(row, RefusedRow):
             yield Record(where, row, within)
             continue
         called = f"{within}/row-{number}" if within else f"row-{number}"
@@ -138,22 +145,22 @@ def _made(rows: Iterator[_Row], held: Held, reading: Reading, within: str) -> It
 
 
 def _document(
-    where: str, called: str, row: Mapping[str, Any], held: Held, reading: Reading
-) -> SourceDocument | Refused:
+    where: str, called: str, row: Mapping[str, Any], held: TableColumns, reading: ReadOptions
+) -> SourceDocument | RefusedRow:
     name = next((row[key] for key in held.ids if row.get(key) not in (None, "")), None)
     if name is None and not reading.columns.id:
         name = called
     if name is None or not str(name).strip():
-        return Refused(where, "source/id", f"the column {held.ids[0]!r} is empty")
+        return RefusedRow(where, "source/id", f"the column {held.ids[0]!r} is empty")
     name = str(name).strip()
     title, text = row.get(held.title or ""), row.get(held.text)
     if text is None or (isinstance(text, str) and not text.strip()):
-        return Refused(where, "source/empty", f"the column {held.text!r} is empty", name)
+        return RefusedRow(where, "source/empty", f"the column {held.text!r} is empty", name)
     if not isinstance(text, str):
         reason = f"the column {held.text!r} holds no text but {type(text).__name__}"
-        return Refused(where, "source/text", reason, name)
+        return RefusedRow(where, "source/text", reason, name)
     if any("\ud800" <= c <= "\udfff" for c in f"{text}{name}{title}"):
-        return Refused(where, "source/encoding", "the text is not UTF-8", None)
+        return RefusedRow(where, "source/encoding", "the text is not UTF-8", None)
     if reading.longest is not None and len(text) > reading.longest:
         return too_long(where, name, reading.longest, len(text))
     return SourceDocument(name, str(title or "").strip(), text)
@@ -162,7 +169,7 @@ def _document(
 # --- rows of each format ------------------------------------------------------------------------
 
 
-def _jsonl(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
+def _jsonl(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
     def rows() -> Iterator[_Row]:
         with opened(path) as file:
             for number, line in enumerate(file, 1):
@@ -172,12 +179,12 @@ def _jsonl(path: Path, name: str, reading: Reading, within: str) -> Iterator[Rec
                 try:
                     row = orjson.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
                 except ValueError:
-                    yield where, Refused(where, *_broken(line))
+                    yield where, RefusedRow(where, *_broken(line))
                     continue
                 if isinstance(row, dict):
                     yield where, row
                 else:
-                    yield where, Refused(where, "source/json", "the line is no JSON object")
+                    yield where, RefusedRow(where, "source/json", "the line is no JSON object")
 
     return _documents(rows(), path, name, (), reading, within)
 
@@ -190,7 +197,7 @@ def _broken(line: bytes) -> tuple[str, str]:
     return "source/json", "the line is not JSON"
 
 
-def _csv(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
+def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with opened(path) as file:
         begin = file.readline(1 << 20)
@@ -203,7 +210,7 @@ def _csv(path: Path, name: str, reading: Reading, within: str) -> Iterator[Recor
             where = f"{name}:{reader.line_num}"
             if None in row or None in row.values():
                 reason = f"the row has not the {len(reader.fieldnames or ())} cells of the header"
-                yield where, Refused(where, "source/cells", reason)
+                yield where, RefusedRow(where, "source/cells", reason)
             else:
                 yield where, row
 
@@ -226,7 +233,7 @@ def _delimiter(header: bytes) -> str:
     return max(",;\t", key=lambda sign: (header.count(sign.encode()), sign == ","))
 
 
-def _parquet(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
+def _parquet(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -263,7 +270,7 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def hub(name: str, reading: Reading) -> Iterator[Record]:
+def hub(name: str, reading: ReadOptions) -> Iterator[Record]:
     """Through `datasets`, which knows the Hub, local folders and its own cache."""
     from datasets import load_dataset
 
@@ -290,3 +297,99 @@ def _not_loaded(name: str, split: str, error: Exception) -> DatasetError:
     return DatasetError(
         f"source hf:{name}, split {split}: cannot be loaded: {type(error).__name__}: {message}"
     )
+
+
+PLAIN, MARKDOWN, HTML = (".txt", ".rst"), (".md", ".markdown"), (".html", ".htm")
+TEXT_KINDS = (".txt", *MARKDOWN, ".rst", *HTML)
+
+_UTF8_BYTES = 4  # of a character at most
+_HEAD = 50_000  # characters in which the title of a text is looked for
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+# what a page shows around its text, or shows to nobody
+_AROUND = (
+    "//nav|//footer|//*[@role='navigation']|//*[@hidden]|//*[@aria-hidden='true']"
+    "|//noscript|//template|//button|//select|//textarea|//svg"
+)
+
+
+def text_file(
+    path: Path, where: str, called: str, reading: ReadOptions
+) -> SourceDocument | RefusedRow:
+    """A file as a document with the id `called`, or why it is none."""
+    most = None if reading.longest is None else reading.longest * _UTF8_BYTES
+    try:
+        with opened(path) as file:
+            content = file.read() if most is None else file.read(most + 1)
+    except OSError as error:
+        return RefusedRow(where, "source/unreadable", f"cannot be read: {error.strerror}", called)
+    except DatasetError as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        return RefusedRow(where, "source/unreadable", reason, called)
+    if most is not None and len(content) > most:
+        return too_long(where, called, reading.longest or 0)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        is_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        reason = "the file is UTF-16, not UTF-8" if is_16 else "the file is not UTF-8"
+        return RefusedRow(where, "source/encoding", reason, called)
+    held, title = kind(path), ""
+    if held in MARKDOWN:
+        title = markdown_title(text)
+    elif held in HTML and text.strip():
+        try:
+            title, text = shown(text)
+        except RecursionError:
+            reason = "its elements are nested too deeply to be read"
+            return RefusedRow(where, "source/unreadable", reason, called)
+        if not text.strip():
+            return RefusedRow(where, "source/empty", "the page shows no text", called)
+    if not text.strip():
+        return RefusedRow(where, "source/empty", "the file is empty", called)
+    if reading.longest is not None and len(text) > reading.longest:
+        return too_long(where, called, reading.longest, len(text))
+    return SourceDocument(called, title, text)
+
+
+def markdown_title(text: str) -> str:
+    """The first heading of level 1, else `title:` of the front matter, else ""."""
+    from markdown_it import MarkdownIt
+
+    head = text[:_HEAD]
+    front = _FRONT.match(head)
+    tokens = MarkdownIt("commonmark").parse(head[front.end() :] if front else head)
+    for token, inline in pairwise(tokens):
+        if token.type == "heading_open" and token.tag == "h1":
+            parts = inline.children or ()
+            words = (" " if one.type.endswith("break") else one.content for one in parts)
+            if title := " ".join("".join(words).split()):
+                return title
+    return _front_title(front[1]) if front else ""
+
+
+def _front_title(front: str) -> str:
+    try:
+        header = parse_yaml(front, "front matter", error=DatasetError)
+    except DatasetError:
+        return ""
+    title = header.get("title") if isinstance(header, dict) else None
+    return " ".join(str(title).split()) if title is not None else ""
+
+
+def shown(html: str) -> tuple[str, str]:
+    """Title and visible text of a page, without its navigation; ("", "") of what is no page."""
+    import lxml.etree
+    import lxml.html
+    from inscriptis import Inscriptis
+
+    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
+    try:
+        page: Any = lxml.html.document_fromstring(html.encode(), parser=parser)
+    except lxml.etree.ParserError:  # nothing but comments
+        return "", ""
+    for element in page.xpath(_AROUND):
+        if element.getparent() is not None:
+            element.drop_tree()
+    titles = page.xpath("//head/title") or page.xpath("//h1")
+    title = " ".join(titles[0].text_content().split()) if titles else ""
+    return title, Inscriptis(page).get_text()

@@ -1,11 +1,19 @@
-"""Queries with words that may change what they ask are refused, and those without are not."""
+"""Words that may change what a query asks or a sentence states are refused, others are not."""
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+
 import pytest
 
-from retgen.validators.world.queries import Unread
+import retgen.world
+from retgen.validators.world.clauses import UnreadableQuery
+from retgen.validators.world.definitions import read_definition
+from retgen.validators.world.reader import DocumentReader
+from retgen.validators.world.slot_patterns import read_patterns
 
+from .sets import DOMAINS, documents
 from .test_queries import reader
 
 REFUSED = [
@@ -49,13 +57,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("domain", "text", "word"), REFUSED)
 def test_refused(domain: str, text: str, word: str) -> None:
-    with pytest.raises(Unread) as error:
+    with pytest.raises(UnreadableQuery) as error:
         reader(domain).query(text)
     assert str(error.value) == f"{word!r} may change what it asks, and is not understood"
 
 
 def test_a_superlative_of_something_else() -> None:
-    with pytest.raises(Unread, match="ranks by 'title', which is no slot that is known"):
+    with pytest.raises(UnreadableQuery, match="ranks by 'title', which is no slot that is known"):
         reader("films").query("films set in Leipzig with the longest title")
     assert reader("films").query("the longest film set in Leipzig") == [
         "most", 1, "runtime", ["is", "setting", "Leipzig"],
@@ -63,7 +71,9 @@ def test_a_superlative_of_something_else() -> None:
 
 
 def test_somebody_else() -> None:
-    with pytest.raises(Unread, match=r"'whose brother lives in \{v\}' is about somebody else"):
+    with pytest.raises(
+        UnreadableQuery, match=r"'whose brother lives in \{v\}' is about somebody else"
+    ):
         reader("medical").query("patients whose brother lives in Leipzig")
 
 
@@ -83,3 +93,72 @@ def test_somebody_else() -> None:
 )  # fmt: skip
 def test_not_refused(domain: str, text: str, expression: list[object]) -> None:
     assert reader(domain).query(text) == expression
+
+
+@cache
+def document_reader(domain: str) -> DocumentReader:
+    path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
+    definition = read_definition(path)
+    return DocumentReader(definition, read_patterns(definition, path))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "word"),
+    [
+        ("It was nearly set in Leipzig.", "nearly"),
+        ("It was almost set in Leipzig.", "almost"),
+        ("It was to be set in Leipzig.", "to"),
+        ("It would have been set in Leipzig.", "would"),
+        ("It might have been set in Leipzig.", "might"),
+        ("Perhaps it is set in Leipzig.", "perhaps"),
+        ("Some say that it is set in Leipzig.", "some"),
+        ("Legend has it that it is set in Leipzig.", "legend"),
+        ("In a dream, it is set in Leipzig.", "dream"),
+        ("It is set in Leipzig, or so people say.", "or"),
+        ("It is set in Leipzig, but this was an error.", "but"),
+        ("It is set in Leipzig or somewhere else.", "or"),
+        ("It is set in Leipzig (disputed).", "("),
+        ("It is set near Leipzig.", "near"),
+        ("Its main character is a former midwife.", "former"),
+        ("It came to cinemas before 1950.", "< 1950"),
+        ("It came to cinemas around 1950.", "around"),
+        ("It came to cinemas in the spring of 1950.", "spring"),
+        ("It cost at least 20 million dollars.", ">= 20 million dollars"),
+        ("It cost twice 20 million dollars.", "twice"),
+    ],
+)
+def test_taken_back(sentence: str, word: str) -> None:
+    _, problems = document_reader("films").document("The Absent Abyss of Aelastir", sentence)
+    assert [one.split(": ")[0] for one in problems[1:]] == [
+        f"{word!r} may take back what it states"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("It is set in Leipzig.", "setting=Leipzig"),
+        ("It was in Leipzig that it was shot.", "location=Leipzig"),
+        ("It came to cinemas in the year 1950.", "release=1950"),
+    ],
+)
+def test_stated(sentence: str, fact: str) -> None:
+    facts, problems = document_reader("films").document("The Absent Abyss of Aelastir", sentence)
+    assert [str(one) for one in facts] == [fact]
+    assert problems == ["its text does not name 'The Absent Abyss of Aelastir'"]
+
+
+def test_texts_that_ask_or_hide_something() -> None:
+    title = "The Absent Abyss of Aelastir"
+    asked = document_reader("films").document(title, f"{title} is set in Leipzig?").problems
+    assert asked == ["its text asks something"]
+    hidden = document_reader("films").document(title, f"{title} is set in\u200b Leipzig.").problems
+    assert hidden == ["its text holds a character that cannot be seen"]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_composed_documents_take_nothing_back(domain: str) -> None:
+    for row in documents(domain, 60, seed=5):
+        facts, problems = document_reader(domain).document(row["title"], row["text"])
+        assert problems == []
+        assert [str(one) for one in facts] == row["metadata"]["facts"]
