@@ -138,7 +138,7 @@ class Family(ABC, Generic[P]):
     def generate(self, job: Job[P]) -> Records:
         """The records. Same job, same records, whoever asks and in whatever order."""
 
-    def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
+    def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
         """The records of a finished run, its source documents cut in another way (None: not cut).
 
         `sources`, `seed`: the run's. Nothing but these is read, as the source itself may have

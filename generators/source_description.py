@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from retgen.compressed import kind
+from retgen.dataset_files import file_format
 from retgen.errors import DatasetError
 from retgen.sources import HUB, Columns, Held, Refused, SourceDocument, read_sources, refusals
 from retgen.sources.folders import kinds
@@ -151,7 +151,7 @@ def _language(text: str) -> str:
 
 
 def _kinds(path: Path) -> dict[str, int]:
-    return kinds(path) if path.is_dir() else {kind(path): 1}
+    return kinds(path) if path.is_dir() else {file_format(path): 1}
 
 
 def _relative(path: Path, folder: Path) -> str:

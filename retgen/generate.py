@@ -1,4 +1,6 @@
-"""From records to files: dataset/ in JSON Lines or Parquet, sharded when large; training/, tables/.
+"""What a run writes: first what only models can write, then the tables.
+
+Tables are dataset/ in JSON Lines or Parquet, sharded when large, training/ and tables/.
 
 A table file appears under its name only when it is complete, so a rerun skips what is there. Shards
 are made by several processes, each from the recipe alone; which process makes which changes
@@ -9,20 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.data import GRADED
 from retgen.generators.records import Records, Rows
-from retgen.progress import Progress, silent
+from retgen.processes import SPAWN, process_pool
+from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.version import __version__
-from retgen.workers import SPAWN, process_pool
 from retgen.write import (
     ArrowSink,
     AtomicFile,
@@ -34,11 +37,71 @@ from retgen.write import (
     write_file,
 )
 
+if TYPE_CHECKING:  # most runs ask no model
+    from retgen.agents.calls import CallReport, ModelOptions
+    from retgen.agents.context import Context
+
 TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
 BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
 PARALLEL_FROM = 300_000  # documents; below, starting a process costs more than it saves
+
+
+def check_models(recipe: Recipe, model_options: ModelOptions) -> None:
+    """Raises `UsageError` for a key, a provider or a price that is missing."""
+    from retgen.agents.calls import check_model
+    from retgen.agents.prices import Prices
+
+    Prices(model_options.prices)
+    if model_options.replay is not None:
+        return
+    for agent, one in recipe.models.items():
+        if agent in recipe.agents:
+            check_model(one, model_options)
+
+
+def generate_with_agents(
+    recipe: Recipe,
+    folder: Path,
+    model_options: ModelOptions,
+    *,
+    pilot: int | None = None,
+    progress: Progress = no_progress,
+    call_report: CallReport | None = None,
+) -> CallReport:
+    """Ask what the recipe's family wants to know, and leave it in the run directory.
+
+    `call_report` is filled as the work goes on, so it says how far it came where this raises: what
+    is rejected is kept even then.
+    """
+    from retgen.agents.calls import CallReport, call_models, in_thread, with_call_report
+    from retgen.agents.context import Context
+
+    call_report = call_report or CallReport()
+    if not recipe.prepared:
+        return call_report
+    sources = folder / (".pilot" if pilot is not None else SOURCES)
+    make_folder(sources)
+    family, job = recipe.family, recipe.job._replace(sources=sources)
+    settings = recipe.live
+
+    async def work(context: Context) -> None:
+        call_report.rejected, call_report.stages = context.rejected, context.stages
+        await family.generate_with_agents(job, context)
+
+    try:
+        if not settings:
+            in_thread(lambda stop: work(Context(sources, {}, pilot=pilot, progress=progress)))
+        else:
+            with with_call_report(call_report):
+                call_models(
+                    work, sources, folder, settings, model_options, call_report, pilot, progress
+                )
+    finally:
+        if pilot is not None:
+            shutil.rmtree(sources, ignore_errors=True)
+    return call_report
 
 
 class TableFile(NamedTuple):
@@ -75,7 +138,7 @@ def table_files(recipe: Recipe, records: Records) -> tuple[list[TableFile], list
     return corpus, [TableFile(name, rows, 0, rows.count, types) for name, rows, types in others]
 
 
-class Tables(NamedTuple):
+class WrittenTables(NamedTuple):
     """The files of a data set by path relative to the run, and how many were there already."""
 
     files: dict[str, FileInfo]
@@ -87,8 +150,8 @@ def write_dataset(
     records: Records,
     run: Path,
     workers: int = 1,
-    progress: Progress = silent,
-) -> Tables:
+    progress: Progress = no_progress,
+) -> WrittenTables:
     """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place."""
     corpus, others = table_files(recipe, records)
     for folder in dict.fromkeys((run / one.name).parent for one in (*corpus, *others)):
@@ -126,7 +189,7 @@ def write_dataset(
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
     files["rejected.jsonl"] = write_rejected(run, records.rejected)
-    return Tables(dict(sorted(files.items())), len(corpus) - len(missing))
+    return WrittenTables(dict(sorted(files.items())), len(corpus) - len(missing))
 
 
 def write_rejected(run: Path, rejected: Sequence[Rejection]) -> FileInfo:

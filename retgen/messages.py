@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceMap:
     """Where the values of a recipe stand."""
 
     path: Path
@@ -41,8 +41,8 @@ class Origin:
 _OPTIONS = {"model": "--model", "limit": "--limit"}  # keys that have an option of their own
 
 
-def explain(
-    error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: Sequence[str | int]
+def validation_messages(
+    error: ValidationError, schema: Any, data: Any, origin: SourceMap, prefix: Sequence[str | int]
 ) -> Iterator[str]:
     result = error.errors(include_url=False)
     for item in result:

@@ -1,7 +1,7 @@
-"""`gen plan`: what a recipe will make and cost. Touches nothing, calls nobody.
+"""`gen plan` and `gen preview`: what a recipe will make and cost, and a few of its records.
 
-Calls are what the family expects, from few to many; tokens are told from bytes, since no tokenizer
-is at hand. A pilot replaces both by what it saw.
+Neither writes files or calls a model. The family estimates the calls, from few to many; tokens are
+estimated from bytes, since no tokenizer is at hand. A pilot replaces both by what it measured.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from retgen.recipe import Recipe, load_recipe, with_judge
 if TYPE_CHECKING:  # most plans ask no model
     from retgen.agents.calls import CallReport, ModelOptions
     from retgen.agents.context import Stage
+import tempfile
 
+from retgen.errors import UsageError
+from retgen.generators.records import Records
 
 _LONG = 400  # characters of an example that are shown
 _BYTES_A_TOKEN = (3.4, 4.8)  # of English and JSON; four in the middle
@@ -182,3 +185,56 @@ def _priced(
         usd=None if dollars is None else (round(dollars[0], 6), round(dollars[1], 6)),
         seconds=(round(seconds[0], 1), round(seconds[1], 1)),
     )
+
+
+def preview(
+    source: str | Path, n: int = 3, overrides: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The first `n` queries, their qrels, the documents these name, and the first `n` documents.
+
+    "example": a record as the family lays it out, None where it does not.
+    """
+    recipe = load_recipe(source, overrides)
+    if recipe.live:
+        raise UsageError(
+            "a preview asks no model; try the recipe with `gen run RECIPE --pilot 5`, or with "
+            "--set model=offline"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        if recipe.prepared:
+            from retgen.agents.calls import ModelOptions
+            from retgen.generate import generate_with_agents
+
+            generate_with_agents(recipe, Path(folder), ModelOptions())
+        return _records(recipe.at(Path(folder)).records(), n)
+
+
+def _records(records: Records, n: int) -> dict[str, Any]:
+    def rows(table: Any, stop: int) -> list[dict[str, Any]]:
+        lines = table.jsonl(0, min(stop, table.count)).splitlines()
+        return [orjson.loads(line) for line in lines]
+
+    queries = rows(records.queries, n)
+    wanted = {query["_id"] for query in queries}
+    split = next(iter(records.qrels))
+    qrels = [
+        row for row in rows(records.qrels[split], min(records.qrels[split].count, 10_000))
+        if row["query-id"] in wanted
+    ]  # fmt: skip
+    relevant = {row["corpus-id"] for row in qrels if row["score"] > 0}
+    result: list[dict[str, Any]] = []
+    for start in range(0, min(records.corpus.count, 1_000_000), 20_000):
+        if len(result) == len(relevant):
+            break
+        stop = min(start + 20_000, records.corpus.count)
+        for line in records.corpus.jsonl(start, stop).splitlines():
+            # ids stand first in a line; only lines that matter are parsed
+            if line[8 : line.index(b'"', 8)].decode() in relevant:
+                result.append(orjson.loads(line))
+    return {
+        "example": records.example._asdict() if records.example else None,
+        "queries": queries,
+        "qrels": qrels,
+        "relevant": result,
+        "corpus": rows(records.corpus, n),
+    }

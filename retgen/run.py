@@ -18,25 +18,26 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.usage import OFFLINE_COSTS
-from retgen.directory import (
-    LOCK,
-    REJECTED,
-    check_space,
-    clear,
-    locked,
-    open_or_resume,
-)  # fmt: skip
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import TABLES, write_dataset, write_rejected
 from retgen.generators.plan import Plan
-from retgen.manifest import manifest_of, measured, recipe_files
-from retgen.memory import keep_freed
+from retgen.manifest import (
+    LOCK,
+    REJECTED,
+    check_space,
+    clear_run,
+    facts_now,
+    manifest_of,
+    open_or_resume,
+    recipe_files,
+    run_lock,
+)  # fmt: skip
 from retgen.plan import plan, plan_from
-from retgen.progress import Progress, silent, usable_cores
+from retgen.processes import keep_freed
+from retgen.progress import Progress, no_progress, usable_cores
 from retgen.recipe import SOURCES, Recipe, load_recipe, with_judge
-from retgen.reporting.card import dataset_card
+from retgen.reporting.card import dataset_card, training_card
 from retgen.reporting.report import collect_report, write_report
-from retgen.reporting.training_card import training_card
 from retgen.validation.findings import check_rule_names
 from retgen.validation.states import forget
 from retgen.validation.validate import prove
@@ -70,7 +71,7 @@ def run(
     limit: int | None = None,
     fresh: bool = False,
     model_options: ModelOptions | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> RunResult:
     """Make the data set of a recipe in a run directory, or finish the one that is there.
 
@@ -83,9 +84,9 @@ def run(
     expected = _planned(recipe, folder)
     _check_models(recipe, model_options)
     aside = None
-    with locked(folder):
+    with run_lock(folder):
         if fresh:
-            aside = clear(folder, recipe)
+            aside = clear_run(folder, recipe)
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
@@ -101,14 +102,14 @@ def run_upon(
     folder: Path,
     *,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> RunResult:
     """Make another data set of what a finished run's agents have said, and ask nobody.
 
     `recipe`: the run's, changed in what agents never see. Raises as `run` does.
     """
     check_rule_names(recipe)
-    with locked(folder):
+    with run_lock(folder):
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
@@ -132,21 +133,21 @@ def pilot(
     out: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     model_options: ModelOptions | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Plan:
     """Make so many records of each stage, and extrapolate the plan from what they took.
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
     from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.with_agents import generate_with_agents
+    from retgen.generate import generate_with_agents
 
     recipe, folder = _prepared(source, out, overrides, None)
     _planned(recipe, folder)  # what is impossible is said before anything is asked
     _check_models(recipe, model_options)
     if not recipe.live:
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
-    with locked(folder):
+    with run_lock(folder):
         if open_or_resume(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
         call_report = CallReport()
@@ -172,7 +173,7 @@ def _planned(recipe: Recipe, folder: Path) -> Plan:
     except SourceRefused as error:
         if not error.refused:
             raise
-        with locked(folder):
+        with run_lock(folder):
             others = {path.name for path in folder.iterdir()} - {LOCK, REJECTED}
             if others:  # that of another run stays as it is
                 raise
@@ -188,7 +189,7 @@ def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
     """Keys, providers and prices that are missing, before anything is written."""
     if recipe.live:
         from retgen.agents.calls import ModelOptions
-        from retgen.with_agents import check_models
+        from retgen.generate import check_models
 
         check_models(recipe, model_options or ModelOptions())
     elif model_options is not None and model_options.replay is not None:
@@ -255,7 +256,7 @@ def _make(
             card = training_card(recipe, records, files)
             files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     files |= recipe_files(recipe, folder)
-    facts = measured(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
+    facts = facts_now(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
     manifest = manifest_of(recipe, result, records, files, facts)
     write_report(folder, collect_report(folder, recipe, manifest, result))
     clock.lap("report")
@@ -278,7 +279,7 @@ def _ask(
     if not recipe.prepared:
         return None
     from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.with_agents import generate_with_agents
+    from retgen.generate import generate_with_agents
 
     call_report = CallReport()
     try:

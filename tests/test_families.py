@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from retgen.agents.calls import ModelOptions
 from retgen.evaluation.scoring.mteb_files import mteb_score
-from retgen.generate import write_rejected
+from retgen.generate import generate_with_agents, write_rejected
 from retgen.generators import Family, families, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
@@ -19,7 +19,6 @@ from retgen.recipe import load_recipe
 from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
-from retgen.with_agents import generate_with_agents
 from tests.project import Project
 from tests.shared import once
 

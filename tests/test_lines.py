@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from retgen.data import Table, open_dataset
+from retgen.data import TableFiles, open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
-from retgen.lines import places
+from retgen.rows import places
 from retgen.validation.validate import validate
 
 HEADER = "query-id\tcorpus-id\tscore\n"
@@ -195,7 +195,7 @@ def test_places_over_several_files(folder: Path, tmp_path: Path) -> None:
     tables = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
     for path in tables:
         path.write_text(QRELS)
-    named = [str(place) for place in Table("qrels", tuple(tables)).places([3, 4])]
+    named = [str(place) for place in TableFiles("qrels", tuple(tables)).places([3, 4])]
     assert named == [f"{tables[0]}, line 4", f"{tables[1]}, line 2"]
     parquet = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for path in parquet:

@@ -15,7 +15,7 @@ from retgen.pages import (
     terminal,
     text_table,
 )
-from retgen.reporting.view import view
+from retgen.reporting.view import page_values
 from tests.pages import Read
 
 SCORES = TableView(
@@ -69,7 +69,7 @@ def test_a_page_of_results() -> None:
 
 def test_the_report_and_the_results_share_a_skeleton() -> None:
     result = Page("x", "retgen evaluation", "", [], [], "gen eval x").html()
-    report = render("report_page.html", view({"name": "x", "folder": "a b"}))
+    report = render("report_page.html", page_values({"name": "x", "folder": "a b"}))
     begin, end = result.index("</title>"), result.index("<header>")
     assert result[begin:end] in report
     assert "<p>Made by <code>gen eval x</code></p></footer>" in result

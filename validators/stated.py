@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from retgen.data import Dataset
-from retgen.layouts import card_header
+from retgen.dataset_files import card_header
 
 
 def stated_languages(dataset: Dataset) -> list[str]:

@@ -20,7 +20,7 @@ from retgen.evaluation.capacity import HIGHEST, best, construct, free
 from retgen.evaluation.capacity.all_pairs_result import Capacity, carried_before, kept, row_of
 from retgen.evaluation.capacity.free import Critical
 from retgen.evaluation.embedders.devices import choose_device
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, write_file
 
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
@@ -40,7 +40,7 @@ def capacity(
     device: str | None = None,
     out: str | Path | None = None,
     command: str = "gen capacity",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Capacity:
     """Measure how many documents fit, all pairs of them asked for, and write `out`.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from retgen.evaluation import plots as draw
 from retgen.evaluation.capacity.construct import PRECISIONS
 from retgen.evaluation.capacity.free import TABLE_6, Critical, cubic_fit
-from retgen.markdown import escaped, markdown_table
+from retgen.markdown import escape_markdown, markdown_table
 from retgen.pages import Figure, Page, Section, TableView, terminal, text_table
 from retgen.write import write_file
 
@@ -116,7 +116,7 @@ def write_page(result: Capacity) -> None:
     ]  # fmt: skip
     tables = [table for section in sections for table in section.tables]
     summary = sentences(result)
-    parts = [escaped(" ".join(summary)) + "\n"]
+    parts = [escape_markdown(" ".join(summary)) + "\n"]
     parts += [markdown_table(table.head, table.rows) for table in tables]
     write_file(result.folder / "capacity.md", "\n".join(parts))
     lede = "Documents that fit in d dimensions when all pairs of them are asked for."

@@ -30,7 +30,7 @@ from torch.nn.functional import normalize
 from retgen.errors import UsageError
 from retgen.evaluation.capacity.free import Critical, margins, pairs, require
 from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 
 CHECK_EVERY = 25  # steps
 START = 4  # documents per dimension of a random start
@@ -58,7 +58,7 @@ def critical(
     seeds: int = 4,
     deadline: float | None = None,
     device: str = "cpu",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Iterator[Critical]:
     """The largest n that each dimension was grown to, yielded as it is found.
 

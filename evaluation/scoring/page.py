@@ -18,7 +18,7 @@ from retgen.evaluation.scoring.tables import (
     primary,
     table,
 )
-from retgen.markdown import escaped, markdown_table
+from retgen.markdown import escape_markdown, markdown_table
 from retgen.pages import Figure, Fold, Page, Section, TableView, terminal, text_table
 from retgen.plots import score as shown
 from retgen.validators.baselines import best_at
@@ -59,15 +59,15 @@ def text(result: Evaluation) -> str:
 def write_pages(result: Evaluation) -> None:
     """figures/, eval.md and eval.html."""
     summary = sentences(result)
-    parts = [escaped(" ".join(summary)) + "\n"]
+    parts = [escape_markdown(" ".join(summary)) + "\n"]
     last: list[str] = []
     any_scores = any(d.scores for d in result.datasets)
     for scored in result.datasets if any_scores else ():
         view = table(scored)
         title = f"{scored.name} ({scored.collection.split})"
         of = last if scored.aside else parts
-        of.append(f"## {escaped(title)}\n")
-        of += [f"{escaped(scored.aside)}\n"] if scored.aside else []
+        of.append(f"## {escape_markdown(title)}\n")
+        of += [f"{escape_markdown(scored.aside)}\n"] if scored.aside else []
         of.append(markdown_table(view.head, view.rows))
         if spans := view.small_print():
             of.append(f"95% intervals:\n\n{markdown_table(spans.head, spans.rows)}")
@@ -109,13 +109,13 @@ def _titled(result: Evaluation, scored: Scored, title: str) -> str:
 
 
 def _as_markdown(section: Section) -> str:
-    parts = [f"### {escaped(section.title)}", escaped(" ".join(section.text))]
+    parts = [f"### {escape_markdown(section.title)}", escape_markdown(" ".join(section.text))]
     for view in section.tables:
         parts.append(markdown_table(view.head, view.rows, view.names).rstrip())
         if spans := view.small_print():
             parts.append("95% intervals:")
             parts.append(markdown_table(spans.head, spans.rows, spans.names).rstrip())
-    parts += map(escaped, section.notes)
+    parts += map(escape_markdown, section.notes)
     return "\n\n".join(parts) + "\n"
 
 

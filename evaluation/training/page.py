@@ -12,7 +12,7 @@ from retgen.evaluation.scoring.tables import bound_rows, p_value, primary_of, si
 from retgen.evaluation.training.arms import AFTER, BEFORE
 from retgen.evaluation.training.compared import compared_section, compared_table
 from retgen.evaluation.training.sides_page import side_tables, sides_section
-from retgen.markdown import escaped, markdown_table
+from retgen.markdown import escape_markdown, markdown_table
 from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
 from retgen.write import write_file
 
@@ -131,7 +131,7 @@ def write_page(result: Training) -> None:
     """figures/, train.md and train.html."""
     sections, summary = list(_sections(result)), sentences(result)
     tables = [table for section in sections for table in section.tables]
-    parts = [escaped(" ".join(summary)) + "\n"]
+    parts = [escape_markdown(" ".join(summary)) + "\n"]
     parts += [markdown_table(table.head, table.rows, table.names) for table in tables]
     write_file(result.folder / "train.md", "\n".join(parts))
     page = Page(

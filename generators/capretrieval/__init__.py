@@ -219,13 +219,13 @@ class CapRetrieval(Family[CapRetrievalParams]):
             licences=_licences(job),
         )  # fmt: skip
 
-    def recut(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
+    def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
         if (sources / JUDGEMENTS).is_file():
             raise UsageError(
                 "--passages: these labels are a judge's, of the passages as they were cut; run the "
                 "recipe again with other params.passages"
             )
-        tables = Tables(sources, seed).recut(size)
+        tables = Tables(sources, seed).rechunk(size)
         return Records(tables.corpus(), tables.query_rows(), tables.qrels(), card=_recut_card(size))
 
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:

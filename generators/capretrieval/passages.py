@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from retgen.generators.source import PassageSize
-from retgen.tokenizer import unspaced
+from retgen.tokenizer import is_unspaced
 
 _END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
 _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked for
@@ -43,12 +43,12 @@ def words(text: str) -> list[tuple[int, int]]:
     result: list[tuple[int, int]] = []
     for match in re.finditer(r"\S+", text):
         word, at = match.group(), match.start()
-        if word.isascii() or not any(map(unspaced, word)):
+        if word.isascii() or not any(map(is_unspaced, word)):
             result.append(match.span())
             continue
         begin = None
         for place, character in enumerate(word, at):
-            if unspaced(character):
+            if is_unspaced(character):
                 if begin is not None:
                     result.append((begin, place))
                 result.append((place, place + 1))

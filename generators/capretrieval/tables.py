@@ -63,7 +63,7 @@ class Tables:
             if count else []
         )  # fmt: skip
 
-    def recut(self, size: PassageSize | None) -> Tables:
+    def rechunk(self, size: PassageSize | None) -> Tables:
         """The same queries over the same documents, cut in another way; without negatives.
 
         `Labels` has the rule by which the positives are found again. Queries keep their splits.

@@ -8,8 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from retgen.changes.hashes import Hashes, Judgements, Texts, said
-from retgen.changes.matched import LabelChanges, TextChanges
+from retgen.changes.records import (
+    Hashes,
+    LabelChanges,
+    QrelHashes,
+    TextChanges,
+    TextHashes,
+    without_empty_values,
+)
 from retgen.data import Document, Qrel
 
 What = Literal["changed", "added", "removed", "renamed"]
@@ -65,10 +71,10 @@ class LabelExample:
 
 
 Example = TextExample | LabelExample
-TextSide = tuple[Texts, Texts]  # queries and documents of one data set
+TextSide = tuple[TextHashes, TextHashes]  # queries and documents of one data set
 
 
-def of_texts(table: str, changes: TextChanges, number: int) -> list[TextExample]:
+def text_examples(table: str, changes: TextChanges, number: int) -> list[TextExample]:
     """Up to `number` of each kind."""
     result = []
     for a, b in _paired(changes.before, changes.after, changes.pairs, number):
@@ -94,7 +100,7 @@ def of_texts(table: str, changes: TextChanges, number: int) -> list[TextExample]
     return result
 
 
-def of_labels(
+def label_examples(
     table: str,
     split: str,
     changes: LabelChanges,
@@ -107,7 +113,7 @@ def of_labels(
     """
     old: TextSide = queries.before, documents.before
     new: TextSide = queries.after, documents.after
-    kinds: list[tuple[What, Any, Judgements, TextSide, TextSide]] = [
+    kinds: list[tuple[What, Any, QrelHashes, TextSide, TextSide]] = [
         ("changed", changes.pairs[1], changes.after, new, new),
         ("added", changes.added, changes.after, new, old),
         ("removed", changes.removed, changes.before, old, new),
@@ -137,14 +143,14 @@ def of_labels(
 
 
 def _paired(
-    before: Texts, after: Texts, pairs: tuple[Any, Any], number: int
+    before: TextHashes, after: TextHashes, pairs: tuple[Any, Any], number: int
 ) -> list[tuple[Any, Any]]:
     old, new = (rows[:number].tolist() for rows in pairs)
     was, now = before.records(old), after.records(new)
     return [(was[a], now[b]) for a, b in zip(old, new, strict=True)]
 
 
-def _texts(texts: Texts, wanted: Hashes) -> list[str | None]:
+def _texts(texts: TextHashes, wanted: Hashes) -> list[str | None]:
     """Title and text of the first record with each id; None where there is none."""
     if not len(wanted):
         return []
@@ -163,7 +169,7 @@ def _whole(record: Any) -> dict[str, Any]:
 
 def _parts(record: Any) -> dict[str, Any]:
     title = {"title": record.title} if isinstance(record, Document) else {}
-    return {**title, "text": record.text, "metadata": said(record.metadata)}
+    return {**title, "text": record.text, "metadata": without_empty_values(record.metadata)}
 
 
 def _apart(before: Any, after: Any) -> tuple[Any, Any]:

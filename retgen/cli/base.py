@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from retgen.errors import RetgenError, UsageError
-from retgen.progress import Lines, Progress, silent
+from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
 
 # as `gen --help` lists them
@@ -309,10 +309,10 @@ def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
     With `json` nothing but a line twice a minute: it says no more than that the work goes on.
     """
     if quiet:
-        yield silent
+        yield no_progress
         return
     if json or not sys.stderr.isatty():
-        with Lines(not json, " ".join(["gen", *sys.argv[1:2]])) as lines:
+        with ProgressLines(not json, " ".join(["gen", *sys.argv[1:2]])) as lines:
             yield lines
         return
     from rich.console import Console
@@ -386,3 +386,33 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+def look_at(*paths: str | Path | None) -> None:
+    """Raise `DatasetError` for what is no data set before what scores one is imported."""
+    from retgen.data import open_dataset
+
+    for path in paths:
+        if path is not None and not str(path).startswith("mteb:"):
+            open_dataset(path)
+
+
+def numbers(option: str, text: str | None) -> list[int]:
+    """Numbers and ranges, both ends included: 4,8,16 or 4-12."""
+    from retgen.errors import UsageError
+
+    try:
+        result: list[int] = []
+        for part in text.split(",") if text else ():
+            low, dash, high = part.strip().partition("-")
+            if dash and low:
+                if int(high) - int(low) > 100_000:
+                    raise UsageError(f"{option} {text}: the range is too long")
+                result += range(int(low), int(high) + 1)
+            else:
+                result.append(int(part))
+    except ValueError:
+        raise UsageError(f"{option} {text}: write numbers, for example 32,64,128") from None
+    if text and not result:
+        raise UsageError(f"{option} {text}: holds no number")
+    return result

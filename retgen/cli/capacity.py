@@ -17,10 +17,11 @@ from retgen.cli.base import (
     complete_protocol,
     expected,
     given_path,
+    look_at,
+    numbers,
     print_json,
     shown_progress,
 )
-from retgen.cli.datasets import look_at, numbers
 
 
 @app.command(

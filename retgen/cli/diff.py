@@ -60,8 +60,8 @@ def diff_command(
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Compare two data sets: records, texts, labels, recipes, scores."""
-    from retgen.changes.diff import diff
-    from retgen.changes.shown import text
+    from retgen.changes import diff
+    from retgen.changes.report import terminal_text
 
     with shown_progress(quiet, json) as progress:
         result = diff(
@@ -71,7 +71,7 @@ def diff_command(
     if json:
         print_json(result.to_json())
     elif not quiet:
-        print(text(result))
+        print(terminal_text(result))
         if page is not None:
             print(f"page: {page}")
     if exit_code and result.differ:

@@ -23,11 +23,12 @@ from retgen.cli.base import (
     fail,
     given_path,
     interruptible,
+    look_at,
     model_options_of,
+    numbers,
     print_json,
     shown_progress,
 )
-from retgen.cli.datasets import look_at, numbers
 
 
 @app.command(
@@ -206,7 +207,7 @@ def eval_command(
                 "progress": progress,
             }  # fmt: skip
             if seeds is not None:
-                from retgen.studies.seeds import evaluate_seeds
+                from retgen.studies.run import evaluate_seeds
 
                 if len(paths) != 1:
                     raise UsageError("--seeds: give one run directory or recipe, not several")
@@ -242,12 +243,12 @@ def _threshold(given: str | None) -> Any:
 
 def _text(result: Any) -> str:
     """An evaluation, or the trainings of a study, for a terminal."""
-    from retgen.studies.result import Trainings
+    from retgen.studies.page import Trainings
 
     if isinstance(result, Trainings):
-        from retgen.studies.page import text as of_study
+        from retgen.studies.page import terminal_text
 
-        return of_study(result)
+        return terminal_text(result)
     from retgen.evaluation.scoring.page import text
 
     return text(result)

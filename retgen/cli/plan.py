@@ -101,7 +101,7 @@ def _time(seconds: float) -> str:
 
 def _plan_study(path: Path, json: bool) -> None:
     from retgen.recipes import bundled_studies
-    from retgen.studies.study import load_study, plan_study
+    from retgen.studies import load_study, plan_study
 
     study = load_study(path)
     result = plan_study(study)
@@ -135,7 +135,7 @@ def preview_command(
     verbose: Verbose = False,
 ) -> None:
     """Show a few records on the screen. Writes nothing."""
-    from retgen.preview import preview
+    from retgen.plan import preview
 
     result = preview(recipe, n, overrides_of(settings))
     if json:

@@ -19,7 +19,7 @@ from retgen.cli.base import (
     shown_progress,
 )
 from retgen.errors import UsageError
-from retgen.plugins import need
+from retgen.plugins import require_modules
 
 _STATIC = 100  # looks of an annotator that are written at a time
 
@@ -124,10 +124,10 @@ def review_command(
     from retgen.review.begin import check_begun
 
     if report:
-        need("statsmodels", "krippendorff")
+        require_modules("statsmodels", "krippendorff")
         check_begun(path, out)
     elif not given:
-        need("fastapi", "uvicorn")
+        require_modules("fastapi", "uvicorn")
     with shown_progress(quiet, json) as progress:
         review = open_review(
             path, annotators=_names(annotators), goals=goal, mode=mode, overlap=overlap,

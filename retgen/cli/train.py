@@ -18,11 +18,11 @@ from retgen.cli.base import (
     expected,
     given_path,
     interruptible,
+    look_at,
     overrides_of,
     print_json,
     shown_progress,
 )
-from retgen.cli.datasets import look_at
 from retgen.errors import UsageError
 
 

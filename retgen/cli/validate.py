@@ -11,6 +11,7 @@ from retgen.cli.base import (
     Json,
     NamingParts,
     Quiet,
+    RunArgument,
     Verbose,
     Workers,
     app,
@@ -140,3 +141,12 @@ def _findings(path: Path, result: Any) -> str:
         f"{verdict}: {_counted(result.errors, 'error')}, {_counted(result.warnings, 'warning')}"
     )
     return "\n".join(lines)
+
+
+@app.command("report", epilog="Example:  gen report outputs/limit_dense")
+@expected
+def report_command(run: RunArgument, verbose: Verbose = False) -> None:
+    """Write the HTML page of a run again."""
+    from retgen.reporting.report import report
+
+    print(report(run))

@@ -14,12 +14,12 @@ import numpy as np
 import orjson
 
 from retgen.data import Dataset, open_dataset
+from retgen.dataset_files import enclosing_dataset_hint
 from retgen.errors import DatasetError, DatasetMissing
-from retgen.lines import around
 from retgen.pages import render
 from retgen.recipe import Recipe, written_out
 from retgen.reporting.evidence import solved_blindly
-from retgen.reporting.view import view
+from retgen.reporting.view import page_values
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, write_file
 
@@ -79,7 +79,7 @@ def write_report(folder: Path, content: Mapping[str, Any]) -> None:
 
 def page_of(content: Mapping[str, Any]) -> str:
     """The page of a report.json."""
-    return render("report_page.html", view(content))
+    return render("report_page.html", page_values(content))
 
 
 def report(path: str | Path) -> Path:
@@ -90,7 +90,9 @@ def report(path: str | Path) -> Path:
     if not folder.exists():
         raise DatasetMissing(f"{folder} does not exist. Give the folder of a run.", str(folder))
     if folder.is_file():
-        raise DatasetError(f"{folder} is a file. Give the folder of a run{around(folder)}.")
+        raise DatasetError(
+            f"{folder} is a file. Give the folder of a run{enclosing_dataset_hint(folder)}."
+        )
     try:
         content = orjson.loads((folder / "report.json").read_bytes())
         if not isinstance(content, dict):

@@ -14,8 +14,15 @@ from typing import Any, NamedTuple
 from retgen import plots
 from retgen.pages import Pieces
 from retgen.reporting import evidence
-from retgen.reporting.examples import example_of, examples_of
-from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
+from retgen.reporting.page_parts import (
+    baselines_of,
+    certificate_of,
+    example_of,
+    examples_of,
+    figures_of,
+    origin_of,
+    value_range,
+)
 from retgen.validators.origin import marked
 from retgen.yaml_text import to_yaml
 
@@ -26,7 +33,7 @@ _FILES = 200  # rows of the table of files
 _YAML = 40_000  # characters of the recipe
 
 
-def view(content: Mapping[str, Any]) -> dict[str, Any]:
+def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
     """The variables of report_page.html. Whatever a failed run could not say is empty here."""
     manifest = content.get("manifest") or {}
     statistics = content.get("statistics") or {}
@@ -93,8 +100,8 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Who did the agents' work, how sure the judges were, and what all of it took."""
     rows, judges = [], manifest.get("judges") or {}
     for agent, one in (manifest.get("models") or {}).items():
-        work = evidence.who(one["model"])
-        rows.append((agent, evidence.measured(work, judges.get(agent))))
+        work = evidence.worker_name(one["model"])
+        rows.append((agent, evidence.judge_with_accuracy(work, judges.get(agent))))
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
@@ -166,15 +173,15 @@ def _tiles(
     tested = f"{plots.number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
     small = {
         "documents": f"{plots.number(play)} relevant" if play is not None else "",
-        "queries": f"{tested}{spread(relevant)} relevant each" if relevant else "",
+        "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in labels.items() if n),
     }
     tiles = [(plots.number(merged[key]), key, small[key]) for key in small if key in merged]
     if words:
-        tiles.append((plots.number(words["mean"], 1), "words per document", spread(words)))
-    if evidence.dimensions(certificate):
+        tiles.append((plots.number(words["mean"], 1), "words per document", value_range(words)))
+    if evidence.dimensions_needed(certificate):
         span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
-        tiles.append((spread(span), "dimensions needed", "to rank relevant first, proven"))
+        tiles.append((value_range(span), "dimensions needed", "to rank relevant first, proven"))
     if counts.get("rejected"):
         tiles.append((plots.number(counts["rejected"]), "rejected", "see rejected.jsonl"))
     return tiles
@@ -200,8 +207,8 @@ def _tests(
     if relevant and statistics.get("documents"):
         text.append((
             "Finding.",
-            f"Whether a retriever puts the {spread(relevant)} relevant "
-            f"document{'' if spread(relevant) == '1' else 's'} of each of "
+            f"Whether a retriever puts the {value_range(relevant)} relevant "
+            f"document{'' if value_range(relevant) == '1' else 's'} of each of "
             f"{_counted(_asked(statistics), 'query', 'queries')} before the rest of "
             f"{plots.number(statistics['documents'])}.",
         ))  # fmt: skip

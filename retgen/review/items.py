@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from retgen.data import Dataset, Document, Query
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.review.candidates import Candidate, candidates
 from retgen.review.plants import Plant, plant
 from retgen.review.pool import Pool
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 
 def plan(
-    pool: Pool, settings: Settings, *, proven: bool | None, progress: Progress = silent
+    pool: Pool, settings: Settings, *, proven: bool | None, progress: Progress = no_progress
 ) -> Plan:
     """Draw both populations of a pool.
 

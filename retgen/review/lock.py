@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from retgen.write import held, os_errors
+from retgen.write import lock_file, os_errors
 
 LOCK, OWNER = ".review.lock", ".review.server"
 
@@ -31,7 +31,7 @@ def locked(folder: Path) -> Iterator[Callable[[str], None]]:
             "which any number of annotators may use at once, or end it"
         )
 
-    with held(folder / LOCK, taken):
+    with lock_file(folder / LOCK, taken):
         try:
             yield told
         finally:

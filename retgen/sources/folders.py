@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.compressed import COMPRESSED, kind
+from retgen.dataset_files import COMPRESSED, corpus_files, file_format
 from retgen.errors import DatasetError
-from retgen.layouts import corpus_files
 from retgen.sources import tables, texts
 from retgen.sources.records import UNREAD, Reading, Record, Refused
 
@@ -29,7 +28,7 @@ def folder(path: Path, reading: Reading) -> Iterator[Record]:
     """What the folder holds and is not read, then documents in the order of their paths."""
     if corpus := corpus_files(path):
         for file in corpus:
-            if kind(file) not in tables.KINDS:
+            if file_format(file) not in tables.KINDS:
                 raise DatasetError(f"{file}: a corpus is {', '.join(tables.KINDS)}")
             name = file.relative_to(path).as_posix()
             if not (reading.follow_links or _stays(file, _inside(path))):
@@ -48,7 +47,7 @@ def folder(path: Path, reading: Reading) -> Iterator[Record]:
     stems = Counter(stem(name) for _, name in files)
     for file, name in files:
         called = stem(name) if stems[stem(name)] == 1 else name
-        if kind(file) in texts.KINDS:
+        if file_format(file) in texts.KINDS:
             yield Record(name, texts.text_file(file, name, called, reading), name)
             continue
         try:
@@ -64,7 +63,7 @@ def folder(path: Path, reading: Reading) -> Iterator[Record]:
 def kinds(path: Path) -> dict[str, int]:
     """How many files of a folder are read, by their kind, most first; of a data set its corpus."""
     files = corpus_files(path) or [one.path for one in _walk(path) if isinstance(one, _File)]
-    return dict(Counter(map(kind, files)).most_common())
+    return dict(Counter(map(file_format, files)).most_common())
 
 
 def stem(name: str) -> str:
@@ -72,7 +71,7 @@ def stem(name: str) -> str:
     path = Path(name)
     if path.suffix.lower() in COMPRESSED:
         name = name.removesuffix(path.suffix)
-    return name[: -len(kind(path))] if kind(path) else name
+    return name[: -len(file_format(path))] if file_format(path) else name
 
 
 def shown(name: str) -> str:
@@ -135,7 +134,7 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | Refused]:
                     "a link that leads nowhere" if entry.is_symlink() else "is no file of bytes"
                 )
                 unread.append(Refused(here, UNREAD, reason))
-            elif kind(entry) not in every:
+            elif file_format(entry) not in every:
                 reason = f"a file of this kind is not read, only {', '.join(every)}"
                 unread.append(Refused(here, UNREAD, reason))
             else:

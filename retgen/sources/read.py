@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xxhash
 
-from retgen.compressed import COMPRESSED, kind
+from retgen.dataset_files import COMPRESSED, file_format
 from retgen.errors import DatasetError
 from retgen.sources import tables, texts
 from retgen.sources.folders import folder, shown, stem
@@ -103,8 +103,8 @@ def _read(path: Path | str, reading: Reading) -> Iterator[Record]:
     if not path.is_file():
         raise DatasetError(f"there is no source {path}: give {FORMATS}")
     name = shown(path.name)
-    if kind(path) in tables.KINDS:
+    if file_format(path) in tables.KINDS:
         return tables.table(path, name, reading)
-    if kind(path) in texts.KINDS:
+    if file_format(path) in texts.KINDS:
         return iter([Record(name, texts.text_file(path, name, stem(name), reading))])
     raise DatasetError(f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from retgen.compressed import COMPRESSED, kind, opened
+from retgen.dataset_files import COMPRESSED, file_format, open_file
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
 from retgen.sources.records import (
@@ -48,7 +48,7 @@ def table(path: Path, name: str, reading: Reading, *, within: str = "") -> Itera
     """
     readers = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
     try:
-        yield from readers[kind(path)](path, name, reading, within)
+        yield from readers[file_format(path)](path, name, reading, within)
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -164,7 +164,7 @@ def _document(
 
 def _jsonl(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
     def rows() -> Iterator[_Row]:
-        with opened(path) as file:
+        with open_file(path) as file:
             for number, line in enumerate(file, 1):
                 where = f"{name}:{number}"
                 if not line.strip():
@@ -192,11 +192,11 @@ def _broken(line: bytes) -> tuple[str, str]:
 
 def _csv(path: Path, name: str, reading: Reading, within: str) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with opened(path) as file:
+    with open_file(path) as file:
         begin = file.readline(1 << 20)
     if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DatasetError(f"{path}: is UTF-16; convert it to UTF-8")
-    delimiter = "\t" if kind(path) == ".tsv" else _delimiter(begin)
+    delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(begin)
 
     def rows(reader: csv.DictReader[str]) -> Iterator[_Row]:
         for row in reader:
@@ -209,7 +209,7 @@ def _csv(path: Path, name: str, reading: Reading, within: str) -> Iterator[Recor
 
     # bytes that are not UTF-8 become lone surrogates, which are found row by row
     with (
-        opened(path) as raw,
+        open_file(path) as raw,
         io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as lines,
     ):
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
@@ -232,7 +232,7 @@ def _parquet(path: Path, name: str, reading: Reading, within: str) -> Iterator[R
 
     try:
         if path.suffix.lower() in COMPRESSED:
-            with opened(path) as packed:  # Parquet is read from its end on
+            with open_file(path) as packed:  # Parquet is read from its end on
                 file = pq.ParquetFile(pa.BufferReader(packed.read()))
         else:
             file = pq.ParquetFile(path)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from retgen.compressed import kind, opened
+from retgen.dataset_files import file_format, open_file
 from retgen.errors import DatasetError
 from retgen.sources.records import Reading, Refused, SourceDocument, too_long
 from retgen.yaml_text import parse_yaml
@@ -30,7 +30,7 @@ def text_file(path: Path, where: str, called: str, reading: Reading) -> SourceDo
     """A file as a document with the id `called`, or why it is none."""
     most = None if reading.longest is None else reading.longest * _UTF8_BYTES
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             content = file.read() if most is None else file.read(most + 1)
     except OSError as error:
         return Refused(where, "source/unreadable", f"cannot be read: {error.strerror}", called)
@@ -45,7 +45,7 @@ def text_file(path: Path, where: str, called: str, reading: Reading) -> SourceDo
         is_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         reason = "the file is UTF-16, not UTF-8" if is_16 else "the file is not UTF-8"
         return Refused(where, "source/encoding", reason, called)
-    held, title = kind(path), ""
+    held, title = file_format(path), ""
     if held in MARKDOWN:
         title = markdown_title(text)
     elif held in HTML and text.strip():

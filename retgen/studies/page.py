@@ -1,22 +1,48 @@
-"""What a study with training shows: one table, and a picture a measure."""
+"""What a study with `train` found: its result, one table, and a picture a measure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from retgen.evaluation import plots as draw
 from retgen.evaluation.scoring.page import baseline_levels
 from retgen.evaluation.scoring.summary import against
 from retgen.evaluation.scoring.tables import bound_rows, in_order, primary_of
-from retgen.markdown import escaped, markdown_table
+from retgen.markdown import escape_markdown, markdown_table
 from retgen.pages import Figure, Page, Section, TableView, best_places, terminal, text_table
+from retgen.studies import Study
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.studies.result import Trainings
-
+    from retgen.evaluation.scoring.result import Evaluation
+    from retgen.evaluation.training.result import Training
 
 _PANELS = 3
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """What a study with `train` found: `trained` by (trained on, dimension)."""
+
+    study: Study
+    folder: Path
+    trained: dict[tuple[str, int], Training]
+    beside: Evaluation | None
+    about: str
+    command: str
+    failures: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gen eval STUDY --json` prints."""
+        return {
+            "study": self.study.study,
+            "trained": [
+                {"on": on, "dim": dim, **one.to_json()} for (on, dim), one in self.trained.items()
+            ],
+            "beside": self.beside.to_json() if self.beside else None,
+        }
 
 
 def scores_table(result: Trainings) -> TableView:
@@ -58,7 +84,7 @@ def _in_order(result: Trainings, measure: str) -> list[tuple[str, int]]:
     return sorted(result.trained, key=lambda key: (-best[key[0]], key[0], -key[1]))
 
 
-def sentences(result: Trainings) -> list[str]:
+def summary_sentences(result: Trainings) -> list[str]:
     """The summary of the page: each training set at its best dimension, against what else is."""
     first = next(iter(result.trained.values()))
     scored = first.scored_sets[0]
@@ -88,16 +114,16 @@ def sentences(result: Trainings) -> list[str]:
     return text
 
 
-def text(result: Trainings) -> str:
+def terminal_text(result: Trainings) -> str:
     """For a terminal."""
     return terminal([text_table(scores_table(result))], [], result.folder / "study.html")
 
 
 def write_page(result: Trainings) -> None:
     """figures/, study.md and study.html."""
-    view, summary = scores_table(result), sentences(result)
+    view, summary = scores_table(result), summary_sentences(result)
     table = markdown_table(view.head, view.rows, view.names)
-    write_file(result.folder / "study.md", f"{escaped(' '.join(summary))}\n\n{table}")
+    write_file(result.folder / "study.md", f"{escape_markdown(' '.join(summary))}\n\n{table}")
     first = next(iter(result.trained.values()))
     collection = first.scored_sets[0].collection
     notes = [

@@ -22,12 +22,11 @@ from retgen.data import Dataset
 from retgen.errors import EndpointFailed, RetgenError
 from retgen.generate import rejected_lines, table_files
 from retgen.generators.records import Records
-from retgen.manifest import COSTS, Measured, fault_of_time, manifest_of, other_format, recipe_files
+from retgen.manifest import COSTS, RunFacts, fault_of_time, manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
-from retgen.reporting.card import dataset_card
+from retgen.reporting.card import dataset_card, training_card
 from retgen.reporting.report import collect_report, page_of
-from retgen.reporting.training_card import training_card
 from retgen.validation.differences import Difference, differences, shown
 from retgen.validation.findings import links
 from retgen.validation.regenerate import (
@@ -334,7 +333,7 @@ def _top(one: Difference) -> str:
     return one.key.partition(".")[0].partition("[")[0]
 
 
-def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> Measured:
+def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> RunFacts:
     """What the manifest says of times and costs, of which nothing else knows.
 
     Where no model was asked, it cost nothing.
@@ -343,7 +342,7 @@ def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> Measured:
     if not offline(recipe):
         costs = {key: manifest.get(key) for key in COSTS}
     versions, timings = manifest.get("versions"), manifest.get("timings")
-    return Measured(
+    return RunFacts(
         manifest.get("created", ""),
         versions if isinstance(versions, dict) else {},
         timings if isinstance(timings, dict) else {},

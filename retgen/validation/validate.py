@@ -16,7 +16,7 @@ import numpy as np
 
 from retgen.data import Dataset, open_dataset
 from retgen.errors import RetgenError
-from retgen.progress import Progress, silent, usable_cores
+from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
 from retgen.validation.derived import (
@@ -46,7 +46,7 @@ def validate(
     path: Path | str,
     *,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     split: str | None = None,
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,

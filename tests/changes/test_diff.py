@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import diff, export, run
-from retgen.changes.hashes import once
+from retgen.changes.records import distinct_hashes
 from retgen.errors import DatasetError, UsageError
 from tests.conftest import Gen, Write, read_jsonl
 
@@ -155,7 +155,7 @@ def test_an_id_that_stands_twice(a: Path, tmp_path: Path) -> None:
 def test_repeated_values_are_told_apart() -> None:
     import numpy as np
 
-    result, repeated = once(np.array([7, 5, 7, 7], np.uint64))
+    result, repeated = distinct_hashes(np.array([7, 5, 7, 7], np.uint64))
     assert (repeated, len(set(result.tolist())), result[:2].tolist()) == (2, 4, [7, 5])
 
 
@@ -219,11 +219,11 @@ def test_what_cannot_be_read_is_named(
 
 
 def test_a_file_that_is_cut_short_while_it_is_read(a: Path, dataset: Write) -> None:
-    from retgen.changes.hashes import Source, texts
+    from retgen.changes.records import RowSource, hash_texts
     from retgen.data import open_dataset
-    from retgen.progress import silent
+    from retgen.progress import no_progress
 
-    held = texts(Source(open_dataset(a).corpus, a), silent)
+    held = hash_texts(RowSource(open_dataset(a).corpus, a), no_progress)
     assert held.records([3])[3].text == CORPUS["d4"]
     write(a / "corpus.jsonl", read_jsonl(a / "corpus.jsonl")[:2])
     with pytest.raises(DatasetError, match="changed while it was read; run the command again"):

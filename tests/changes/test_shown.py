@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retgen.changes.examples import TextExample
-from retgen.changes.shown import excerpts, printable, sides_of
+from retgen.changes.report import excerpts, printable, sides_of
 
 
 def test_a_long_text_is_shown_around_its_change() -> None:

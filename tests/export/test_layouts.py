@@ -13,9 +13,9 @@ from ir_datasets.formats import TrecQrels, TrecQuery, TrecXmlQueries, TsvQueries
 from ir_datasets.util import LocalDownload
 
 from retgen import export
+from retgen.dataset_files import card_header
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export import layouts, write_export
-from retgen.layouts import card_header
 from retgen.write import whole_folder
 from tests.conftest import Gen, Write, read_jsonl
 

@@ -14,11 +14,15 @@ import pytest
 
 import retgen
 from retgen import publish
+from retgen.dataset_files import card_header
 from retgen.export import write_export
 from retgen.export.layouts import parquet
-from retgen.layouts import card_header
-from retgen.publishing.croissant.description import _CONTEXT
-from retgen.publishing.croissant.tables import distribution, record_sets, tables
+from retgen.publishing.croissant import (
+    _CONTEXT,
+    croissant_tables,
+    distribution,
+    record_sets,
+)
 from retgen.publishing.destinations import destinations
 from retgen.review import open_review
 from retgen.write import file_info
@@ -278,7 +282,7 @@ def test_a_corpus_of_several_files(
 def described(path: Path, out: Path) -> Path:
     """The tables of a data set that is no run, with a croissant.json of them."""
     write_export(path, "parquet", out)
-    listed = tables(out, card_header(out)["configs"])
+    listed = croissant_tables(out, card_header(out)["configs"])
     files = {name: file_info(out / name) for one in listed for name in one.files}
     made = {
         "@context": _CONTEXT, "@type": "sc:Dataset", "name": 'a "@id"', "description": "</script>",

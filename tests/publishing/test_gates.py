@@ -14,7 +14,7 @@ import pytest
 
 from retgen import evaluate, publish
 from retgen.errors import UsageError
-from retgen.export.mteb.score import MINILM, RANDOM
+from retgen.export.mteb.gates import MINILM, RANDOM
 from tests.conftest import Gen
 from tests.project import ROOT
 from tests.publishing.test_publish import files
@@ -26,9 +26,9 @@ def kept_of(run: Path) -> dict[str, object]:
     """What scores.json of a run has to be of, to be taken."""
     from retgen.data import open_dataset
     from retgen.export.facts import facts_of
-    from retgen.export.mteb.metadata import task_of
-    from retgen.export.mteb.scores import _what
+    from retgen.export.mteb.gates import _what
     from retgen.export.mteb.survey import survey
+    from retgen.export.mteb.task import task_of
 
     dataset = open_dataset(run)
     found = survey(dataset, run)
@@ -124,9 +124,8 @@ def test_the_module_of_the_hub_names_its_repository(kb: Path, tmp_path: Path) ->
     """A copy of the repository is read where it lies; the module alone reads the Hub."""
     from retgen.data import open_dataset
     from retgen.export.facts import facts_of
-    from retgen.export.mteb.metadata import task_of
     from retgen.export.mteb.survey import survey
-    from retgen.export.mteb.task import module
+    from retgen.export.mteb.task import module, task_of
 
     dataset = open_dataset(kb)
     task = task_of(survey(dataset, kb), facts_of(dataset, "kb"), kb, "me/kb")

@@ -17,7 +17,7 @@ import pytest
 
 import retgen
 from retgen import publish
-from retgen.layouts import card_header
+from retgen.dataset_files import card_header
 from tests.conftest import Gen
 from tests.project import ROOT
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from retgen import evaluate, publish
+from retgen.dataset_files import card_header, corpus_files
 from retgen.errors import ChecksFailed, DatasetError, UsageError
-from retgen.layouts import card_header, corpus_files
-from retgen.publishing.changes import Change
+from retgen.publishing.destination import FileChange
 from retgen.publishing.destinations import destinations
 from retgen.review import open_review
 from tests.conftest import Gen, read_jsonl
@@ -131,7 +131,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
         "published.json": "changed",
     }  # fmt: skip
     assert files(out) == before
-    assert Change("old.txt", "removed", 0) in publish(kb, f"file:{out}").changes
+    assert FileChange("old.txt", "removed", 0) in publish(kb, f"file:{out}").changes
     assert list(files(out)) == FILES
 
 

@@ -7,12 +7,11 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.compressed import kind
+from retgen.dataset_files import corpus_files, file_format
 from retgen.errors import RecipeError
 from retgen.generators.capretrieval.params import CapRetrievalParams, Judge
 from retgen.generators.capretrieval.passages import Passage
 from retgen.generators.capretrieval.sourcing import bundled_queries
-from retgen.layouts import corpus_files
 from retgen.sources import Refused
 from retgen.sources.texts import KINDS
 from retgen.streams import Stream
@@ -60,7 +59,7 @@ def _of_rows(path: Path | str) -> None:
             f"params.judge.queries: {path} is a data set, of which a source is the corpus: give "
             "its file of queries, as in {path: FOLDER/queries.jsonl}"
         )
-    if path.is_file() and kind(path) in KINDS:
+    if path.is_file() and file_format(path) in KINDS:
         raise RecipeError(
             f"params.judge.queries: {path} is one text, not a row a query: give .csv (a line "
             "'text' first, then a query a line), .jsonl or .parquet"

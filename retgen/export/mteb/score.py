@@ -13,7 +13,8 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
-RANDOM, MINILM = "mteb/baseline-random-encoder", "sentence-transformers/all-MiniLM-L6-v2"
+from retgen.export.mteb.gates import MINILM, RANDOM
+
 _TREC_EVAL = {"ndcg": "ndcg_cut", "map": "map_cut", "precision": "P", "hit_rate": "success"}
 DIGITS = 4  # what another machine or thread count leaves alone
 

@@ -16,7 +16,7 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
-from retgen import marks
+from retgen import highlights
 from retgen.review.records import Shown
 
 
@@ -68,15 +68,17 @@ def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, 
     """Words of the query marked in the document, and the span that the query rests on."""
     text = document["text"]
     return {
-        "query": [marks.Piece(query["text"])],
-        "title": marks.cut(document["title"], marks.query_words(query["text"], document["title"])),
-        "document": marks.cut(
-            text, [*_rests_on(query, document), *marks.query_words(query["text"], text)]
+        "query": [highlights.Segment(query["text"])],
+        "title": highlights.highlight_segments(
+            document["title"], highlights.query_word_spans(query["text"], document["title"])
+        ),
+        "document": highlights.highlight_segments(
+            text, [*_rests_on(query, document), *highlights.query_word_spans(query["text"], text)]
         ),
     }
 
 
-def _rests_on(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[marks.Span]:
+def _rests_on(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[highlights.Span]:
     """`metadata.span` of a query, in characters of its source, as characters of the document."""
     of_query, of_document = query["metadata"], document["metadata"]
     source = of_query.get("source")

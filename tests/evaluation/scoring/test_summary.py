@@ -11,7 +11,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.summary import sentences
 from retgen.evaluation.scoring.tables import table
-from retgen.studies.seeds import evaluate_seeds
+from retgen.studies.run import evaluate_seeds
 from tests.pages import Read
 
 NAMES = [f"{i:02}" for i in range(30)]

@@ -277,7 +277,7 @@ def test_a_family_that_cuts_nothing(limit_run: Path, gen: Gen, tmp_path: Path) -
         "Give a run of the family capretrieval\n"
     )
     assert not (tmp_path / "out").exists()
-    assert family("multiconir").recut(limit_run, 1, None) is None
+    assert family("multiconir").rechunk(limit_run, 1, None) is None
 
 
 def test_a_data_set_that_is_no_run(dataset: Write, gen: Gen) -> None:

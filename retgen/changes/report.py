@@ -1,17 +1,20 @@
-"""What a diff says, in tables and texts, and how a terminal prints it."""
+"""The result of `gen diff`: as JSON, as tables and texts on a terminal, as a page."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from retgen.changes.examples import Example, LabelExample
-from retgen.changes.matched import LabelChanges, TextChanges
-from retgen.changes.result import Diff, all_labels
+from retgen.changes.records import LabelChanges, TextChanges
+from retgen.changes.runs import KeyDifferences, ScoreChange
 from retgen.evaluation.scoring.tables import p_value, signed_interval
-from retgen.pages import Pieces, TableView, text_table
-from retgen.reporting.examples import marked
+from retgen.pages import Change, Page, Pieces, Section, TableView, text_table
+from retgen.reporting.page_parts import mark_differences
 from retgen.tokenizer import laid_out
 
 _AROUND = 12  # words shown before the first and after the last that differ
@@ -22,7 +25,64 @@ _KEYS = 40  # keys a terminal lists
 _COUNTS = ("same", "changed", "added", "removed", "renamed")
 
 
-def counts(diff: Diff) -> TableView:
+@dataclass(frozen=True)
+class Diff:
+    """What changed from A to B. `qrels`, `graded`: by split. `stated`: what recipes and manifests
+    say otherwise, None where one of both is no run.
+    """
+
+    a: Path
+    b: Path
+    documents: TextChanges
+    queries: TextChanges
+    qrels: dict[str, LabelChanges]
+    graded: dict[str, LabelChanges]
+    examples: list[Example]
+    stated: KeyDifferences | None
+    scores: list[ScoreChange]
+    notes: list[str] = field(default_factory=list)
+    command: str = ""
+
+    @property
+    def same_records(self) -> bool:
+        """Whether all records are the same, in the same order."""
+        texts = (self.documents, self.queries)
+        labels = [*self.qrels.values(), *self.graded.values()]
+        return not any(one.differ for one in texts) and not any(one.differ for one in labels)
+
+    @property
+    def differ(self) -> bool:
+        """Whether records, or what a run says of them, differ; versions and scores do not count."""
+        return not self.same_records or bool((self.stated or {}).keys() - {"versions"})
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen diff --json` prints it."""
+        return {
+            "a": str(self.a),
+            "b": str(self.b),
+            "differ": self.differ,
+            "documents": self.documents.to_json(),
+            "queries": self.queries.to_json(),
+            "qrels": {split: one.to_json() for split, one in self.qrels.items()},
+            "labels": all_labels(self.qrels),
+            "graded": {split: one.to_json() for split, one in self.graded.items()},
+            "grades": all_labels(self.graded),
+            "examples": [one.to_json() for one in self.examples],
+            "manifest": self.stated,
+            "scores": [one.to_json() for one in self.scores],
+            "notes": self.notes,
+        }
+
+
+def all_labels(splits: dict[str, LabelChanges]) -> dict[str, int]:
+    """How many labels went from what to what, of all splits: {"0->1": 3, "none->1": 2}."""
+    total: Counter[str] = Counter()
+    for one in splits.values():
+        total += one.labels
+    return {change: total[change] for change in sorted(total)}
+
+
+def counts_table(diff: Diff) -> TableView:
     """A row a table, a column a kind of change."""
     rows = []
     for name, texts in (("documents", diff.documents), ("queries", diff.queries)):
@@ -66,7 +126,7 @@ def _labels(splits: dict[str, LabelChanges]) -> str:
     )
 
 
-def stated_keys(diff: Diff) -> TableView | None:
+def manifest_table(diff: Diff) -> TableView | None:
     """A row a key of recipe or manifest that differs; None where none does."""
     rows = [
         [key if what != "recipe" else f"recipe: {key}", *map(_value, values)]
@@ -167,7 +227,7 @@ def excerpts(a: str, b: str) -> tuple[Pieces, Pieces]:
     for words in (before, after):
         stop = min(len(words) - tail + _AROUND, len(words), same + _WORDS)
         shown.append((words[start:stop], stop < len(words)))
-    for pieces, (_, cut) in zip(marked(shown[0][0], shown[1][0]), shown, strict=True):
+    for pieces, (_, cut) in zip(mark_differences(shown[0][0], shown[1][0]), shown, strict=True):
         result.append([*([("…", False)] if start else []), *pieces,
                        *([(" …", False)] if cut else [])])  # fmt: skip
     return result[0], result[1]
@@ -179,12 +239,12 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> int:
     return next((place for place, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
-def text(diff: Diff) -> str:
+def terminal_text(diff: Diff) -> str:
     """All of it for a terminal. Control characters of records are spelt out."""
-    parts = [f"A  {diff.a}\nB  {diff.b}", text_table(counts(diff))]
+    parts = [f"A  {diff.a}\nB  {diff.b}", text_table(counts_table(diff))]
     if remarked := remarks(diff):
         parts.append("\n".join(remarked))
-    if (keys := stated_keys(diff)) is not None:
+    if (keys := manifest_table(diff)) is not None:
         rows = [[printable(cell) for cell in row] for row in keys.rows[:_KEYS]]
         parts.append(text_table(TableView(keys.head, rows, keys.names)))
         if len(keys.rows) > _KEYS:
@@ -222,3 +282,32 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def page_of(diff: Diff) -> Page:
+    """Counts, what is said otherwise, scores, examples with words marked."""
+    sections = [Section("Records", tables=[counts_table(diff)], notes=remarks(diff))]
+    if (keys := manifest_table(diff)) is not None:
+        sections.append(Section("Recipe and manifest", tables=[keys]))
+    if (table := score_table(diff)) is not None:
+        sections.append(Section("Scores", tables=[table]))
+    if diff.examples:
+        changes = [Change(title_of(one), _texts(one)) for one in diff.examples]
+        sections.append(Section("Examples", changes=changes))
+    if diff.notes:
+        sections.append(Section("Notes", notes=diff.notes))
+    a, b = (path.resolve().name for path in (diff.a, diff.b))
+    return Page(
+        f"{a} → {b}", "gen diff", f"What changed from A ({diff.a}) to B ({diff.b}).",
+        [verdict(diff)], sections, diff.command,
+    )  # fmt: skip
+
+
+def _texts(example: Example) -> list[tuple[str, bool, Pieces]]:
+    result = []
+    for part, before, after in sides_of(example):
+        # the texts of a qrel are not what changed
+        names = (part, part) if isinstance(example, LabelExample) else (f"A, {part}", f"B, {part}")
+        result += [(names[0], True, before)] if before is not None else []
+        result += [(names[1], False, after)] if after is not None else []
+    return result
