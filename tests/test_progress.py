@@ -74,9 +74,9 @@ def test_what_was_paid_is_said_at_the_end_of_a_stage(
 COMMAND = """
 import time
 from retgen.cli import main
-from retgen.progress import Lines
+from retgen.progress import ProgressLines
 
-Lines.EVERY = 0.01
+ProgressLines.EVERY = 0.01
 if __name__ == "__main__":
     main()
 """
