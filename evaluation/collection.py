@@ -135,7 +135,7 @@ def load(
         refuse(dataset.queries, problems, path)
     else:
         split = _split(dataset, path, split)
-        queries, rows = dataset.judged(path, split)
+        queries, rows = dataset.queries_and_qrels(path, split)
     by_query = _by_query(path, rows)
     notes: list[str] = []
     if every_query:

@@ -94,7 +94,7 @@ class TableFiles:
         """Size on disk."""
         return sum(path.stat().st_size for path in self.files)
 
-    def marked(self) -> list[Path]:
+    def files_with_bom(self) -> list[Path]:
         """The text files that begin with a byte order mark, which `rows` reads past."""
         if self.format == "parquet":
             return []
@@ -238,7 +238,7 @@ class Dataset:
         """All grades of a split in order, or the first so many, and the rows that are none."""
         return _read(self.graded[split], qrel_of, first)
 
-    def judged(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
+    def queries_and_qrels(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
         """Queries and qrels of a split.
 
         Raises `DatasetError`, naming `path`, for a broken row, a query that stands twice, and two

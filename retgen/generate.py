@@ -79,7 +79,7 @@ def generate_with_agents(
     from retgen.agents.context import Context
 
     call_report = call_report or CallReport()
-    if not recipe.prepared:
+    if not recipe.needs_sources:
         return call_report
     sources = folder / (".pilot" if pilot is not None else SOURCES)
     make_folder(sources)
@@ -159,7 +159,7 @@ def write_dataset(
         remove_partial(folder)
     count = records.corpus.count
     made_from = sources_digest(run)
-    files = _finished(run, made_from)
+    files = _finished_files(run, made_from)
     missing = [one for one in corpus if one.name not in files]
     done = sum(one.stop - one.start for one in corpus if one.name in files)
     if workers > 1 and len(missing) > 1 and count >= PARALLEL_FROM:
@@ -169,7 +169,7 @@ def write_dataset(
             with contextlib.closing(made):
                 for name, info in made:
                     files[name] = info
-                    _note(run, files, made_from)
+                    _record_finished(run, files, made_from)
         except BaseException:
             remove_partial((run / missing[0].name).parent)  # its writers ended in the middle
             raise
@@ -177,11 +177,11 @@ def write_dataset(
         for one in missing:
             base = done
 
-            def shown(rows: int, base: int = base) -> None:
+            def report_rows(rows: int, base: int = base) -> None:
                 progress("corpus", base + rows, count)
 
-            files[one.name] = _write_table(run, one, shown)
-            _note(run, files, made_from)
+            files[one.name] = _write_table(run, one, report_rows)
+            _record_finished(run, files, made_from)
             done += one.stop - one.start
     for one in others:
         if one.name not in files:
@@ -204,14 +204,14 @@ def rejected_lines(rejected: Sequence[Rejection]) -> bytes:
 
 
 def sources_digest(run: Path) -> str:
-    """SHA-256 of what agents have said; tables that were made from something else are no use."""
+    """SHA-256 of the answers of agents; tables that were made from others cannot be kept."""
     result = hashlib.sha256()
     for path in sorted((run / SOURCES).glob("*")):
         result.update(f"{path.name} {file_info(path).sha256}\n".encode())
     return result.hexdigest()
 
 
-def _finished(run: Path, made_from: str) -> dict[str, FileInfo]:
+def _finished_files(run: Path, made_from: str) -> dict[str, FileInfo]:
     """The table files of an interrupted run by this version that are still as they were written."""
     try:
         noted = orjson.loads((run / TABLES).read_bytes())
@@ -227,7 +227,7 @@ def _finished(run: Path, made_from: str) -> dict[str, FileInfo]:
     }
 
 
-def _note(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
+def _record_finished(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
     """Remember which files are finished, so that a rerun can tell them from altered ones."""
     kept = {name: info._asdict() for name, info in files.items()}
     noted = {"retgen": __version__, "sources": made_from, "files": kept}
@@ -248,7 +248,7 @@ def _in_processes(
 ) -> Generator[tuple[str, FileInfo], None, None]:
     """Shards made by several processes, each as it is finished. `done` of `count` documents are."""
     made = SPAWN.Value("q", done)
-    with process_pool(min(workers, len(parts)), _count_in, (made,)) as pool:
+    with process_pool(min(workers, len(parts)), _set_counter, (made,)) as pool:
         tasks = {pool.submit(_write_shard, recipe, run, name, *parts[name]): name for name in parts}
         left = set(tasks)
         while left:
@@ -258,12 +258,12 @@ def _in_processes(
             progress("corpus", made.value, count)
 
 
-_made: Any = None  # in a process of the pool: documents made by all of them
+_rows_made: Any = None  # in a process of the pool: documents made by all of them
 
 
-def _count_in(made: Any) -> None:
-    global _made
-    _made = made
+def _set_counter(made: Any) -> None:
+    global _rows_made
+    _rows_made = made
 
 
 def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) -> FileInfo:
@@ -272,21 +272,21 @@ def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) ->
     features = records.features.get("corpus", {})
     message = 0
 
-    def shown(rows: int) -> None:
+    def report_rows(rows: int) -> None:
         nonlocal message
-        with _made.get_lock():
-            _made.value += rows - message
+        with _rows_made.get_lock():
+            _rows_made.value += rows - message
         message = rows
 
-    return _write_table(run, TableFile(name, records.corpus, start, stop, features), shown)
+    return _write_table(run, TableFile(name, records.corpus, start, stop, features), report_rows)
 
 
-def _write_table(run: Path, table: TableFile, shown: Any = None) -> FileInfo:
+def _write_table(run: Path, table: TableFile, report_rows: Any = None) -> FileInfo:
     name, rows, start, stop, features = table
     path = run / name
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":
-            _write_parquet(file, rows, start, stop, features, shown)
+            _write_parquet(file, rows, start, stop, features, report_rows)
         else:
             # hashing and writing wait for the disk and leave the interpreter free meanwhile
             with ThreadPoolExecutor(1) as writer:
@@ -297,8 +297,8 @@ def _write_table(run: Path, table: TableFile, shown: Any = None) -> FileInfo:
                     if written:
                         written.result()
                     written = writer.submit(file.write, block)
-                    if shown:
-                        shown(last - start)
+                    if report_rows:
+                        report_rows(last - start)
                 if written:
                     written.result()
     return file.info
@@ -310,7 +310,7 @@ def _write_parquet(
     start: int,
     stop: int,
     features: Mapping[str, Any],
-    shown: Any = None,
+    report_rows: Any = None,
 ) -> None:
     """The same rows, read back from their JSON by Arrow under a fixed schema."""
     import io
@@ -329,8 +329,8 @@ def _write_parquet(
             block = io.BytesIO(rows.jsonl(begin, last))
             writer.write_table(pj.read_json(block, read, options).cast(schema))
             sink.check()
-            if shown:
-                shown(last - start)
+            if report_rows:
+                report_rows(last - start)
     sink.check()
 
 

@@ -69,7 +69,7 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
         foreign = sorted(
             p.name
             for p in folder.iterdir()
-            if p.name not in (LOCK, "inputs", REJECTED) and not _of_people(p)
+            if p.name not in (LOCK, "inputs", REJECTED) and not _is_of_review(p)
         )
         if foreign:
             raise RunDirectoryError(
@@ -117,14 +117,14 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
 
 
 def clear_run(folder: Path, recipe: Recipe) -> Path | None:
-    """Remove what a run writes, and nothing else. What people said is nobody's to remove.
+    """Remove what a run writes, and nothing else: reviewers' verdicts stay.
 
     Verdicts stay where the same recipe makes the same data again; of another recipe's data they
-    would be on other texts, so they are put aside, and it is said where.
+    would be on other texts, so they are moved aside; returns where.
     """
     if not (folder / "recipe.yaml").is_file():
         return None  # not a run: `open_or_resume` decides
-    aside = None if _same(folder, recipe) else _put_aside(folder)
+    aside = None if _is_same_recipe(folder, recipe) else _put_aside(folder)
     (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
     for name in _OWN:
         path = folder / name
@@ -135,12 +135,12 @@ def clear_run(folder: Path, recipe: Recipe) -> Path | None:
     return aside
 
 
-def _of_people(path: Path) -> bool:
+def _is_of_review(path: Path) -> bool:
     """Whether a file is of a review, which may outlive the run it is of."""
     return path.name in _REVIEW or (path.name.startswith("verdicts") and ".sqlite" in path.name)
 
 
-def _same(folder: Path, recipe: Recipe) -> bool:
+def _is_same_recipe(folder: Path, recipe: Recipe) -> bool:
     try:
         old = written_out(load_recipe(folder / "recipe.yaml", finished=True))[0]
     except RetgenError:
@@ -168,8 +168,8 @@ def _put_aside(folder: Path) -> Path | None:
                 path.with_name(path.name + left).unlink(missing_ok=True)
     except (filelock.Timeout, sqlite3.Error) as error:
         raise RunDirectoryError(
-            f"{path} holds what people said of the data that --fresh would replace, and it cannot "
-            f"be put aside ({str(error) or 'it is in use'}). Stop `gen review {folder}`, or choose "
+            f"{path} holds reviewers' verdicts on the data that --fresh would replace, and they "
+            f"cannot be moved aside ({str(error) or 'it is in use'}). Stop `gen review {folder}`, or choose "
             "another --out"
         ) from error
     return aside
@@ -191,7 +191,7 @@ def _digest(path: Path) -> str:
 
 
 def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
-    """What is said of a run in another format, whose files cannot be compared key by key.
+    """The finding for a run in another format, whose files cannot be compared key by key.
 
     A warning of an earlier format; one that no version up to this one has written vouches for
     nothing.
@@ -275,7 +275,7 @@ def manifest_of(
             "human": result.human,
             **({"edited": result.edited} if result.reviewed else {}),
         },
-        **({"lineage": recipe.reviewed().lineage} if result.reviewed else {}),
+        **({"lineage": recipe.reviewed_records().lineage} if result.reviewed else {}),
         "judges": result.judges,
         "structure": family.structure,
         "proof": family.proof,

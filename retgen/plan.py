@@ -60,14 +60,14 @@ def plan(
     ranges, notes = {}, list(result.notes)
     for agent, estimate in result.call_estimates.items():
         hidden = table.reasoning(settings[agent])
-        ranges[agent] = _expected(estimate, hidden)
+        ranges[agent] = _range_from_estimate(estimate, hidden)
         if hidden[1]:
             note = (
                 f"{settings[agent].shown} reasons: {hidden[0]:,} to {hidden[1]:,} hidden tokens a "
                 "call are counted; a pilot (gen run --pilot N) sees how many they are"
             )
             notes += [] if note in notes else [note]
-    return _priced(replace(result, notes=tuple(notes)), settings, ranges, prices)
+    return _with_prices(replace(result, notes=tuple(notes)), settings, ranges, prices)
 
 
 def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptions) -> Plan:
@@ -91,16 +91,18 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
             notes.append(f"for example: {cut}")
         for agent in stage.agents:
             if agent in result.call_estimates and tried:
-                ranges[agent] = _seen(call_report, agent, stage, tried, low, high)
+                ranges[agent] = _range_from_pilot(call_report, agent, stage, tried, low, high)
     if call_report.tally.silent:
         notes.append(
             f"{call_report.tally.silent:,} answers did not say how many tokens they took; they "
             "count, and are charged, as the most that there was room for"
         )
-    return _priced(replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices)
+    return _with_prices(
+        replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices
+    )
 
 
-def _expected(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
+def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
     low, high = (estimate.records * calls for calls in estimate.calls)
     ends = []
     for calls, bytes_, length, start, speed, thought in zip(
@@ -112,7 +114,7 @@ def _expected(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
     return _Range(*ends)
 
 
-def _seen(
+def _range_from_pilot(
     call_report: CallReport, agent: str, stage: Stage, tried: int, low: float, high: float
 ) -> _Range:
     tally = call_report.tally
@@ -139,7 +141,7 @@ def _wilson(done: int, tried: int) -> tuple[float, float]:
     return max(low, 0.0), min(high, 1.0)
 
 
-def _priced(
+def _with_prices(
     result: Plan,
     settings: Mapping[str, ModelSettings],
     ranges: Mapping[str, _Range],
@@ -201,7 +203,7 @@ def preview(
             "--set model=offline"
         )
     with tempfile.TemporaryDirectory() as folder:
-        if recipe.prepared:
+        if recipe.needs_sources:
             from retgen.agents.calls import ModelOptions
             from retgen.generate import generate_with_agents
 

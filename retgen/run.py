@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # most runs ask no model
 class RunResult:
     """A finished run. `repeated`: it had been finished before, and nothing was done.
 
-    `aside`: where --fresh has put what people said of the data that it replaced.
+    `aside`: where --fresh has put reviewers' verdicts on the replaced data.
     """
 
     path: Path
@@ -80,8 +80,8 @@ def run(
     where the finished data does not pass its checks: no manifest is written then; `BudgetReached`
     and `EndpointFailed` where models stop the work, which a second call resumes.
     """
-    recipe, folder = _prepared(source, out, overrides, limit)
-    expected = _planned(recipe, folder)
+    recipe, folder = _load_for_run(source, out, overrides, limit)
+    expected = _plan_or_refuse(recipe, folder)
     _check_models(recipe, model_options)
     aside = None
     with run_lock(folder):
@@ -104,7 +104,7 @@ def run_upon(
     workers: int | None = None,
     progress: Progress = no_progress,
 ) -> RunResult:
-    """Make another data set of what a finished run's agents have said, and ask nobody.
+    """Make another data set from the answers of a finished run's agents, without model calls.
 
     `recipe`: the run's, changed in what agents never see. Raises as `run` does.
     """
@@ -120,9 +120,9 @@ def run_upon(
             write_file(folder / SOURCES / path.name, path.read_bytes())
         rows = [orjson.loads(line) for line in (parent / REJECTED).read_bytes().splitlines()]
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
-        said = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
+        refused = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
         return _make(
-            recipe.at(folder), folder, workers or usable_cores(), None, progress, refused=said
+            recipe.at(folder), folder, workers or usable_cores(), None, progress, refused=refused
         )
 
 
@@ -142,8 +142,8 @@ def pilot(
     from retgen.agents.calls import CallReport, ModelOptions
     from retgen.generate import generate_with_agents
 
-    recipe, folder = _prepared(source, out, overrides, None)
-    _planned(recipe, folder)  # what is impossible is said before anything is asked
+    recipe, folder = _load_for_run(source, out, overrides, None)
+    _plan_or_refuse(recipe, folder)  # what is impossible is refused before anything is asked
     _check_models(recipe, model_options)
     if not recipe.live:
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
@@ -166,7 +166,7 @@ def pilot(
     return plan_from(recipe, call_report, model_options or ModelOptions())
 
 
-def _planned(recipe: Recipe, folder: Path) -> Plan:
+def _plan_or_refuse(recipe: Recipe, folder: Path) -> Plan:
     """The plan; where a source has too few documents, rejected.jsonl says what was refused."""
     try:
         return plan(recipe)
@@ -199,7 +199,7 @@ def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
         )
 
 
-def _prepared(
+def _load_for_run(
     source: str | Path,
     out: str | Path | None,
     overrides: Mapping[str, Any] | None,
@@ -235,7 +235,7 @@ def _make(
     except BaseException as error:
         clock.note(f"stopped: {error or type(error).__name__}")
         raise
-    if recipe.prepared:
+    if recipe.needs_sources:
         clock.lap("agents")
     records = recipe.records()
     records = replace(records, rejected=[*refused, *records.rejected])
@@ -276,7 +276,7 @@ def _ask(
     recipe: Recipe, folder: Path, model_options: ModelOptions | None, progress: Progress
 ) -> CallReport | None:
     """Ask the family's agents, and read its sources; None where the job needs neither."""
-    if not recipe.prepared:
+    if not recipe.needs_sources:
         return None
     from retgen.agents.calls import CallReport, ModelOptions
     from retgen.generate import generate_with_agents

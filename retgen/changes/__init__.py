@@ -16,7 +16,7 @@ from retgen.changes.records import (
     match_labels,
     match_texts,
 )
-from retgen.changes.report import Diff, page_of
+from retgen.changes.report import Diff, diff_page
 from retgen.changes.runs import manifest_differences, score_changes
 from retgen.data import TableFiles, open_dataset
 from retgen.errors import UsageError
@@ -58,7 +58,7 @@ def diff(
         )
     )  # fmt: skip
     qrels, graded = (
-        _labels(*tables, paths, queries, documents, progress)
+        _label_changes(*tables, paths, queries, documents, progress)
         for tables in ((sets[0].qrels, sets[1].qrels), (sets[0].graded, sets[1].graded))
     )
     shown: list[Example] = [
@@ -68,20 +68,20 @@ def diff(
     for table, splits in (("qrels", qrels), ("graded", graded)):
         for split, one in splits.items():
             shown += label_examples(table, split, one, queries, documents, examples)
-    said, notes = manifest_differences(*sets)
+    stated, notes = manifest_differences(*sets)
     changed, of_scores = score_changes((sets[0], paths[0]), (sets[1], paths[1]), metrics)
     result = Diff(
-        *paths, documents, queries, qrels, graded, shown, said, changed,
-        [*_repeated(paths, documents, queries), *notes, *of_scores],
+        *paths, documents, queries, qrels, graded, shown, stated, changed,
+        [*_repeated_id_notes(paths, documents, queries), *notes, *of_scores],
         command or shlex.join(["gen", "diff", str(a), str(b)]),
     )  # fmt: skip
     if page is not None:
         make_folder(Path(page).parent)
-        write_file(Path(page), page_of(result).html())
+        write_file(Path(page), diff_page(result).html())
     return result
 
 
-def _labels(
+def _label_changes(
     old: dict[str, TableFiles],
     new: dict[str, TableFiles],
     paths: tuple[Path, Path],
@@ -100,7 +100,9 @@ def _labels(
     return result
 
 
-def _repeated(paths: tuple[Path, Path], documents: TextChanges, queries: TextChanges) -> list[str]:
+def _repeated_id_notes(
+    paths: tuple[Path, Path], documents: TextChanges, queries: TextChanges
+) -> list[str]:
     """Ids that stand twice: a note for each data set and table."""
     return [
         f"{path}: {number:,} {what} have an id that stood before; the second of an id is compared "

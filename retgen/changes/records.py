@@ -116,7 +116,7 @@ def hash_texts(source: RowSource, progress: Progress) -> TextHashes:
         ids.extend(map(_hash, [record[0] for record in records]))
         title.extend(map(_hash, [_title(record) for record in records]))
         text.extend(map(_hash, [record.text for record in records]))
-        metadata.extend([_hash_of(record.metadata) for record in records])
+        metadata.extend([_hash_metadata(record.metadata) for record in records])
     columns = [np.frombuffer(column, np.uint64) for column in (title, text, metadata)]
     return TextHashes(
         source, np.array(starts, np.int64), np.frombuffer(ids, np.uint64),
@@ -233,11 +233,11 @@ class LabelChanges:
 def match_texts(before: TextHashes, after: TextHashes) -> TextChanges:
     """Records by their ids; of those that one side lacks, by title and text."""
     (a, again_a), (b, again_b) = distinct_hashes(before.ids), distinct_hashes(after.ids)
-    rows_a, rows_b, removed, added = _shared(a, b)
+    rows_a, rows_b, removed, added = _match_rows(a, b)
     differ = {part: before.parts[part][rows_a] != after.parts[part][rows_b] for part in PARTS}
     texts = differ["title"] | differ["text"]
     changed = texts | differ["metadata"]
-    renamed_a, renamed_b, _, _ = _shared(
+    renamed_a, renamed_b, _, _ = _match_rows(
         distinct_hashes(before.content()[removed])[0], distinct_hashes(after.content()[added])[0]
     )
     renamed = removed[renamed_a], added[renamed_b]
@@ -258,9 +258,12 @@ def match_labels(
     """Qrels by their ids; those left over by the new ids of renamed queries and documents."""
     a, _ = distinct_hashes(pair_hashes(before.queries, before.documents))
     b, _ = distinct_hashes(pair_hashes(after.queries, after.documents))
-    rows_a, rows_b, left, added = _shared(a, b)
-    there = _new(before.queries[left], queries), _new(before.documents[left], documents)
-    moved_a, moved_b, _, _ = _shared(distinct_hashes(pair_hashes(*there))[0], b[added])
+    rows_a, rows_b, left, added = _match_rows(a, b)
+    there = (
+        _renamed_ids(before.queries[left], queries),
+        _renamed_ids(before.documents[left], documents),
+    )
+    moved_a, moved_b, _, _ = _match_rows(distinct_hashes(pair_hashes(*there))[0], b[added])
     rows_a, rows_b = np.append(rows_a, left[moved_a]), np.append(rows_b, added[moved_b])
     removed, added = np.delete(left, moved_a), np.delete(added, moved_b)
     changed = before.labels[rows_a] != after.labels[rows_b]
@@ -270,16 +273,16 @@ def match_labels(
         before.labels[pairs[0]].tolist(), after.labels[pairs[1]].tolist(), strict=True
     ):
         labels[f"{old:g}->{new:g}"] += 1
-    for value, number in _counted(before.labels[removed]):
+    for value, number in _value_counts(before.labels[removed]):
         labels[f"{value:g}->{NONE}"] += number
-    for value, number in _counted(after.labels[added]):
+    for value, number in _value_counts(after.labels[added]):
         labels[f"{NONE}->{value:g}"] += number
     return LabelChanges(
         before, after, int(np.count_nonzero(~changed)), pairs, removed, added, labels
     )
 
 
-def _shared(a: Hashes, b: Hashes) -> tuple[Rows, Rows, Rows, Rows]:
+def _match_rows(a: Hashes, b: Hashes) -> tuple[Rows, Rows, Rows, Rows]:
     """(rows of A, rows of B) of the values of both, in B's order; rows of A, of B alone."""
     _, rows_a, rows_b = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     alone = []
@@ -291,7 +294,7 @@ def _shared(a: Hashes, b: Hashes) -> tuple[Rows, Rows, Rows, Rows]:
     return rows_a[order], rows_b[order], alone[0], alone[1]
 
 
-def _new(ids: Hashes, changes: TextChanges) -> Hashes:
+def _renamed_ids(ids: Hashes, changes: TextChanges) -> Hashes:
     """Ids of A with those of B in place of the renamed ones."""
     old = changes.before.ids[changes.renamed[0]]
     if not len(old):
@@ -304,7 +307,7 @@ def _new(ids: Hashes, changes: TextChanges) -> Hashes:
     return result
 
 
-def _counted(labels: Any) -> list[tuple[float, int]]:
+def _value_counts(labels: Any) -> list[tuple[float, int]]:
     values, numbers = np.unique(labels, return_counts=True)
     return list(zip(values.tolist(), numbers.tolist(), strict=True))
 
@@ -317,7 +320,7 @@ def _hash(text: str) -> int:
     return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
-def _hash_of(metadata: Any) -> int:
+def _hash_metadata(metadata: Any) -> int:
     """A key without a value is none: Parquet gives every row the keys of all rows."""
     plain = without_empty_values(metadata)
     if plain is None:

@@ -100,14 +100,14 @@ def remarks(diff: Diff) -> list[str]:
     """What the counts do not say: which parts changed, order, labels."""
     result = []
     for name, texts in (("documents", diff.documents), ("queries", diff.queries)):
-        result += _of_texts(name, texts)
+        result += _text_remarks(name, texts)
     for stem, splits in (("qrels", diff.qrels), ("grades", diff.graded)):
         if any(one.labels for one in splits.values()):
-            result.append(f"{stem}: {_labels(splits)}")
+            result.append(f"{stem}: {_label_text(splits)}")
     return result
 
 
-def _of_texts(name: str, changes: TextChanges) -> list[str]:
+def _text_remarks(name: str, changes: TextChanges) -> list[str]:
     result = []
     if len(changes.pairs[0]):
         parts = [f"{count:,} in {part}" for part, count in changes.parts.items() if count]
@@ -119,7 +119,7 @@ def _of_texts(name: str, changes: TextChanges) -> list[str]:
     return result
 
 
-def _labels(splits: dict[str, LabelChanges]) -> str:
+def _label_text(splits: dict[str, LabelChanges]) -> str:
     return ", ".join(
         f"{change.replace('->', ' -> ')}: {number:,}"
         for change, number in all_labels(splits).items()
@@ -168,7 +168,7 @@ def verdict(diff: Diff) -> str:
     return "No difference: the same records in the same order."
 
 
-def title_of(example: Example) -> str:
+def example_title(example: Example) -> str:
     """What an example is of."""
     if isinstance(example, LabelExample):
         labels = " -> ".join(
@@ -182,7 +182,7 @@ def title_of(example: Example) -> str:
     return f"{what} {example.what}: {example.id}{was}"
 
 
-def sides_of(example: Example) -> list[tuple[str, Pieces | None, Pieces | None]]:
+def example_sides(example: Example) -> list[tuple[str, Pieces | None, Pieces | None]]:
     """(part, before, after) of an example, cut where they differ, long texts shortened."""
     if isinstance(example, LabelExample):
         held = {"query": example.query, "document": example.document}
@@ -219,8 +219,8 @@ def excerpts(a: str, b: str) -> tuple[Pieces, Pieces]:
     Of the words from the first that differs to the last, no more than 80 are shown.
     """
     before, after = laid_out(a), laid_out(b)
-    same = _shared(before, after)
-    tail = _shared(before[same:][::-1], after[same:][::-1])
+    same = _common_prefix(before, after)
+    tail = _common_prefix(before[same:][::-1], after[same:][::-1])
     start = max(0, same - _AROUND)
     result = []
     shown = []
@@ -233,7 +233,7 @@ def excerpts(a: str, b: str) -> tuple[Pieces, Pieces]:
     return result[0], result[1]
 
 
-def _shared(a: Sequence[str], b: Sequence[str]) -> int:
+def _common_prefix(a: Sequence[str], b: Sequence[str]) -> int:
     """How many words both begin with."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((place for place, (x, y) in pairs if x != y), min(len(a), len(b)))
@@ -258,18 +258,18 @@ def terminal_text(diff: Diff) -> str:
 
 
 def _lines(example: Example) -> list[str]:
-    result = [printable(title_of(example))]
-    for part, before, after in sides_of(example):
+    result = [printable(example_title(example))]
+    for part, before, after in example_sides(example):
         name = f"{part}: " if isinstance(example, LabelExample) or part != "text" else ""
         if isinstance(example, LabelExample):
-            result.append(f"    {name}{_marked(after or [], '')}")
+            result.append(f"    {name}{_with_signs(after or [], '')}")
             continue
-        result += [f"  - {name}{_marked(before, '-')}"] if before is not None else []
-        result += [f"  + {name}{_marked(after, '+')}"] if after is not None else []
+        result += [f"  - {name}{_with_signs(before, '-')}"] if before is not None else []
+        result += [f"  + {name}{_with_signs(after, '+')}"] if after is not None else []
     return result
 
 
-def _marked(pieces: Pieces, sign: str) -> str:
+def _with_signs(pieces: Pieces, sign: str) -> str:
     return "".join(
         f"[{sign}{printable(piece)}{sign}]" if special else printable(piece)
         for piece, special in pieces
@@ -284,7 +284,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def page_of(diff: Diff) -> Page:
+def diff_page(diff: Diff) -> Page:
     """Counts, what is said otherwise, scores, examples with words marked."""
     sections = [Section("Records", tables=[counts_table(diff)], notes=remarks(diff))]
     if (keys := manifest_table(diff)) is not None:
@@ -292,7 +292,7 @@ def page_of(diff: Diff) -> Page:
     if (table := score_table(diff)) is not None:
         sections.append(Section("Scores", tables=[table]))
     if diff.examples:
-        changes = [Change(title_of(one), _texts(one)) for one in diff.examples]
+        changes = [Change(example_title(one), _texts(one)) for one in diff.examples]
         sections.append(Section("Examples", changes=changes))
     if diff.notes:
         sections.append(Section("Notes", notes=diff.notes))
@@ -305,7 +305,7 @@ def page_of(diff: Diff) -> Page:
 
 def _texts(example: Example) -> list[tuple[str, bool, Pieces]]:
     result = []
-    for part, before, after in sides_of(example):
+    for part, before, after in example_sides(example):
         # the texts of a qrel are not what changed
         names = (part, part) if isinstance(example, LabelExample) else (f"A, {part}", f"B, {part}")
         result += [(names[0], True, before)] if before is not None else []

@@ -152,7 +152,7 @@ def score_changes(
     folders = [_folder(*one) for one in (a, b)]
     results = [read_json(folder / "eval.json") for folder in folders]
     held = [
-        result is not None and (one[0].run is not None or _is_of(result, one[1]))
+        result is not None and (one[0].run is not None or _is_same_dataset(result, one[1]))
         for result, one in zip(results, (a, b), strict=True)
     ]
     if not all(held):
@@ -171,7 +171,7 @@ def score_changes(
     changes = _means(_systems(before), _systems(after), metrics)
     if not changes:
         return [], ["scores are not compared: no system was scored on both with one measure"]
-    return _paired(changes, folders, (a, b), str(after.get("split")))
+    return _with_intervals(changes, folders, (a, b), str(after.get("split")))
 
 
 def _folder(dataset: Dataset, path: Path) -> Path:
@@ -181,7 +181,7 @@ def _folder(dataset: Dataset, path: Path) -> Path:
     return output_folder([path])
 
 
-def _is_of(result: dict[str, Any], path: Path) -> bool:
+def _is_same_dataset(result: dict[str, Any], path: Path) -> bool:
     """Whether scores outside of a run are of this data set, and not of a namesake."""
     return Path(str(result.get("dataset"))).resolve() == path.resolve()
 
@@ -218,7 +218,7 @@ def _means(before: _Systems, after: _Systems, metrics: Sequence[str]) -> list[Sc
     return result
 
 
-def _paired(
+def _with_intervals(
     changes: list[ScoreChange],
     folders: Sequence[Path],
     sets: Sequence[tuple[Dataset, Path]],
@@ -253,7 +253,7 @@ def _paired(
             values[name] = table
         for one in compare(units, {"B": values["B"], "A": values["A"]}, measures):
             compared[(*system, one.measure)] = one
-    compared = _corrected(compared)
+    compared = _holm_corrected(compared)
     drawn = units.note or f"intervals and p-values of scores are over {units.name} of B"
     return [replace(one, compared=compared[_key(one)]) for one in changes], [drawn]
 
@@ -275,7 +275,7 @@ def _per_query(
         return None
 
 
-def _corrected(compared: dict[_Key, Difference]) -> dict[_Key, Difference]:
+def _holm_corrected(compared: dict[_Key, Difference]) -> dict[_Key, Difference]:
     """Holm's correction over the systems of each measure."""
     result: dict[_Key, Difference] = {}
     for measure in dict.fromkeys(key[2] for key in compared):

@@ -197,7 +197,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
     """Expected failures become one message and their exit code; Ctrl-C says how to resume."""
 
     @functools.wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+    def command(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except RetgenError as error:
@@ -216,7 +216,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
 
-    return wrapped
+    return command
 
 
 # by extra: modules that are not named as their packages are, or come with one of them

@@ -199,7 +199,7 @@ def check_command(
     try:
         result = Ledger(path, accept=accept, create=False)
     except (LostAnswers, OutputError) as error:
-        _show_checked(path, Checked([str(error)]), json)
+        _print_check(path, Checked([str(error)]), json)
         raise typer.Exit(1) from None
     try:
         if accept:
@@ -210,7 +210,7 @@ def check_command(
         checked = Checked([str(error)])
     finally:
         result.close()
-    _show_checked(path, checked, json)
+    _print_check(path, checked, json)
     if checked.findings:
         raise typer.Exit(1)
 
@@ -358,7 +358,7 @@ def copy_command(
     print(f"copied {_size(file.stat().st_size)} to {file}")
 
 
-def _show_checked(path: Path, checked: Checked, json: bool) -> None:
+def _print_check(path: Path, checked: Checked, json: bool) -> None:
     if json:
         shown: dict[str, Any] = {"ledger": str(path), "ok": not checked.findings}
         print_json({**shown, **vars(checked)})

@@ -104,6 +104,6 @@ def _text(result: Any, dry_run: bool) -> str:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:
         lines.append(f"published: {result.where}")
-    elif result.unchanged:
+    elif result.is_unchanged:
         lines.append(f"{result.destination} holds all of it already: nothing to do")
     return "\n".join(lines)

@@ -58,7 +58,7 @@ def export(
     the folder is not empty, `DatasetError` for an unfinished run or rows that are none.
 
     `passages`: cut the source documents of a finished run in another way ("tokens=256,overlap=32",
-    or "none": whole), and make the qrels again from the characters that the queries rest on,
+    or "none": whole), and make the qrels again from the evidence spans of the queries,
     without any model; the family has the rule. A README.md states it, and the default folder is
     RUN/exports/TO_passages_256_32. Raises `UsageError` for families that cut no documents.
     """
@@ -86,7 +86,7 @@ def write_export(
             written_records(made, dataset, folder) if made is not None else nullcontext(dataset)
         )
         with source as shown, closing(JudgedRecords(shown, path, folder / _SCRATCH)) as judged:
-            chosen_splits = _with_qrels(judged, shown, path, splits)
+            chosen_splits = _splits_to_write(judged, shown, path, splits)
             job = ExportJob(
                 shown, path, folder, facts, judged, chosen_splits,
                 () if splits else tuple(s for s in shown.qrels if s not in chosen_splits),
@@ -136,7 +136,7 @@ def _check_splits(dataset: Dataset, path: Path, wanted: Sequence[str]) -> None:
             )
 
 
-def _with_qrels(
+def _splits_to_write(
     judged: JudgedRecords, dataset: Dataset, path: Path, wanted: Sequence[str]
 ) -> tuple[str, ...]:
     """The splits to write; one without a positive is left out, unless it was asked for."""

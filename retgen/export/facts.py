@@ -51,7 +51,7 @@ class DatasetFacts:
 def facts_of(dataset: Dataset, name: str) -> DatasetFacts:
     """The facts of a data set. Raises `DatasetError` for a run whose manifest cannot be read."""
     if dataset.run is None:
-        return _of_card(dataset.root, name)
+        return _facts_from_card(dataset.root, name)
     path = dataset.run / "manifest.json"
     if not path.exists():
         raise DatasetError(
@@ -72,7 +72,7 @@ def facts_of(dataset: Dataset, name: str) -> DatasetFacts:
     return DatasetFacts(name, True, tuple(languages), tuple(known), licences, licence, complete)
 
 
-def _of_card(root: Path, name: str) -> DatasetFacts:
+def _facts_from_card(root: Path, name: str) -> DatasetFacts:
     header = card_header(root)
     licence = header.get("license")
     licence = licence if isinstance(licence, str) and licence else "unknown"

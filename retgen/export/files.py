@@ -33,9 +33,9 @@ def write_jsonl(path: Path, rows: Rows) -> int:
     return write_lines(path, (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
 
 
-def write_lines(path: Path, made: Iterable[bytes]) -> int:
+def write_lines(path: Path, encoded_rows: Iterable[bytes]) -> int:
     """Write lines, each with its end; how many. No line, no file."""
-    iterator = iter(made)
+    iterator = iter(encoded_rows)
     first = next(iterator, None)
     if first is None:
         return 0
@@ -56,7 +56,7 @@ def write_lines(path: Path, made: Iterable[bytes]) -> int:
 def write_tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
     """Write a table with tabs between; how many rows. No row, no file."""
 
-    def made() -> Iterator[bytes]:
+    def encoded_rows() -> Iterator[bytes]:
         first = True
         for row in rows:
             if first and head:
@@ -64,7 +64,7 @@ def write_tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
             first = False
             yield ("\t".join(map(str, row)) + "\n").encode()
 
-    return max(0, write_lines(path, made()) - bool(head))
+    return max(0, write_lines(path, encoded_rows()) - bool(head))
 
 
 class ParquetTable:
@@ -234,7 +234,7 @@ class ColumnType:
         self._learn()
         return pa.string() if self._json else self._type
 
-    def given(self, value: Any) -> Any:
+    def encode_value(self, value: Any) -> Any:
         """A value as the column holds it."""
         return orjson.dumps(value).decode() if self._json and value is not None else value
 

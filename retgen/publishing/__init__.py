@@ -42,7 +42,7 @@ class Published:
     gates: Sequence[MtebGate] = ()
 
     @property
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether all of it stands there already."""
         return all(one.kind == "unchanged" for one in self.changes)
 
@@ -50,7 +50,7 @@ class Published:
         """As `gen publish --json` prints it."""
         return {
             "destination": self.destination, "name": self.name, "where": self.where,
-            "unchanged": self.unchanged, "refused": self.refused,
+            "unchanged": self.is_unchanged, "refused": self.refused,
             "gates": [one.to_json() for one in self.gates],
             "files": [one._asdict() for one in self.changes],
         }  # fmt: skip
@@ -100,7 +100,7 @@ def publish(
         )  # fmt: skip
         listed = tree_changes(tree.folder, tree.files, standing)
         result = Published(to, tree.name, listed, refused, gates=tree.gates)
-        if dry_run or result.unchanged:
+        if dry_run or result.is_unchanged:
             return result
         where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")
     return replace(result, where=where)

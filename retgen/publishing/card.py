@@ -79,7 +79,7 @@ def card(
     lines += _review(review)
     lines += _gates(gates)
     lines += [
-        "## What a score here does not show", "", *_unjudged(manifest),
+        "## What a score here does not show", "", *_unjudged_note(manifest),
         f"- **{escape_markdown(not_shown)}** {escape_markdown(why)}", *_switched_off(manifest),
         *_warnings(run, manifest), "",
         "## How it was made", "",
@@ -102,11 +102,13 @@ def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
             files = sorted(folder.glob(one["path"]))
             count = sum(pq.read_metadata(file).num_rows for file in files)
             columns = config.get("columns") or pq.read_schema(files[0]).names
-            result.append([config["config_name"], one["split"], _listed(columns), f"{count:,}"])
+            result.append(
+                [config["config_name"], one["split"], _column_list(columns), f"{count:,}"]
+            )
     return result
 
 
-def _listed(columns: Sequence[str]) -> str:
+def _column_list(columns: Sequence[str]) -> str:
     """Names of columns; three or more that are numbered, by the first and the last."""
     result: list[str] = []
     for stem, group in groupby(columns, key=lambda name: re.sub(r"\d+$", "", name)):
@@ -147,7 +149,7 @@ def _loading(loaded_as: str, header: Mapping[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-def _unjudged(manifest: Mapping[str, Any]) -> list[str]:
+def _unjudged_note(manifest: Mapping[str, Any]) -> list[str]:
     if manifest.get("complete"):
         return []
     return ["- **Unjudged pairs.** A pair without a qrel is unjudged, not irrelevant."]
@@ -183,13 +185,15 @@ def _warnings(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         return
     try:
         found = orjson.loads((run / "report.json").read_bytes())["findings"]
-        told = [f"{one['rule']}: {one['message']}" for one in found if one["severity"] == "warning"]
+        warnings = [
+            f"{one['rule']}: {one['message']}" for one in found if one["severity"] == "warning"
+        ]
     except (OSError, ValueError, KeyError, TypeError):
-        told = []
-    if len(told) != count:
+        warnings = []
+    if len(warnings) != count:
         yield f"- **Warnings.** The checks warned {count:,} times of what they found."
         return
-    yield from (f"- **A warning of the checks.** {escape_markdown(one)}." for one in told)
+    yield from (f"- **A warning of the checks.** {escape_markdown(one)}." for one in warnings)
 
 
 def _not_here(run: Path, folder: Path) -> str:
@@ -265,7 +269,7 @@ def published_header(
     result["task_categories"] = ["text-retrieval"]
     result["task_ids"] = ["document-retrieval"]
     result["tags"] = of_run.get("tags", header["tags"])
-    result["configs"] = [*header["configs"], *_named(of_run, header, folder), *tables]
+    result["configs"] = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
     files = [*folder.rglob("*.parquet")]
     state = content_id({p.relative_to(folder).as_posix(): file_info(p).sha256 for p in files})
     result["dataset_info"] = [
@@ -282,7 +286,7 @@ def with_size(header: dict[str, Any], documents: int) -> dict[str, Any]:
     return {**before, "size_categories": [size], "configs": header["configs"], "dataset_info": info}
 
 
-def _named(
+def _run_configs(
     of_run: Mapping[str, Any], header: Mapping[str, Any], folder: Path
 ) -> list[dict[str, Any]]:
     """Configurations of the run's own card that the layout has under another name."""

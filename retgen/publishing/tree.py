@@ -119,16 +119,16 @@ def review_summary(run: Path) -> dict[str, Any] | None:
     if not (run / FILE).is_file():
         return None
     review = open_review(run)
-    said = report(review)
-    if not any(one["looked_at"] for one in said["populations"].values()):
+    found = report(review)
+    if not any(one["looked_at"] for one in found["populations"].values()):
         return None
     names = {name: f"annotator {i}" for i, name in enumerate(review.settings.annotators, 1)}
     certificates = [
         {**one, "by": {names.get(name, name): count for name, count in one["by"].items()}}
-        for one in said["certificates"]
+        for one in found["certificates"]
     ]
     return {
-        **{key: said[key] for key in _KEPT},
+        **{key: found[key] for key in _KEPT},
         "annotators": len(names), "certificates": certificates,
     }  # fmt: skip
 
@@ -182,7 +182,7 @@ def _convert(source: Path, target: Path) -> None:
     schema = pa.schema([(name, one.type) for name, one in columns.items()])
     with parquet_writer(target, schema) as add:
         for row in _rows(source):
-            add({name: one.given(row.get(name)) for name, one in columns.items()})
+            add({name: one.encode_value(row.get(name)) for name, one in columns.items()})
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

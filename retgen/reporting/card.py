@@ -107,7 +107,7 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
         return [
             f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
             f"with the generator read the finished documents back; of each: {family.proof}.",
-            *_of_people(result, qrels),
+            *_review_labels(result, qrels),
         ]
     lines = [
         f"{result.judged:,} of {qrels:,} qrels are judged: {escape_markdown(family.label_source)}."
@@ -119,10 +119,10 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     ]
     for one in evidence.judge_lines(result.judges, models_and_prompts(recipe)[0]):
         lines += ["", f"- {escape_markdown(one)}"]
-    return [*lines, *_of_people(result, qrels)]
+    return [*lines, *_review_labels(result, qrels)]
 
 
-def _of_people(result: Validation, qrels: int) -> list[str]:
+def _review_labels(result: Validation, qrels: int) -> list[str]:
     """What the labels of a reviewed version rest on beside that."""
     lines = []
     if result.human:

@@ -66,7 +66,7 @@ def examples_of(samples: Mapping[str, Any]) -> dict[str, Any]:
         asked: list[str] = []
         relevant = []
         for text in query["relevant"]:
-            phrases = _asked(query["query"], text, everywhere)
+            phrases = _query_phrases(query["query"], text, everywhere)
             literal = literal and bool(phrases)
             asked += phrases
             relevant.append(_highlight(text, phrases))
@@ -82,7 +82,7 @@ def _words(text: str) -> set[str]:
     return {word.casefold() for word in _WORD.findall(text)}
 
 
-def _asked(query: str, text: str, everywhere: set[str]) -> list[str]:
+def _query_phrases(query: str, text: str, everywhere: set[str]) -> list[str]:
     """The longest phrases of a query, begun and ended by content words, that stand in a text."""
     words = list(_WORD.finditer(query))[:100]
     content = [

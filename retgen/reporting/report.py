@@ -74,10 +74,10 @@ _OF_MODELS = (
 def write_report(folder: Path, content: Mapping[str, Any]) -> None:
     """Write report.json and report.html of a run."""
     write_file(folder / "report.json", dump_json(content))
-    write_file(folder / "report.html", page_of(content))
+    write_file(folder / "report.html", report_page(content))
 
 
-def page_of(content: Mapping[str, Any]) -> str:
+def report_page(content: Mapping[str, Any]) -> str:
     """The page of a report.json."""
     return render("report_page.html", page_values(content))
 
@@ -123,7 +123,7 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
     for query_id, doc_id, relevance in dataset.read_qrels(split)[0]:
         if relevance > 0:
             rows.setdefault(query_id, set()).add(doc_id)
-    place = _together(list(rows.values()))
+    place = _cuthill_mckee_columns(list(rows.values()))
     ordered = sorted(sorted(place[doc_id] for doc_id in docs) for docs in rows.values())
     query_step, document_step = -(-len(ordered) // _PICTURE), -(-len(place) // _PICTURE)
     width = -(-len(place) // document_step)
@@ -147,7 +147,7 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
     }
 
 
-def _together(rows: Sequence[set[str]]) -> dict[str, int]:
+def _cuthill_mckee_columns(rows: Sequence[set[str]]) -> dict[str, int]:
     """Document to column, by Cuthill and McKee: breadth first, small degrees first.
 
     A cycle becomes a band and disjoint queries become blocks, in whatever order the files are.

@@ -132,7 +132,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         return _Verdict(
             "bad",
             "NOT OK",
-            f"{_counted(errors, 'error')}. The data did not pass its checks: do not use it.",
+            f"{_count_text(errors, 'error')}. The data did not pass its checks: do not use it.",
         )
     if qrels and proven == qrels:
         return _Verdict(
@@ -168,7 +168,7 @@ def _tiles(
     merged = {**counts, **statistics}
     words = statistics.get("words_per_document") or {}
     relevant = statistics.get("relevant_per_query") or {}
-    play, asked = statistics.get("relevant_documents"), _asked(statistics)
+    play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
     # of several splits only the queries of one are looked at
     tested = f"{plots.number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
     small = {
@@ -187,7 +187,7 @@ def _tiles(
     return tiles
 
 
-def _asked(statistics: Mapping[str, Any]) -> int:
+def _queries_counted(statistics: Mapping[str, Any]) -> int:
     """How many queries have a relevant document in the qrels that are looked at."""
     histogram = (statistics.get("relevant_per_query") or {}).get("histogram") or {}
     return sum(histogram.values())
@@ -209,7 +209,7 @@ def _tests(
             "Finding.",
             f"Whether a retriever puts the {value_range(relevant)} relevant "
             f"document{'' if value_range(relevant) == '1' else 's'} of each of "
-            f"{_counted(_asked(statistics), 'query', 'queries')} before the rest of "
+            f"{_count_text(_queries_counted(statistics), 'query', 'queries')} before the rest of "
             f"{plots.number(statistics['documents'])}.",
         ))  # fmt: skip
     if columns and columns["mean"] > 1:
@@ -361,5 +361,5 @@ def _code_spans(text: str) -> Pieces:
     return [(piece, i % 2 == 1) for i, piece in enumerate(text.split("`")) if piece]
 
 
-def _counted(number: int, one: str, many: str = "") -> str:
+def _count_text(number: int, one: str, many: str = "") -> str:
     return f"{plots.number(number)} {one if number == 1 else many or one + 's'}"

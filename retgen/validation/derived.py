@@ -26,7 +26,7 @@ from retgen.manifest import COSTS, RunFacts, fault_of_time, manifest_of, other_f
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.reporting.card import dataset_card, training_card
-from retgen.reporting.report import collect_report, page_of
+from retgen.reporting.report import collect_report, report_page
 from retgen.validation.differences import Difference, differences, shown
 from retgen.validation.findings import links
 from retgen.validation.regenerate import (
@@ -110,7 +110,7 @@ def check_written(
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
-    rejected: list[Rejection] | None = [] if not recipe.prepared else None
+    rejected: list[Rejection] | None = [] if not recipe.needs_sources else None
     if other is None and not same:
         why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
         again.append(_not_again(why, "warning"))
@@ -373,7 +373,7 @@ def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[Differenc
             if not isinstance(value, str) or not value[:1].isdigit():
                 yield Difference(f"versions.{name}", f"is {shown(value)}, which is no version")
     stages = ["latent", "generate and write", "prove and measure", "report"]
-    if recipe.prepared:
+    if recipe.needs_sources:
         stages.insert(0, "agents")
     timings = manifest.get("timings")
     if not isinstance(timings, dict) or list(timings) != stages:
@@ -456,5 +456,5 @@ def _page(run: Path, report: Mapping[str, Any]) -> Iterator[Finding]:
     except (OSError, ValueError) as error:
         yield _wrong(name, f"it cannot be read: {error}")
         return
-    if stated != page_of(report):
+    if stated != report_page(report):
         yield _wrong(name, "it is not the page of report.json; `gen report` makes it again")

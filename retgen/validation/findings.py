@@ -230,7 +230,7 @@ def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
 def marked(root: Path, tables: Iterable[TableFiles]) -> Iterator[Finding]:
     """Files that begin with a byte order mark, which is read past."""
     for table in tables:
-        for path in table.marked():
+        for path in table.files_with_bom():
             name = path.relative_to(root).as_posix()
             yield Finding(
                 "byte-order-mark",

@@ -121,7 +121,7 @@ def _with_people(
     if recipe is None or not recipe.file.review or dataset.run is None:
         return _validate(dataset, recipe, workers, progress, split, kept, states)
     try:
-        made = recipe.reviewed()
+        made = recipe.reviewed_records()
         first = recipe.before_review().at(scratch / BEFORE)
         earlier = tables_before(dataset.run, recipe, scratch / BEFORE, progress)
     except (RetgenError, OSError, ValueError, KeyError, TypeError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retgen.changes.examples import TextExample
-from retgen.changes.report import excerpts, printable, sides_of
+from retgen.changes.report import excerpts, printable, example_sides
 
 
 def test_a_long_text_is_shown_around_its_change() -> None:
@@ -31,9 +31,9 @@ def test_scripts_without_spaces_are_cut_by_characters() -> None:
 
 def test_white_space_alone() -> None:
     example = TextExample("documents", "changed", "d1", {"text": "a b"}, {"text": "a b \n"})
-    assert [part for part, _, _ in sides_of(example)] == ["text, white space alone"]
+    assert [part for part, _, _ in example_sides(example)] == ["text, white space alone"]
     example = TextExample("documents", "changed", "d1", {"text": "a b"}, {"text": "a c"})
-    assert [part for part, _, _ in sides_of(example)] == ["text"]
+    assert [part for part, _, _ in example_sides(example)] == ["text"]
 
 
 def test_a_terminal_obeys_nothing() -> None:

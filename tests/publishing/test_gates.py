@@ -26,13 +26,13 @@ def kept_of(run: Path) -> dict[str, object]:
     """What scores.json of a run has to be of, to be taken."""
     from retgen.data import open_dataset
     from retgen.export.facts import facts_of
-    from retgen.export.mteb.gates import _what
+    from retgen.export.mteb.gates import score_key
     from retgen.export.mteb.survey import survey
     from retgen.export.mteb.task import task_of
 
     dataset = open_dataset(run)
     found = survey(dataset, run)
-    return _what(task_of(found, facts_of(dataset, "kb"), run), found)
+    return score_key(task_of(found, facts_of(dataset, "kb"), run), found)
 
 
 def kept(folder: Path) -> dict[str, object]:
@@ -67,7 +67,7 @@ def test_a_look_scores_nothing_and_says_what_does(
     )
     assert not (kb / "mteb").exists()
     publish(kb, f"file:{tmp_path / 'out'}", score_up_to=14)  # too few: the same bytes as of 0
-    assert publish(kb, f"file:{tmp_path / 'out'}", score_up_to=0).unchanged
+    assert publish(kb, f"file:{tmp_path / 'out'}", score_up_to=0).is_unchanged
     assert "score-up-to" not in (tmp_path / "out" / "README.md").read_text()
 
 
@@ -94,7 +94,7 @@ def test_scores_that_are_kept_are_taken_for_the_same_data_only(kb: Path, tmp_pat
         "errors": {"test": 0.02},
     }  # fmt: skip
     (kb / "mteb" / "scores.json").write_text(json.dumps(stated))
-    assert publish(kb, f"file:{tmp_path / 'out'}").unchanged
+    assert publish(kb, f"file:{tmp_path / 'out'}").is_unchanged
 
 
 def test_scores_of_a_task_with_other_words_are_computed_again(kb: Path, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_mteb_scores_a_run_once_and_the_published_task_runs_as_written(
     written = (kb / "mteb" / "scores.json").stat().st_mtime_ns
     publish(kb, f"file:{out}")
     before = files(out)
-    assert publish(kb, f"file:{out}").unchanged
+    assert publish(kb, f"file:{out}").is_unchanged
     assert (kb / "mteb" / "scores.json").stat().st_mtime_ns == written
     # a copy that was never scored is scored to the same bytes
     publish(other, f"file:{tmp_path / 'b'}")

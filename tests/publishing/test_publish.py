@@ -98,7 +98,7 @@ def test_an_unchanged_run_is_left_alone(kb: Path, tmp_path: Path) -> None:
     publish(kb, f"file:{out}")
     before = {p: p.stat().st_ino for p in out.rglob("*")}
     again = publish(kb, f"file:{out}")
-    assert again.unchanged
+    assert again.is_unchanged
     assert (again.where, {one.kind for one in again.changes}) == ("", {"unchanged"})
     assert {p: p.stat().st_ino for p in out.rglob("*")} == before
 

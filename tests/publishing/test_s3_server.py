@@ -151,7 +151,7 @@ def test_a_change_is_a_new_revision_and_the_old_one_stays(
     assert {p: objects[old + p] for p in FILES} == tree
     assert objects[f"{HERE}notes.md"] == b"of somebody"
     assert len(objects) == 2 * len(FILES) + 2
-    assert publish(kb, TO).unchanged
+    assert publish(kb, TO).is_unchanged
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut", 500, 503])

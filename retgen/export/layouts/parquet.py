@@ -65,7 +65,7 @@ class Parquet(Layout):
         known = _Metadata(document_rows(job))
         texts = ["_id", "title", "text"]
         schema = known.schema(texts)
-        if known.there:
+        if known.has_values:
             columns["corpus"] = texts
         count = max(1, -(-known.count // _SHARD))
         rows = iter(known.rows(document_rows(job)))
@@ -93,7 +93,7 @@ class Parquet(Layout):
         rows = known.rows(query_rows(job.judged.queries(positive)))
         if count := self._rows(job, path, known.schema(texts), rows):
             configs[name] = {"queries": path}
-            if known.there:
+            if known.has_values:
                 columns[name] = texts
         return count
 
@@ -117,7 +117,7 @@ class _Metadata:
             self._kind.see(row["metadata"] or None)
 
     @property
-    def there(self) -> bool:
+    def has_values(self) -> bool:
         """Whether some row has any."""
         return self._kind.type is not None
 
@@ -126,18 +126,18 @@ class _Metadata:
         import pyarrow as pa
 
         fields = [(name, pa.string()) for name in texts]
-        if self.there:
+        if self.has_values:
             fields.append(("metadata", self._kind.type))
         return pa.schema(fields)
 
     def rows(self, rows: Rows) -> Rows:
         """The rows, as the schema has them."""
-        there = self.there
+        there = self.has_values
         for row in rows:
             given = dict(row)
             metadata = given.pop("metadata")
             if there:
-                given["metadata"] = self._kind.given(metadata or None)
+                given["metadata"] = self._kind.encode_value(metadata or None)
             yield given
 
 

@@ -70,7 +70,7 @@ class MtebGate:
 class BaselineScores:
     """The main score by model, then by split; None with the reason where there is none.
 
-    `hint`: what to do then; it is said to who publishes, and is not published.
+    `hint`: what to do then, for who publishes; it is not published.
     `errors`: by split, the standard error of the difference between the models.
     `broken`: the task module was run, and failed.
     """
@@ -103,11 +103,11 @@ def _short(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate
     faults, ids = [], []
     for what, texts in (("document", found.documents), *(("query", s.queries) for _, s in splits)):
         if texts.short:
-            few = _counted(len(texts.short), what)
-            faults.append(f"{few} of {SHORT} characters or fewer ({_few(texts.short)})")
+            few = _count_text(len(texts.short), what)
+            faults.append(f"{few} of {SHORT} characters or fewer ({_sample_text(texts.short)})")
             ids += texts.short
     if faults:
-        return MtebGate("short texts", "failed", "; ".join(faults), _listed(ids))
+        return MtebGate("short texts", "failed", "; ".join(faults), _first_ids(ids))
     queries = min((one.queries.shortest for _, one in splits), default=0)
     return MtebGate(
         "short texts", "passed",
@@ -117,22 +117,22 @@ def _short(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate
 
 
 def _duplicates(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
-    said, ids, failed = [], [], False
+    parts, ids, failed = [], [], False
     for what, texts in (("document", found.documents), *(("query", s.queries) for _, s in splits)):
         if texts.repeated:
             failed |= len(texts.repeated) > texts.count * REPEATED
             count = len(texts.repeated)
-            said.append(
-                f"{count:,} of {_counted(texts.count, what)} repeat{'s' * (count == 1)} another "
-                f"({_few(texts.repeated)})"
+            parts.append(
+                f"{count:,} of {_count_text(texts.count, what)} repeat{'s' * (count == 1)} another "
+                f"({_sample_text(texts.repeated)})"
             )
             ids += texts.repeated
     if failed:
         limit = f"MTEB lets {REPEATED:.0%} repeat"
-        return MtebGate("duplicates", "failed", f"{'; '.join(said)}; {limit}", _listed(ids))
-    if said:
-        return MtebGate("duplicates", "passed", f"{'; '.join(said)}, within MTEB's {REPEATED:.0%}",
-                    _listed(ids))  # fmt: skip
+        return MtebGate("duplicates", "failed", f"{'; '.join(parts)}; {limit}", _first_ids(ids))
+    if parts:
+        return MtebGate("duplicates", "passed", f"{'; '.join(parts)}, within MTEB's {REPEATED:.0%}",
+                    _first_ids(ids))  # fmt: skip
     return MtebGate("duplicates", "passed", "no document and no query repeats another")
 
 
@@ -144,21 +144,21 @@ def _positives(splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
             (one.missing_queries, "named by qrels and not there"),
         ):
             if count:
-                of = _counted(len(count), "query")
-                faults.append(f"{name}: {of} {what} ({_few(count)})")
+                of = _count_text(len(count), "query")
+                faults.append(f"{name}: {of} {what} ({_sample_text(count)})")
                 ids += count
         if one.missing_documents:
-            of = _counted(len(one.missing_documents), "document")
+            of = _count_text(len(one.missing_documents), "document")
             faults.append(f"{name}: {of} named by qrels and not there "
-                          f"({_few(one.missing_documents)})")  # fmt: skip
+                          f"({_sample_text(one.missing_documents)})")  # fmt: skip
             ids += one.missing_documents
     if faults:
-        return MtebGate("positives", "failed", "; ".join(faults), _listed(ids))
+        return MtebGate("positives", "failed", "; ".join(faults), _first_ids(ids))
     queries = sum(len(one.positives) for _, one in splits)
     each = sum(sum(one.positives.values()) for _, one in splits) / max(queries, 1)
     return MtebGate(
         "positives", "passed",
-        f"each of {_counted(queries, 'query')} has a relevant document, {each:.4g} on average",
+        f"each of {_count_text(queries, 'query')} has a relevant document, {each:.4g} on average",
     )  # fmt: skip
 
 
@@ -171,11 +171,11 @@ def _leaks(splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
             if pairs:
                 queries = list(dict.fromkeys(pair.query_id for pair in pairs))
                 few = ", ".join(f"{a} = {b}" for a, b in pairs[:_SHOWN])
-                of = f"{_counted(len(queries), 'query')} {'is' if len(queries) == 1 else 'are'}"
+                of = f"{_count_text(len(queries), 'query')} {'is' if len(queries) == 1 else 'are'}"
                 faults.append(f"{name}: {of} {what} ({few}{', ...' * (len(pairs) > _SHOWN)})")
                 ids += [one for pair in pairs for one in pair]
     if faults:
-        return MtebGate("leaks", "failed", "; ".join(faults), _listed(list(dict.fromkeys(ids))))
+        return MtebGate("leaks", "failed", "; ".join(faults), _first_ids(list(dict.fromkeys(ids))))
     return MtebGate("leaks", "passed", "no query is the text of a document or a query of train")
 
 
@@ -185,7 +185,7 @@ def _scores(task: MtebTask, scored: BaselineScores) -> MtebGate:
         status: Status = "failed" if scored.broken else "not run"
         return MtebGate("scores", status, scored.why, hint=scored.hint)
     measure = str(task.fields["main_score"]).replace("_at_", "@").replace("ndcg", "nDCG")
-    said, failed = [], False
+    parts, failed = [], False
     for split in task.splits:
         chance, minilm = scored.by_model[RANDOM][split], scored.by_model[MINILM][split]
         noise = minilm - chance <= 2 * scored.errors[split]
@@ -196,23 +196,23 @@ def _scores(task: MtebTask, scored: BaselineScores) -> MtebGate:
         else:
             words = "neither trivial nor noise"
         failed |= minilm >= TRIVIAL or noise
-        said.append(
+        parts.append(
             f"{split}: {measure} {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: "
             f"{words}"
         )
-    return MtebGate("scores", "failed" if failed else "passed", "; ".join(said))
+    return MtebGate("scores", "failed" if failed else "passed", "; ".join(parts))
 
 
-def _counted(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     many = "queries" if what == "query" else f"{what}s"
     return f"{count:,} {what if count == 1 else many}"
 
 
-def _few(ids: Sequence[str]) -> str:
+def _sample_text(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_SHOWN]) + ", ..." * (len(ids) > _SHOWN)
 
 
-def _listed(ids: Sequence[str]) -> tuple[str, ...]:
+def _first_ids(ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(ids[:_LISTED])
 
 
@@ -235,7 +235,7 @@ def kept_scores(run: Path, task: MtebTask, found: Survey) -> BaselineScores | No
     """What was computed of these very texts and qrels; None where nothing was."""
     try:
         stated = orjson.loads((run / KEPT).read_bytes())
-        if stated["of"] != _what(task, found):
+        if stated["of"] != score_key(task, found):
             return None
         return BaselineScores(
             stated["scores"], mteb=str(stated["mteb"]), errors=dict(stated["errors"])
@@ -277,11 +277,11 @@ def baseline_scores(
     progress(_STAGE, 1, 1)
     with contextlib.suppress(OutputError):  # a run that cannot be written to is scored every time
         make_folder((run / KEPT).parent)
-        write_file(run / KEPT, dump_json({"of": _what(task, found), **stated}))
+        write_file(run / KEPT, dump_json({"of": score_key(task, found), **stated}))
     return BaselineScores(stated["scores"], mteb=str(stated["mteb"]), errors=stated["errors"])
 
 
-def _what(task: MtebTask, found: Survey) -> dict[str, object]:
+def score_key(task: MtebTask, found: Survey) -> dict[str, object]:
     """What scores depend on, and whether MTEB takes the task."""
     return {
         "data": found.digest, "splits": task.splits, "main_score": task.fields["main_score"],

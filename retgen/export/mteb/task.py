@@ -76,7 +76,7 @@ def task_of(found: Survey, facts: DatasetFacts, run: Path | None, loaded_as: str
     """
     repository = loaded_as if _REPOSITORY.fullmatch(loaded_as) else None
     splits = eval_splits(list(found.splits))
-    known = _of_run(run) if run is not None else {}
+    known = _run_fields(run) if run is not None else {}
     what = known.pop("what", f"Retrieval data set {facts.name}")
     made = ", made with retgen" if facts.ours else ""
     fields: dict[str, Any] = {
@@ -95,14 +95,14 @@ def task_of(found: Survey, facts: DatasetFacts, run: Path | None, loaded_as: str
         "bibtex_citation": None,
         "adapted_from": [], "is_public": repository is not None,
     }  # fmt: skip
-    fields |= known | (_stated(run / STATED) if run is not None else {})
+    fields |= known | (_user_fields(run / STATED) if run is not None else {})
     yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
     if NO_LANGUAGE in fields["eval_langs"]:
         yours["eval_langs"] = _LANGUAGE
     return MtebTask(fields, yours, repository)
 
 
-def _stated(path: Path) -> dict[str, Any]:
+def _user_fields(path: Path) -> dict[str, Any]:
     """What the user says of the fields. Raises `UsageError` for what is none of them."""
     if not path.exists():
         return {}
@@ -116,10 +116,12 @@ def _stated(path: Path) -> dict[str, Any]:
                 f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
                 f"Possible: {', '.join(possible)}"
             )
-    return {key: _shaped(path, key, value) for key, value in stated.items() if value is not None}
+    return {
+        key: _checked_field(path, key, value) for key, value in stated.items() if value is not None
+    }
 
 
-def _shaped(path: Path, key: str, value: Any) -> Any:
+def _checked_field(path: Path, key: str, value: Any) -> Any:
     """A field as `TaskMetadata` takes it; whether MTEB knows its words is for MTEB to say.
 
     Raises `UsageError` for another shape.
@@ -156,7 +158,7 @@ def _shaped(path: Path, key: str, value: Any) -> Any:
     raise UsageError(f"{path}: {key} has to be {wanted}, not {str(value)[:80]!r}")
 
 
-def _of_run(run: Path) -> dict[str, Any]:
+def _run_fields(run: Path) -> dict[str, Any]:
     """What a run knows of its texts and labels; `what`: it is, in words."""
     manifest: dict[str, Any] = orjson.loads((run / "manifest.json").read_bytes())
     recipe = load_recipe(run / "recipe.yaml", finished=True)
