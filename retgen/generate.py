@@ -188,11 +188,11 @@ def write_dataset(
             files[one.name] = _write_table(run, one)
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
-    files["rejected.jsonl"] = write_rejected(run, records.rejected)
+    files["rejected.jsonl"] = write_rejections(run, records.rejected)
     return WrittenTables(dict(sorted(files.items())), len(corpus) - len(missing))
 
 
-def write_rejected(run: Path, rejected: Sequence[Rejection]) -> FileInfo:
+def write_rejections(run: Path, rejected: Sequence[Rejection]) -> FileInfo:
     """Every record that was not accepted, with its reason."""
     return write_file(run / "rejected.jsonl", rejected_lines(rejected))
 

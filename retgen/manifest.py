@@ -169,8 +169,8 @@ def _put_aside(folder: Path) -> Path | None:
     except (filelock.Timeout, sqlite3.Error) as error:
         raise RunDirectoryError(
             f"{path} holds reviewers' verdicts on the data that --fresh would replace, and they "
-            f"cannot be moved aside ({str(error) or 'it is in use'}). Stop `gen review {folder}`, or choose "
-            "another --out"
+            f"cannot be moved aside ({str(error) or 'it is in use'}). Stop `gen review {folder}`, "
+            "or choose another --out"
         ) from error
     return aside
 

@@ -16,7 +16,7 @@ import orjson
 
 from retgen.agents.models import ModelSettings
 from retgen.generators.plan import CallEstimate, Plan
-from retgen.recipe import Recipe, load_recipe, with_judge
+from retgen.recipe import Recipe, choose_judge, load_recipe
 
 if TYPE_CHECKING:  # most plans ask no model
     from retgen.agents.calls import CallReport, ModelOptions
@@ -50,7 +50,7 @@ def plan(
     `prices`: as `--price` has them. Raises `RecipeError` where the recipe asks for something
     impossible.
     """
-    recipe = source if isinstance(source, Recipe) else with_judge(load_recipe(source, overrides))
+    recipe = source if isinstance(source, Recipe) else choose_judge(load_recipe(source, overrides))
     result = recipe.family.plan(recipe.job)
     if not result.call_estimates:
         return result

@@ -73,7 +73,7 @@ def _end_with(watched: Connection) -> None:
 _MOST = 31 << 20  # bytes; of larger blocks glibc learns nothing (its limit is 32 MiB)
 
 
-def keep_freed() -> None:
+def keep_freed_memory() -> None:
     """Have the C library keep freed blocks that arrays of a few MB would ask for again.
 
     glibc gives every freed block above a size back to the system, which costs a page fault for

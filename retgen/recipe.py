@@ -117,7 +117,7 @@ def resolve(file: RecipeFile) -> Recipe:
     return Recipe(file, owner, job, owner.required_agents(job), models)
 
 
-def with_judge(recipe: Recipe) -> Recipe:
+def choose_judge(recipe: Recipe) -> Recipe:
     """The recipe with its judge written out, where the family wants one that is independent.
 
     That is a model of another provider if a key of one is there, else the writer's.

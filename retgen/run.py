@@ -19,7 +19,7 @@ import orjson
 from retgen.agents.agent import Rejection
 from retgen.agents.usage import OFFLINE_COSTS
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
-from retgen.generate import TABLES, write_dataset, write_rejected
+from retgen.generate import TABLES, write_dataset, write_rejections
 from retgen.generators.plan import Plan
 from retgen.manifest import (
     LOCK,
@@ -33,9 +33,9 @@ from retgen.manifest import (
     run_lock,
 )  # fmt: skip
 from retgen.plan import plan, plan_from
-from retgen.processes import keep_freed
+from retgen.processes import keep_freed_memory
 from retgen.progress import Progress, no_progress, usable_cores
-from retgen.recipe import SOURCES, Recipe, load_recipe, with_judge
+from retgen.recipe import SOURCES, Recipe, choose_judge, load_recipe
 from retgen.reporting.card import dataset_card, training_card
 from retgen.reporting.report import collect_report, write_report
 from retgen.validation.findings import check_rule_names
@@ -161,7 +161,7 @@ def pilot(
                 call_report=call_report,
             )
         except BaseException:
-            write_rejected(folder, call_report.rejected)
+            write_rejections(folder, call_report.rejected)
             raise
     return plan_from(recipe, call_report, model_options or ModelOptions())
 
@@ -177,7 +177,7 @@ def _plan_or_refuse(recipe: Recipe, folder: Path) -> Plan:
             others = {path.name for path in folder.iterdir()} - {LOCK, REJECTED}
             if others:  # that of another run stays as it is
                 raise
-            write_rejected(folder, [
+            write_rejections(folder, [
                 Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
                 for one in error.refused
             ])  # fmt: skip
@@ -207,7 +207,7 @@ def _load_for_run(
 ) -> tuple[Recipe, Path]:
     """The recipe of a run, checked as far as it can be without making anything; its directory."""
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
-    recipe = with_judge(load_recipe(source, changes))
+    recipe = choose_judge(load_recipe(source, changes))
     if recipe.limit is not None and recipe.family.fixed_records:
         raise UsageError(f"--limit: {recipe.family.why_no_limit}")
     folder = Path(out) if out is not None else Path("outputs") / recipe.name
@@ -224,7 +224,7 @@ def _make(
     refused: Sequence[Rejection] | None = None,
 ) -> RunResult:
     """`refused`: what agents that have been asked refused; None: ask them."""
-    keep_freed()
+    keep_freed_memory()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
     call_report = None
@@ -291,7 +291,7 @@ def _ask(
             call_report=call_report,
         )
     except BaseException:
-        write_rejected(folder, call_report.rejected)
+        write_rejections(folder, call_report.rejected)
         raise
 
 

@@ -193,7 +193,7 @@ RunArgument = Annotated[
 ]
 
 
-def expected(function: Callable[P, R]) -> Callable[P, R]:
+def report_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Expected failures become one message and their exit code; Ctrl-C says how to resume."""
 
     @functools.wraps(function)
@@ -335,7 +335,7 @@ def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
         yield show
 
 
-_WIDE = 130  # columns that a bar needs with all that is to be said beside it
+_WIDE = 130  # columns that a progress bar with its note needs
 
 
 def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:
@@ -352,7 +352,7 @@ def model_options_of(
     replay: Path | None,
     ledger: Path | None,
 ) -> Any:
-    """How models are asked; None where nothing is said, since most runs ask none."""
+    """How models are called; None without an option, since most runs call none."""
     if Path(".env").is_file():  # keys, for whoever looks for them in the environment
         from dotenv import load_dotenv
 
@@ -388,7 +388,7 @@ def _root(
     pass
 
 
-def look_at(*paths: str | Path | None) -> None:
+def check_datasets(*paths: str | Path | None) -> None:
     """Raise `DatasetError` for what is no data set before what scores one is imported."""
     from retgen.data import open_dataset
 
@@ -397,7 +397,7 @@ def look_at(*paths: str | Path | None) -> None:
             open_dataset(path)
 
 
-def numbers(option: str, text: str | None) -> list[int]:
+def parse_numbers(option: str, text: str | None) -> list[int]:
     """Numbers and ranges, both ends included: 4,8,16 or 4-12."""
     from retgen.errors import UsageError
 

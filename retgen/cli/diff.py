@@ -14,9 +14,9 @@ from retgen.cli.base import (
     Quiet,
     Verbose,
     app,
-    expected,
     given_path,
     print_json,
+    report_errors,
     shown_progress,
 )
 
@@ -26,7 +26,7 @@ from retgen.cli.base import (
     epilog="Examples:  gen diff outputs/kb_v1 outputs/kb_v2  |  "
     "gen diff outputs/kb ~/beir/kb --exit-code -q  |  gen diff A B --page diff.html",
 )
-@expected
+@report_errors
 def diff_command(
     a: Annotated[
         Path,

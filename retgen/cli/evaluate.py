@@ -18,15 +18,15 @@ from retgen.cli.base import (
     Verbose,
     again,
     app,
+    check_datasets,
     complete_model,
-    expected,
     fail,
     given_path,
     interruptible,
-    look_at,
     model_options_of,
-    numbers,
+    parse_numbers,
     print_json,
+    report_errors,
     shown_progress,
 )
 
@@ -39,7 +39,7 @@ from retgen.cli.base import (
     "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns  |  "
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
 )
-@expected
+@report_errors
 def eval_command(
     paths: Annotated[
         list[Path],
@@ -153,7 +153,7 @@ def eval_command(
 
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     if study is None and seeds is None:
-        look_at(*paths)
+        check_datasets(*paths)
     from retgen.evaluation.plots import without
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.analyses import Analyses
@@ -184,7 +184,7 @@ def eval_command(
     analyses = Analyses(
         tuple(dict.fromkeys(by or ())), _threshold(threshold), misses=misses, complete=complete
     )
-    command, cut = shlex.join(["gen", *sys.argv[1:]]), numbers("--dims", dims)
+    command, cut = shlex.join(["gen", *sys.argv[1:]]), parse_numbers("--dims", dims)
     result: Any
     if not (quiet or json) and (why := without()):
         print(f"gen: {why}", file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from retgen.cli.base import Json, LedgerOption, Verbose, app, expected, given_path, print_json
+from retgen.cli.base import Json, LedgerOption, Verbose, app, given_path, print_json, report_errors
 from retgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ app.add_typer(commands, name="ledger")
 
 
 @commands.callback()
-@expected
+@report_errors
 def ledger_command(
     ctx: typer.Context,
     ledger: LedgerOption = None,
@@ -46,7 +46,7 @@ def ledger_command(
     """Calls, tokens and dollars by run, agent and model; what is open is charged at its most."""
     if ctx.invoked_subcommand is not None:
         return
-    result, name = opened(ledger, run)
+    result, name = open_ledger(ledger, run)
     spent = [one for one in result.runs() if name in (None, one.run)]
     parts = [one for one in result.parts() if name in (None, one.run)]
     result.close()
@@ -87,7 +87,7 @@ def ledger_command(
 @commands.command(
     "export", epilog="Example:  gen ledger export answers.jsonl --run outputs/limit_semantic"
 )
-@expected
+@report_errors
 def export_command(
     file: Annotated[
         Path, typer.Argument(parser=given_path, help="The file to write.", show_default=False)
@@ -100,7 +100,7 @@ def export_command(
     from retgen.agents.replay import export_replay
 
     check_target(file)
-    result, name = opened(ledger, run)
+    result, name = open_ledger(ledger, run)
     try:
         count = export_replay(result, file, name)
     finally:
@@ -108,7 +108,7 @@ def export_command(
     print(f"wrote {plural(count, 'answer')} to {file}")
 
 
-def opened(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
+def open_ledger(ledger: Path | None, run: str | None) -> tuple[Ledger, str | None]:
     """The ledger that is meant, and the run's name in it."""
     from retgen.agents.calls import run_name
     from retgen.agents.ledger import Ledger
@@ -177,7 +177,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only show
     epilog="Examples:  gen ledger check  |  gen ledger check --ledger runs/ledger.sqlite --json  |"
     "  gen ledger check --accept",
 )
-@expected
+@report_errors
 def check_command(
     ledger: LedgerOption = None,
     accept: Annotated[
@@ -221,7 +221,7 @@ def check_command(
     "identify_attribute --state answered --yes  |  gen ledger forget --model openai:gpt-5-mini "
     "--state refused --state answered",
 )
-@expected
+@report_errors
 def forget_command(
     ledger: LedgerOption = None,
     run: Annotated[
@@ -258,7 +258,7 @@ def forget_command(
     for one in states:
         if one not in STATES:
             raise UsageError(f"--state {one}: choose from {', '.join(STATES)}")
-    result, name = opened(ledger, run)
+    result, name = open_ledger(ledger, run)
     try:
         parts = result.parts()
         agent = _known("agent", agent, {part.agent for part in parts})
@@ -293,7 +293,7 @@ def forget_command(
 @commands.command(
     "prune", epilog="Examples:  gen ledger prune  |  gen ledger prune --run outputs/old --yes"
 )
-@expected
+@report_errors
 def prune_command(
     ledger: LedgerOption = None,
     run: Annotated[
@@ -316,10 +316,10 @@ def prune_command(
 
     names = []
     for one in run or [None]:  # type: ignore[list-item]
-        result, name = opened(ledger, one)
+        result, name = open_ledger(ledger, one)
         names += [name] if name is not None else []
         result.close()
-    result, _ = opened(ledger, None)
+    result, _ = open_ledger(ledger, None)
     try:
         pruned = prune(result, names, dry=not yes)
     finally:
@@ -338,7 +338,7 @@ def prune_command(
 
 
 @commands.command("copy", epilog="Example:  gen ledger copy /backup/ledger.sqlite")
-@expected
+@report_errors
 def copy_command(
     file: Annotated[
         Path, typer.Argument(parser=given_path, help="The file to write.", show_default=False)
@@ -350,7 +350,7 @@ def copy_command(
     from retgen.agents.ledger.prune import copy
 
     check_target(file)
-    result, _ = opened(ledger, None)
+    result, _ = open_ledger(ledger, None)
     try:
         copy(result, file)
     finally:

@@ -12,8 +12,8 @@ from retgen.cli.base import (
     RunArgument,
     Verbose,
     app,
-    expected,
     print_json,
+    report_errors,
     shown_progress,
 )
 
@@ -23,7 +23,7 @@ from retgen.cli.base import (
     epilog="Examples:  gen publish outputs/kb hub:me/kb --dry-run  |  "
     "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb s3://bucket/kb",
 )
-@expected
+@report_errors
 def publish_command(
     run: RunArgument,
     to: Annotated[

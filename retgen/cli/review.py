@@ -12,10 +12,10 @@ from retgen.cli.base import (
     Quiet,
     Verbose,
     app,
-    expected,
     given_path,
     interruptible,
     print_json,
+    report_errors,
     shown_progress,
 )
 from retgen.errors import UsageError
@@ -30,7 +30,7 @@ _STATIC = 100  # looks of an annotator that are written at a time
     "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'  |  "
     "gen review outputs/capretrieval --report  |  gen review ~/beir/scifact --pool bm25,minilm",
 )
-@expected
+@report_errors
 def review_command(
     path: Annotated[
         Path,

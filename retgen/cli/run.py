@@ -20,12 +20,12 @@ from retgen.cli.base import (
     Verbose,
     Workers,
     app,
-    expected,
     given_path,
     interruptible,
     model_options_of,
     overrides_of,
     print_json,
+    report_errors,
     shown_progress,
 )
 from retgen.cli.plan import print_plan
@@ -36,7 +36,7 @@ from retgen.cli.plan import print_plan
     epilog="Examples:  gen run limit_dense  |  gen run my.yaml --out /data/mine  |  "
     "gen run limit_dense --set seed=7 --set params.docs=5000",
 )
-@expected
+@report_errors
 def run_command(
     recipe: RecipeArgument,
     out: Annotated[

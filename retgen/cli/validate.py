@@ -15,9 +15,9 @@ from retgen.cli.base import (
     Verbose,
     Workers,
     app,
-    expected,
     given_path,
     print_json,
+    report_errors,
     shown_progress,
 )
 from retgen.errors import UsageError
@@ -29,7 +29,7 @@ from retgen.errors import UsageError
     epilog="Examples:  gen validate outputs/limit_dense  |  "
     'gen validate ~/beir/scifact --off duplicate-text="as published" --severity empty-text=warning',
 )
-@expected
+@report_errors
 def validate_command(
     path: Annotated[
         Path,
@@ -143,7 +143,7 @@ def _findings(path: Path, result: Any) -> str:
 
 
 @app.command("report", epilog="Example:  gen report outputs/limit_dense")
-@expected
+@report_errors
 def report_command(run: RunArgument, verbose: Verbose = False) -> None:
     """Write the HTML page of a run again."""
     from retgen.reporting.report import report

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export.facts import DatasetFacts, facts_of
-from retgen.export.judged import JudgedRecords, with_pairs
-from retgen.export.layout import ExportJob, LayoutCard, card_header_of
+from retgen.export.judged import JudgedRecords, pair_tables
+from retgen.export.layout import ExportJob, LayoutCard, card_yaml_header
 from retgen.export.layouts import layout
 from retgen.generators import Family, Records, Rows, families, family
 from retgen.generators.source import PassageSize
@@ -90,7 +90,7 @@ def write_export(
             job = ExportJob(
                 shown, path, folder, facts, judged, chosen_splits,
                 () if splits else tuple(s for s in shown.qrels if s not in chosen_splits),
-                () if made is not None else with_pairs(_training_tables(dataset)),
+                () if made is not None else pair_tables(_training_tables(dataset)),
             )  # fmt: skip
             page = chosen.write(job)
             counts = {split: judged.count(split) for split in job.splits}
@@ -170,7 +170,7 @@ def _readme(
     if job.notes:
         lines += ["## Left out", "", *(f"- {escape_markdown(note)}." for note in job.notes), ""]
     lines += ["## Licence and languages", "", *_licences(facts), ""]
-    return front_matter(card_header_of(job, page, state)) + "\n".join(lines)
+    return front_matter(card_yaml_header(job, page, state)) + "\n".join(lines)
 
 
 def _licences(facts: DatasetFacts) -> list[str]:

@@ -39,7 +39,7 @@ class JudgedText(NamedTuple):
     score: float | None = None
 
     @property
-    def joined(self) -> str:
+    def title_and_text(self) -> str:
         """Title and text joined by a space, as MTEB joins them."""
         return f"{self.title} {self.text}".strip()
 
@@ -290,7 +290,7 @@ def strict(table: TableFiles, parse: Any, path: Path) -> Iterator[Any]:
             yield parsed
 
 
-def with_pairs(files: Iterable[Path]) -> tuple[Path, ...]:
+def pair_tables(files: Iterable[Path]) -> tuple[Path, ...]:
     """The training tables that hold pairs of anchor and positive; some are lists for rankers."""
     return tuple(file for file in files if {"anchor", "positive"} <= set(_columns(file)))
 

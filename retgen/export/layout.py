@@ -75,7 +75,7 @@ class Layout(ABC):
         """
 
 
-def card_header_of(job: ExportJob, page: LayoutCard, state: str) -> dict[str, Any]:
+def card_yaml_header(job: ExportJob, page: LayoutCard, state: str) -> dict[str, Any]:
     """The YAML header of a layout's card."""
     facts = job.facts
     result: dict[str, Any] = {"pretty_name": facts.name}

@@ -59,7 +59,7 @@ def card(
     header = published_header(run, folder, manifest, own, tables)
     rows = _rows(folder, header)
     documents = next(int(row[3].replace(",", "")) for row in rows if row[0] == "corpus")
-    header = with_size(header, documents)
+    header = add_size_category(header, documents)
     first, others = _body(run / "dataset" / "README.md", folder)
     not_shown, why = evidence.what_it_is_not(own)
     title, _, first = first.partition("\n")
@@ -278,7 +278,7 @@ def published_header(
     return result
 
 
-def with_size(header: dict[str, Any], documents: int) -> dict[str, Any]:
+def add_size_category(header: dict[str, Any], documents: int) -> dict[str, Any]:
     """The header with the Hub's category of a number of documents, before what is long."""
     size = _SIZES[min(max(len(str(documents)) - 3, 0), len(_SIZES) - 1)]
     before = {name: value for name, value in header.items() if name != "configs"}

@@ -17,7 +17,7 @@ _TEXT = 900  # characters of a document shown
 _WORD = re.compile(r"\w+")
 
 
-def example_of(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def example_rows(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """A record laid out; where the second text of a row is the first one changed, how is marked."""
     if not example:
         return None
@@ -50,7 +50,7 @@ def mark_differences(before: Sequence[str], after: Sequence[str]) -> tuple[Piece
     return pieces
 
 
-def examples_of(samples: Mapping[str, Any]) -> dict[str, Any]:
+def query_examples(samples: Mapping[str, Any]) -> dict[str, Any]:
     """Queries with their relevant documents, and some documents, cut up for highlighting.
 
     `literal`: whether every relevant document shown holds words that its query asks for.
@@ -126,7 +126,7 @@ def value_range(values: Mapping[str, Any]) -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def certificate_of(stated: Mapping[str, Any]) -> dict[str, Any] | None:
+def certificate_part(stated: Mapping[str, Any]) -> dict[str, Any] | None:
     if not stated:
         return None
     lower, upper = stated.get("lower"), stated.get("upper")
@@ -180,7 +180,7 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def baselines_of(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
+def baselines_part(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
     random = baselines.get("random") or {}
     if not random:
         return None
@@ -212,7 +212,7 @@ def baselines_of(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def origin_of(result: Mapping[str, Any]) -> dict[str, Any] | None:
+def origin_part(result: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the page says of hard negatives, None where there are none."""
     if not result:
         return None
@@ -220,7 +220,7 @@ def origin_of(result: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"text": text[0].upper() + text[1:], "words": result["words"]}
 
 
-def figures_of(
+def figures(
     statistics: Mapping[str, Any], samples: Mapping[str, Any], picture: Mapping[str, Any] | None
 ) -> list[tuple[str, str, str | tuple[str, str]]]:
     """(title, SVG, caption); where one number says it all, (title, "", (number, caption))."""

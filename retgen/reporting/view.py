@@ -15,12 +15,12 @@ from retgen import plots
 from retgen.pages import Pieces
 from retgen.reporting import evidence
 from retgen.reporting.page_parts import (
-    baselines_of,
-    certificate_of,
-    example_of,
-    examples_of,
-    figures_of,
-    origin_of,
+    baselines_part,
+    certificate_part,
+    example_rows,
+    figures,
+    origin_part,
+    query_examples,
     value_range,
 )
 from retgen.validators.origin import marked
@@ -47,7 +47,7 @@ def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
     ok = content.get("ok", False)
     head_start = _head_start(statistics, baselines)
     groups = _groups(content.get("findings") or [])
-    examples = examples_of(content.get("samples") or {})
+    examples = query_examples(content.get("samples") or {})
     yaml = to_yaml(recipe) if recipe else ""
     folder = str(content.get("folder") or content.get("name") or "RUN")
     files = list((manifest.get("files") or {}).items())
@@ -71,11 +71,11 @@ def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
         "examples": examples,
         "elsewhere": elsewhere,
         "facts": manifest.get("facts") or {},
-        "example": example_of(manifest.get("example")),
-        "certificate": certificate_of(certificate),
-        "baselines": baselines_of(shown),
-        "origin": origin_of(content.get("origin") or {}),
-        "figures": figures_of(statistics, content.get("samples") or {}, content.get("picture")),
+        "example": example_rows(manifest.get("example")),
+        "certificate": certificate_part(certificate),
+        "baselines": baselines_part(shown),
+        "origin": origin_part(content.get("origin") or {}),
+        "figures": figures(statistics, content.get("samples") or {}, content.get("picture")),
         "groups": groups,
         "errors": content.get("errors", 0),
         "warnings": content.get("warnings", 0),

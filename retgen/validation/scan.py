@@ -20,7 +20,7 @@ from retgen.data import (
 )
 from retgen.dataset_files import missing_table_hint
 from retgen.errors import DatasetError
-from retgen.processes import keep_freed, process_pool
+from retgen.processes import keep_freed_memory, process_pool
 from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
@@ -240,7 +240,7 @@ def _scan_part(
     shown: Callable[[int], None] = lambda done: None,
 ) -> _Result:
     """A scan of consecutive chunks."""
-    keep_freed()
+    keep_freed_memory()
     for rule in rules:
         rule.start()
     documents, lines = 0, 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retgen.changes.examples import TextExample
-from retgen.changes.report import excerpts, printable, example_sides
+from retgen.changes.report import example_sides, excerpts, printable
 
 
 def test_a_long_text_is_shown_around_its_change() -> None:

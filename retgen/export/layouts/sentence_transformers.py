@@ -87,7 +87,13 @@ class SentenceTransformers(Layout):
                 for document in documents:
                     score = max(0.0, float(document.score or 0)) / full
                     levels.add(score)
-                    add({"sentence1": one.query, "sentence2": document.joined, "score": score})
+                    add(
+                        {
+                            "sentence1": one.query,
+                            "sentence2": document.title_and_text,
+                            "score": score,
+                        }
+                    )
         if len(levels) < 2:
             remove_file(path)
             return False
@@ -98,13 +104,13 @@ def _rows(example: TrainingExample, triplets: bool) -> Iterator[tuple[str, ...]]
     positives, negatives = example.positives, example.negatives
     if not triplets:
         for one in positives:
-            yield example.query, one.joined
+            yield example.query, one.title_and_text
     elif negatives:
         # not every positive with every negative: densely judged sets have thousands of both
         for i in range(max(len(positives), len(negatives))):
             yield (
-                example.query, positives[i % len(positives)].joined,
-                negatives[i % len(negatives)].joined,
+                example.query, positives[i % len(positives)].title_and_text,
+                negatives[i % len(negatives)].title_and_text,
             )  # fmt: skip
 
 
