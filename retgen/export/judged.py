@@ -39,7 +39,7 @@ class JudgedText(NamedTuple):
     score: float | None = None
 
     @property
-    def title_and_text(self) -> str:
+    def full_text(self) -> str:
         """Title and text joined by a space, as MTEB joins them."""
         return f"{self.title} {self.text}".strip()
 

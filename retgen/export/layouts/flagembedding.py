@@ -71,8 +71,8 @@ class FlagEmbedding(Layout):
 def _row(example: TrainingExample, scores: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "query": example.query,
-        "pos": [one.title_and_text for one in example.positives],
-        "neg": [one.title_and_text for one in example.negatives],
+        "pos": [one.full_text for one in example.positives],
+        "neg": [one.full_text for one in example.negatives],
     }
     if scores:
         row["pos_scores"] = [float(one.score or 0) for one in example.positives]

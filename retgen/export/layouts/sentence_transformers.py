@@ -90,7 +90,7 @@ class SentenceTransformers(Layout):
                     add(
                         {
                             "sentence1": one.query,
-                            "sentence2": document.title_and_text,
+                            "sentence2": document.full_text,
                             "score": score,
                         }
                     )
@@ -104,13 +104,13 @@ def _rows(example: TrainingExample, triplets: bool) -> Iterator[tuple[str, ...]]
     positives, negatives = example.positives, example.negatives
     if not triplets:
         for one in positives:
-            yield example.query, one.title_and_text
+            yield example.query, one.full_text
     elif negatives:
         # not every positive with every negative: densely judged sets have thousands of both
         for i in range(max(len(positives), len(negatives))):
             yield (
-                example.query, positives[i % len(positives)].title_and_text,
-                negatives[i % len(negatives)].title_and_text,
+                example.query, positives[i % len(positives)].full_text,
+                negatives[i % len(negatives)].full_text,
             )  # fmt: skip
 
 
