@@ -38,7 +38,7 @@ _TERMS = (
     "parentField path readLines recordSet references regex repeated replace samplingRate "
     "sdVersion separator source subField transform unArchive value"
 ).split()
-_CONTEXT = {
+CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
@@ -85,7 +85,7 @@ def croissant(
     listed = croissant_tables(folder, header["configs"])
     splits = [table.split for table in listed if table.config == "default"]
     return dump_json({
-        "@context": _CONTEXT,
+        "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": manifest["name"],
         "description": f"{evidence.what_it_is(family.own(recipe.job))}: "
