@@ -73,7 +73,7 @@ def _without_manifest(run: Path) -> RetgenError:
     more = f"\n  and {len(failed) - len(shown)} more" if len(failed) > len(shown) else ""
     return ChecksFailed(
         f"{run}: the data did not pass its checks, so the run has no manifest.json, and nothing "
-        "says what its labels rest on. Not even --force publishes it:"
+        "gives the evidence for its labels. Not even --force publishes it:"
         + "".join(f"\n  {one}" for one in shown)
         + f"{more}\nChange the recipe, and run it again with --fresh. A check that is no proof can "
         "be switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): "

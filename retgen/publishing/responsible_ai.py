@@ -108,7 +108,7 @@ def _manipulation(manifest: Mapping[str, Any]) -> str:
 
 
 def _protocol(recipe: Recipe, manifest: Mapping[str, Any], splits: Sequence[str]) -> str:
-    """What the labels rest on; a run counts them in its split test."""
+    """The evidence for the labels; a run counts them in its split test."""
     rests, qrels = manifest.get("evidence") or {}, (manifest.get("counts") or {}).get("qrels", 0)
     said, family = [], recipe.family
     if rests.get("structural"):

@@ -101,7 +101,7 @@ def _facts(facts: Mapping[str, str]) -> list[str]:
 
 
 def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
-    """What the labels rest on."""
+    """The evidence for the labels: proof, judge, review."""
     family = recipe.family
     if not result.judged:
         return [
@@ -123,7 +123,7 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
 
 
 def _review_labels(result: Validation, qrels: int) -> list[str]:
-    """What the labels of a reviewed version rest on beside that."""
+    """The evidence that a review adds."""
     lines = []
     if result.human:
         lines += ["", f"Human: {evidence.human_labels(result.human, qrels)}."]

@@ -63,7 +63,7 @@ def proven_labels(number: int, qrels: int, proof: str) -> str:
 
 
 def judged_labels(number: int, qrels: int, label: str) -> str:
-    """Of labels that rest on a judge; `label`: what the family says of them."""
+    """Of labels that a judge gave; `label`: what the family says of them."""
     return f"{number:,} of {qrels:,} qrels: {label}"
 
 

@@ -147,7 +147,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         said = ", ".join(f"{plots.number(n)} {kind}" for kind, n in kinds.items() if n)
         return _Verdict("fair", "REVIEWED", f"of {plots.number(qrels)} qrels {said}")
     if judged := content.get("judged_qrels", 0):
-        judges = (content.get("manifest") or {}).get("judged") or "they rest on a judge"
+        judges = (content.get("manifest") or {}).get("judged") or "they are a judge's"
         return _Verdict(
             "fair",
             "JUDGED",
@@ -277,7 +277,7 @@ def _not_tests(
         text.append((
             "Hard negatives as such.",
             "They differ from the positives whatever is asked, so a score against them, or a "
-            "training on them, may rest on that.",
+            "training on them, may exploit that.",
         ))  # fmt: skip
     if certificate.get("upper"):
         upper = plots.number(certificate["upper"])

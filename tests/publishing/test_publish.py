@@ -213,7 +213,7 @@ def test_a_run_whose_checks_failed_and_the_same_with_the_check_switched_off(
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(
         "gen: run: the data did not pass its checks, so the run has no manifest.json, and nothing "
-        "says what its labels rest on. Not even --force publishes it:\n  near-duplicate: "
+        "gives the evidence for its labels. Not even --force publishes it:\n  near-duplicate: "
     )
     assert done.stderr.endswith(
         "\nChange the recipe, and run it again with --fresh. A check that is no proof can be "
