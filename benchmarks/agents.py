@@ -1,6 +1,6 @@
 """What a call to a chat model costs us ourselves, against the bare `openai` client.
 
-Ours is the whole path as `retgen/with_agents.py` puts it together: records side by side, the
+Ours is the whole path as `retgen/generate.py` puts it together: records side by side, the
 agent's prompt, the ledger on disk (durable before a call is sent and before its answer is read),
 the answer parsed by pydantic and checked. The client is used as it comes, and what it returns is
 not parsed. A server in a process of its own answers at once. Each case is a process of its own too;
@@ -179,7 +179,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
     from retgen.agents.context import Context
     from retgen.agents.models import ModelSettings
     from retgen.agents.prompt import Prompt
-    from retgen.progress import silent
+    from retgen.progress import no_progress
 
     class Naming(Question):
         thing: str
@@ -232,7 +232,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
             model_options,
             CallReport(),
             None,
-            silent,
+            no_progress,
         )
         result["ledger"] = sum(path.stat().st_size for path in kept.iterdir())
     if not long:

@@ -18,7 +18,7 @@ from pathlib import Path
 import retgen
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.progress import silent
+from retgen.progress import no_progress
 
 FEW = 100
 
@@ -50,7 +50,7 @@ def per_query(name: str, collection: Collection, one: Collection) -> float:
 def ranked(name: str, collection: Collection) -> float:
     """Seconds of a whole ranking, index and all."""
     began = time.perf_counter()
-    list(retriever(name, Options()).rank(collection, 100, silent))
+    list(retriever(name, Options()).rank(collection, 100, no_progress))
     return time.perf_counter() - began
 
 

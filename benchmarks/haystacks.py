@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from retgen.agents.calls import ModelOptions
-from retgen.generate import BLOCK
+from retgen.generate import BLOCK, generate_with_agents
 from retgen.generators.niah.books import gather_material, read_material
 from retgen.generators.niah.counting import load_counter
 from retgen.generators.niah.haystacks import Haystack, HaystackBuilder
 from retgen.recipe import load_recipe
-from retgen.with_agents import generate_with_agents
 
 
 def main() -> None:

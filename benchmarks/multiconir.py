@@ -61,11 +61,10 @@ def prepare(run: Path, domain: str, size: int) -> None:
 def measure(run: Path) -> dict[str, float]:
     """Seconds to draw and write and to prove, bytes written, and the peak of memory in MB."""
     from retgen.agents.calls import ModelOptions
-    from retgen.generate import write_dataset
-    from retgen.progress import silent
+    from retgen.generate import generate_with_agents, write_dataset
+    from retgen.progress import no_progress
     from retgen.recipe import load_recipe
     from retgen.validation.validate import prove
-    from retgen.with_agents import generate_with_agents
 
     recipe = load_recipe(run).at(run)
     began = time.perf_counter()
@@ -74,7 +73,7 @@ def measure(run: Path) -> dict[str, float]:
     tables = write_dataset(recipe, recipe.family.generate(recipe.job), run)
     written = time.perf_counter()
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    result = prove(run, recipe, tables.files, 1, silent)
+    result = prove(run, recipe, tables.files, 1, no_progress)
     wrong = [one.message for one in result.findings if one.severity == "error"]
     assert not wrong, wrong[:3]
     return {

@@ -152,7 +152,7 @@ def baselines(folder: Path, documents: int, queries: int) -> None:
 def proof(documents: int) -> None:
     """The proof of LIMIT as a run has it, against reading the JSON alone."""
     from retgen import run
-    from retgen.progress import silent
+    from retgen.progress import no_progress
     from retgen.recipe import load_recipe
     from retgen.validation.validate import prove
     from retgen.write import FileInfo
@@ -166,7 +166,7 @@ def proof(documents: int) -> None:
         nothing: dict[str, FileInfo] = {}
         ours, theirs = [], []
         for _ in range(5):
-            ours.append(measured(lambda: prove(made, recipe, nothing, 1, silent))[1])
+            ours.append(measured(lambda: prove(made, recipe, nothing, 1, no_progress))[1])
             theirs.append(measured(lambda: sum(1 for line in lines if orjson.loads(line)))[1])
     print(
         f"proof of LIMIT, {len(lines):,} documents: {statistics.median(ours):.2f} s of CPU; "

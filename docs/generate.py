@@ -69,7 +69,7 @@ def recipes() -> str:
     """A row for every bundled recipe, with its plan."""
     from retgen.plan import plan
     from retgen.recipes import about, bundled, bundled_studies
-    from retgen.studies.study import load_study, plan_study
+    from retgen.studies import load_study, plan_study
 
     rows = []
     for name, path in bundled().items():

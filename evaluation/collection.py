@@ -18,10 +18,10 @@ import xxhash
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Qrel, Query, open_dataset, refuse
+from retgen.dataset_files import missing_table_hint
 from retgen.errors import DatasetError
-from retgen.lines import instead
 from retgen.messages import did_you_mean
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def by_priority(priority: NDArray[np.int64]) -> NDArray[np.int64]:
 def load(
     path: Path | str,
     split: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     *,
     every_query: bool = False,
 ) -> Collection:
@@ -135,7 +135,7 @@ def load(
         refuse(dataset.queries, problems, path)
     else:
         split = _split(dataset, path, split)
-        queries, rows = dataset.judged(path, split)
+        queries, rows = dataset.queries_and_qrels(path, split)
     by_query = _by_query(path, rows)
     notes: list[str] = []
     if every_query:
@@ -263,7 +263,7 @@ def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:
     if not dataset.qrels:
         raise DatasetError(
             f"{path} holds no qrels, so rankings of it cannot be scored."
-            f"{instead(dataset.root, 'qrels')}"
+            f"{missing_table_hint(dataset.root, 'qrels')}"
         )
     if wanted is None:
         return "test" if "test" in dataset.qrels else next(iter(dataset.qrels))

@@ -27,7 +27,7 @@ _GROUP = "retgen.families"
 def families() -> tuple[str, ...]:
     """Names of all families, bundled and installed, sorted."""
     # a family is a package; the modules beside them are what families share
-    return plugins.names(__path__, _GROUP, packages=True)
+    return plugins.plugin_names(__path__, _GROUP, packages=True)
 
 
 @cache
@@ -35,5 +35,5 @@ def family(name: str) -> Family[Any]:
     """The family of that name. Raises KeyError for a name that is not in `families()`."""
     if name not in families():
         raise KeyError(name)
-    result: Family[Any] = plugins.load(__name__, __path__, Family, _GROUP, name)()
+    result: Family[Any] = plugins.load_plugin(__name__, __path__, Family, _GROUP, name)()
     return result

@@ -19,7 +19,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from retgen.compressed import kind
+from retgen.dataset_files import file_format
 from retgen.errors import DatasetError
 from retgen.generators.params import Params, resolved_path
 from retgen.sources import (
@@ -246,7 +246,7 @@ def _language(text: str) -> str:
 
 
 def _kinds(path: Path) -> dict[str, int]:
-    return kinds(path) if path.is_dir() else {kind(path): 1}
+    return kinds(path) if path.is_dir() else {file_format(path): 1}
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -17,7 +17,7 @@ from retgen.version import __version__
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
-    from retgen.changes.diff import diff
+    from retgen.changes import diff
     from retgen.doctor import doctor
     from retgen.errors import RetgenError
     from retgen.evaluation.capacity.all_pairs import capacity
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from retgen.evaluation.scoring.evaluate import evaluate
     from retgen.evaluation.training.train import train
     from retgen.export import export
-    from retgen.plan import plan
-    from retgen.preview import preview
-    from retgen.publishing.publish import publish
+    from retgen.plan import plan, preview
+    from retgen.publishing import publish
     from retgen.reporting.report import report
     from retgen.run import pilot, run
     from retgen.scaffold import new_recipe
@@ -59,15 +58,15 @@ _MODULES = {
     "RetgenError": "errors",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",
-    "diff": "changes.diff",
+    "diff": "changes",
     "doctor": "doctor",
     "evaluate": "evaluation.scoring.evaluate",
     "export": "export",
     "new_recipe": "scaffold",
     "pilot": "run",
     "plan": "plan",
-    "preview": "preview",
-    "publish": "publishing.publish",
+    "preview": "plan",
+    "publish": "publishing",
     "report": "reporting.report",
     "run": "run",
     "train": "evaluation.training.train",

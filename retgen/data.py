@@ -16,10 +16,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.dataset_files import (
+    LAYOUTS,
+    enclosing_dataset_hint,
+    missing_table_hint,
+    split_files,
+    table_files,
+)
 from retgen.errors import DatasetError, DatasetMissing
-from retgen.layouts import LAYOUTS, files_of, splits
-from retgen.lines import Place, around, check_header, check_start, instead, places
-from retgen.rows import NUMBER, Problem, json_rows, tsv_row
+from retgen.rows import (
+    NUMBER,
+    Problem,
+    RowPlace,
+    check_header,
+    check_start,
+    json_rows,
+    places,
+    tsv_row,
+)
 
 # the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
 GRADED = "qrels_graded"
@@ -66,7 +80,7 @@ CHUNK_BYTES = 1 << 20  # the rows of one, ten times as large, stay near the proc
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFiles:
     """The files of one table, in order, all of one format: jsonl, tsv or parquet."""
 
     name: str
@@ -80,7 +94,7 @@ class Table:
         """Size on disk."""
         return sum(path.stat().st_size for path in self.files)
 
-    def marked(self) -> list[Path]:
+    def files_with_bom(self) -> list[Path]:
         """The text files that begin with a byte order mark, which `rows` reads past."""
         if self.format == "parquet":
             return []
@@ -91,7 +105,7 @@ class Table:
                     result.append(path)
         return result
 
-    def places(self, rows: Sequence[int]) -> list[Place]:
+    def places(self, rows: Sequence[int]) -> list[RowPlace]:
         """The file and line of rows, which count from 1 and come in order."""
         return places(self.files, rows)
 
@@ -153,7 +167,7 @@ def _parquet(path: Path, read: Callable[[Any], Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class _Positives(Table):
+class _Positives(TableFiles):
     """The qrels that stand with the queries (CapRetrieval): a row a pair, query by query.
 
     `{"id": "q1", "query": "a red bus", "positives": [{"id": "d7", "score": 2}]}`
@@ -164,9 +178,9 @@ class _Positives(Table):
         queries = [row for row in super().rows(chunk) if isinstance(query_of(row), Query)]
         return [pair for query in queries for pair in _pairs(query)]
 
-    def places(self, rows: Sequence[int]) -> list[Place]:
+    def places(self, rows: Sequence[int]) -> list[RowPlace]:
         """The file of the queries: a pair is no row, and its reason names the query."""
-        return [Place(self.files[0], 0) for _ in rows]
+        return [RowPlace(self.files[0], 0) for _ in rows]
 
 
 def _pairs(query: dict[str, Any]) -> Iterator[Any]:
@@ -189,10 +203,10 @@ class Dataset:
 
     root: Path
     run: Path | None
-    corpus: Table
-    queries: Table
-    qrels: dict[str, Table] = field(default_factory=dict)
-    graded: dict[str, Table] = field(default_factory=dict)
+    corpus: TableFiles
+    queries: TableFiles
+    qrels: dict[str, TableFiles] = field(default_factory=dict)
+    graded: dict[str, TableFiles] = field(default_factory=dict)
 
     def documents(self, strict: Path | None = None) -> Iterator[Document]:
         """Every well-formed document, in order.
@@ -224,7 +238,7 @@ class Dataset:
         """All grades of a split in order, or the first so many, and the rows that are none."""
         return _read(self.graded[split], qrel_of, first)
 
-    def judged(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
+    def queries_and_qrels(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
         """Queries and qrels of a split.
 
         Raises `DatasetError`, naming `path`, for a broken row, a query that stands twice, and two
@@ -255,7 +269,7 @@ class Dataset:
         return queries, qrels
 
 
-def refuse(table: Table, problems: Sequence[Problem], path: Path) -> None:
+def refuse(table: TableFiles, problems: Sequence[Problem], path: Path) -> None:
     """Raise `DatasetError` for rows that are none. `path`: what `gen validate` is to look at."""
     if problems:
         more = f" ({len(problems):,} such rows)" if len(problems) > 1 else ""
@@ -318,23 +332,25 @@ def open_dataset(path: Path | str) -> Dataset:
         )
     if not path.is_dir():
         raise DatasetError(
-            f"{path} is a file. Give the folder of a run or of a data set{around(path)}."
+            f"{path} is a file. Give the folder of a run or of a data set"
+            f"{enclosing_dataset_hint(path)}."
         )
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
     root = path / "dataset" if run else path
     if run:
         _refuse_pipes(run)
-    tables: dict[str, Table] = {}
-    for name, files in files_of(root).items():
+    tables: dict[str, TableFiles] = {}
+    for name, files in table_files(root).items():
         if not files:
             raise DatasetError(
-                f"{path} holds no {name} table.{instead(root, name)} A data set is {LAYOUTS}."
+                f"{path} holds no {name} table.{missing_table_hint(root, name)} "
+                f"A data set is {LAYOUTS}."
             )
-        tables[name] = Table(name, files)
+        tables[name] = TableFiles(name, files)
     qrels, graded = (
         {
-            split: Table(f"{stem} ({split})", files)
-            for split, files in splits(root, stem, *folders).items()
+            split: TableFiles(f"{stem} ({split})", files)
+            for split, files in split_files(root, stem, *folders).items()
         }
         for stem, folders in (("qrels", ("data", "default")), (GRADED, ()))
     )
@@ -355,7 +371,7 @@ def _refuse_pipes(run: Path) -> None:
                 raise DatasetError(f"{path} is no file: a pipe, a device or a link in a circle")
 
 
-def _lists_positives(queries: Table) -> bool:
+def _lists_positives(queries: TableFiles) -> bool:
     return any(
         type(row) is dict and "positives" in row
         for chunk in queries.chunks()[:1]
@@ -377,7 +393,9 @@ def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:
             start = stop
 
 
-def _read(table: Table, parse: Any, first: int | None = None) -> tuple[list[Any], list[Problem]]:
+def _read(
+    table: TableFiles, parse: Any, first: int | None = None
+) -> tuple[list[Any], list[Problem]]:
     """Records and problems; of the records only the `first`, of the problems all."""
     records: list[Any] = []
     problems: list[Problem] = []

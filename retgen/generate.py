@@ -1,4 +1,6 @@
-"""From records to files: dataset/ in JSON Lines or Parquet, sharded when large; training/, tables/.
+"""What a run writes: first what only models can write, then the tables.
+
+Tables are dataset/ in JSON Lines or Parquet, sharded when large, training/ and tables/.
 
 A table file appears under its name only when it is complete, so a rerun skips what is there. Shards
 are made by several processes, each from the recipe alone; which process makes which changes
@@ -9,20 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.data import GRADED
 from retgen.generators.records import Records, Rows
-from retgen.progress import Progress, silent
+from retgen.processes import SPAWN, process_pool
+from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.version import __version__
-from retgen.workers import SPAWN, process_pool
 from retgen.write import (
     ArrowSink,
     AtomicFile,
@@ -34,11 +37,71 @@ from retgen.write import (
     write_file,
 )
 
+if TYPE_CHECKING:  # most runs ask no model
+    from retgen.agents.calls import CallReport, ModelOptions
+    from retgen.agents.context import Context
+
 TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
 BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
 PARALLEL_FROM = 300_000  # documents; below, starting a process costs more than it saves
+
+
+def check_models(recipe: Recipe, model_options: ModelOptions) -> None:
+    """Raises `UsageError` for a key, a provider or a price that is missing."""
+    from retgen.agents.calls import check_model
+    from retgen.agents.prices import Prices
+
+    Prices(model_options.prices)
+    if model_options.replay is not None:
+        return
+    for agent, one in recipe.models.items():
+        if agent in recipe.agents:
+            check_model(one, model_options)
+
+
+def generate_with_agents(
+    recipe: Recipe,
+    folder: Path,
+    model_options: ModelOptions,
+    *,
+    pilot: int | None = None,
+    progress: Progress = no_progress,
+    call_report: CallReport | None = None,
+) -> CallReport:
+    """Ask what the recipe's family wants to know, and leave it in the run directory.
+
+    `call_report` is filled as the work goes on, so it says how far it came where this raises: what
+    is rejected is kept even then.
+    """
+    from retgen.agents.calls import CallReport, call_models, in_thread, with_call_report
+    from retgen.agents.context import Context
+
+    call_report = call_report or CallReport()
+    if not recipe.needs_sources:
+        return call_report
+    sources = folder / (".pilot" if pilot is not None else SOURCES)
+    make_folder(sources)
+    family, job = recipe.family, recipe.job._replace(sources=sources)
+    settings = recipe.live
+
+    async def work(context: Context) -> None:
+        call_report.rejected, call_report.stages = context.rejected, context.stages
+        await family.generate_with_agents(job, context)
+
+    try:
+        if not settings:
+            in_thread(lambda stop: work(Context(sources, {}, pilot=pilot, progress=progress)))
+        else:
+            with with_call_report(call_report):
+                call_models(
+                    work, sources, folder, settings, model_options, call_report, pilot, progress
+                )
+    finally:
+        if pilot is not None:
+            shutil.rmtree(sources, ignore_errors=True)
+    return call_report
 
 
 class TableFile(NamedTuple):
@@ -75,7 +138,7 @@ def table_files(recipe: Recipe, records: Records) -> tuple[list[TableFile], list
     return corpus, [TableFile(name, rows, 0, rows.count, types) for name, rows, types in others]
 
 
-class Tables(NamedTuple):
+class WrittenTables(NamedTuple):
     """The files of a data set by path relative to the run, and how many were there already."""
 
     files: dict[str, FileInfo]
@@ -87,8 +150,8 @@ def write_dataset(
     records: Records,
     run: Path,
     workers: int = 1,
-    progress: Progress = silent,
-) -> Tables:
+    progress: Progress = no_progress,
+) -> WrittenTables:
     """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place."""
     corpus, others = table_files(recipe, records)
     for folder in dict.fromkeys((run / one.name).parent for one in (*corpus, *others)):
@@ -96,7 +159,7 @@ def write_dataset(
         remove_partial(folder)
     count = records.corpus.count
     made_from = sources_digest(run)
-    files = _finished(run, made_from)
+    files = _finished_files(run, made_from)
     missing = [one for one in corpus if one.name not in files]
     done = sum(one.stop - one.start for one in corpus if one.name in files)
     if workers > 1 and len(missing) > 1 and count >= PARALLEL_FROM:
@@ -106,7 +169,7 @@ def write_dataset(
             with contextlib.closing(made):
                 for name, info in made:
                     files[name] = info
-                    _note(run, files, made_from)
+                    _record_finished(run, files, made_from)
         except BaseException:
             remove_partial((run / missing[0].name).parent)  # its writers ended in the middle
             raise
@@ -114,22 +177,22 @@ def write_dataset(
         for one in missing:
             base = done
 
-            def shown(rows: int, base: int = base) -> None:
+            def report_rows(rows: int, base: int = base) -> None:
                 progress("corpus", base + rows, count)
 
-            files[one.name] = _write_table(run, one, shown)
-            _note(run, files, made_from)
+            files[one.name] = _write_table(run, one, report_rows)
+            _record_finished(run, files, made_from)
             done += one.stop - one.start
     for one in others:
         if one.name not in files:
             files[one.name] = _write_table(run, one)
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
-    files["rejected.jsonl"] = write_rejected(run, records.rejected)
-    return Tables(dict(sorted(files.items())), len(corpus) - len(missing))
+    files["rejected.jsonl"] = write_rejections(run, records.rejected)
+    return WrittenTables(dict(sorted(files.items())), len(corpus) - len(missing))
 
 
-def write_rejected(run: Path, rejected: Sequence[Rejection]) -> FileInfo:
+def write_rejections(run: Path, rejected: Sequence[Rejection]) -> FileInfo:
     """Every record that was not accepted, with its reason."""
     return write_file(run / "rejected.jsonl", rejected_lines(rejected))
 
@@ -141,14 +204,14 @@ def rejected_lines(rejected: Sequence[Rejection]) -> bytes:
 
 
 def sources_digest(run: Path) -> str:
-    """SHA-256 of what agents have said; tables that were made from something else are no use."""
+    """SHA-256 of the answers of agents; tables that were made from others cannot be kept."""
     result = hashlib.sha256()
     for path in sorted((run / SOURCES).glob("*")):
         result.update(f"{path.name} {file_info(path).sha256}\n".encode())
     return result.hexdigest()
 
 
-def _finished(run: Path, made_from: str) -> dict[str, FileInfo]:
+def _finished_files(run: Path, made_from: str) -> dict[str, FileInfo]:
     """The table files of an interrupted run by this version that are still as they were written."""
     try:
         noted = orjson.loads((run / TABLES).read_bytes())
@@ -164,7 +227,7 @@ def _finished(run: Path, made_from: str) -> dict[str, FileInfo]:
     }
 
 
-def _note(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
+def _record_finished(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
     """Remember which files are finished, so that a rerun can tell them from altered ones."""
     kept = {name: info._asdict() for name, info in files.items()}
     noted = {"retgen": __version__, "sources": made_from, "files": kept}
@@ -185,7 +248,7 @@ def _in_processes(
 ) -> Generator[tuple[str, FileInfo], None, None]:
     """Shards made by several processes, each as it is finished. `done` of `count` documents are."""
     made = SPAWN.Value("q", done)
-    with process_pool(min(workers, len(parts)), _count_in, (made,)) as pool:
+    with process_pool(min(workers, len(parts)), _set_counter, (made,)) as pool:
         tasks = {pool.submit(_write_shard, recipe, run, name, *parts[name]): name for name in parts}
         left = set(tasks)
         while left:
@@ -195,12 +258,12 @@ def _in_processes(
             progress("corpus", made.value, count)
 
 
-_made: Any = None  # in a process of the pool: documents made by all of them
+_rows_made: Any = None  # in a process of the pool: documents made by all of them
 
 
-def _count_in(made: Any) -> None:
-    global _made
-    _made = made
+def _set_counter(made: Any) -> None:
+    global _rows_made
+    _rows_made = made
 
 
 def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) -> FileInfo:
@@ -209,21 +272,21 @@ def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) ->
     features = records.features.get("corpus", {})
     message = 0
 
-    def shown(rows: int) -> None:
+    def report_rows(rows: int) -> None:
         nonlocal message
-        with _made.get_lock():
-            _made.value += rows - message
+        with _rows_made.get_lock():
+            _rows_made.value += rows - message
         message = rows
 
-    return _write_table(run, TableFile(name, records.corpus, start, stop, features), shown)
+    return _write_table(run, TableFile(name, records.corpus, start, stop, features), report_rows)
 
 
-def _write_table(run: Path, table: TableFile, shown: Any = None) -> FileInfo:
+def _write_table(run: Path, table: TableFile, report_rows: Any = None) -> FileInfo:
     name, rows, start, stop, features = table
     path = run / name
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":
-            _write_parquet(file, rows, start, stop, features, shown)
+            _write_parquet(file, rows, start, stop, features, report_rows)
         else:
             # hashing and writing wait for the disk and leave the interpreter free meanwhile
             with ThreadPoolExecutor(1) as writer:
@@ -234,8 +297,8 @@ def _write_table(run: Path, table: TableFile, shown: Any = None) -> FileInfo:
                     if written:
                         written.result()
                     written = writer.submit(file.write, block)
-                    if shown:
-                        shown(last - start)
+                    if report_rows:
+                        report_rows(last - start)
                 if written:
                     written.result()
     return file.info
@@ -247,7 +310,7 @@ def _write_parquet(
     start: int,
     stop: int,
     features: Mapping[str, Any],
-    shown: Any = None,
+    report_rows: Any = None,
 ) -> None:
     """The same rows, read back from their JSON by Arrow under a fixed schema."""
     import io
@@ -266,8 +329,8 @@ def _write_parquet(
             block = io.BytesIO(rows.jsonl(begin, last))
             writer.write_table(pj.read_json(block, read, options).cast(schema))
             sink.check()
-            if shown:
-                shown(last - start)
+            if report_rows:
+                report_rows(last - start)
     sink.check()
 
 

@@ -1,33 +1,197 @@
-"""What manifest.json says of a run: one function, for the run that writes it and for the check.
+"""A run directory: the recipe it belongs to, what a fresh run removes from it, and its manifest.
 
-All but times, versions and what models have cost follows from the recipe, the sources and the
-written tables.
+`manifest_of` serves both the run that writes manifest.json and the check that derives it again: all
+but times, versions and the cost of models follows from the recipe, the sources and the written
+tables.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import platform
-from collections.abc import Mapping
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from retgen.agents.models import model_description
+from retgen.errors import OutputError, RetgenError, RunDirectoryError
+from retgen.generate import TABLES
 from retgen.generators.records import Records
-from retgen.recipe import Recipe, written_out
+from retgen.recipe import Recipe, compare, load_recipe, written_out
 from retgen.validators.rule import Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
-from retgen.write import FileInfo, file_info
+from retgen.write import (
+    FileInfo,
+    file_info,
+    lock_file,
+    make_folder,
+    remove_partial,
+    size_text,
+    write_file,
+)
+from retgen.yaml_text import to_yaml
 
 FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other keys or files
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
+PROOF = ".proof"  # what a proof under way has found so far
+# recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
+_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity", "mteb",
+        "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
+        ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
+        "recipe.yaml")  # fmt: skip
+LOCK, REJECTED = ".lock", "rejected.jsonl"
+VERDICTS, REVIEW_LOCK = "verdicts.sqlite", ".review.lock"
+_REVIEW = (REVIEW_LOCK, "review.html")
+
+
+@contextlib.contextmanager
+def run_lock(folder: Path) -> Iterator[None]:
+    """Hold the run directory; a second run into it is refused. A killed process lets go."""
+    taken = f"{folder} is in use by another gen run; wait for it, or choose another --out"
+    with lock_file(folder / LOCK, lambda: taken):
+        yield
+
+
+def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
+    """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
+    tree, copies = written_out(recipe)
+    path = folder / "recipe.yaml"
+    if not path.is_file():
+        remove_partial(folder)  # of a run that was killed before its recipe stood
+        foreign = sorted(
+            p.name
+            for p in folder.iterdir()
+            if p.name not in (LOCK, "inputs", REJECTED) and not _is_of_review(p)
+        )
+        if foreign:
+            raise RunDirectoryError(
+                f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
+                "recipe.yaml. Choose another --out."
+            )
+        for name, source in copies.items():
+            make_folder((folder / name).parent)
+            write_file(folder / name, source.read_bytes())
+        header = (
+            f"# gen run {path} --out ANOTHER_FOLDER\n"
+            "# Every default and override of the run, written out.\n"
+        )
+        write_file(path, header + to_yaml(tree))
+        return None
+    old, old_copies = written_out(load_recipe(path, finished=True))
+    keys = compare(old, tree)
+    keys += [
+        name
+        for name, source in copies.items()
+        if name in old_copies and _digest(old_copies[name]) != _digest(source)
+    ]
+    if keys:
+        raise RunDirectoryError(
+            f"{folder} belongs to another recipe; it differs in {', '.join(keys)}. "
+            "Choose another --out, or throw away what is there with --fresh."
+        )
+    try:
+        manifest: dict[str, Any] = orjson.loads((folder / "manifest.json").read_bytes())
+        stated = {name: int(info["bytes"]) for name, info in manifest["files"].items()}
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunDirectoryError(
+            f"{folder / 'manifest.json'} is damaged; make the run again with --fresh"
+        ) from error
+    for name, size in stated.items():
+        file = folder / name
+        if not file.is_file() or file.stat().st_size != size:
+            raise RunDirectoryError(
+                f"{folder} is a finished run, but {name} was changed or removed since; "
+                "make it again with --fresh"
+            )
+    return manifest
+
+
+def clear_run(folder: Path, recipe: Recipe) -> Path | None:
+    """Remove what a run writes, and nothing else: reviewers' verdicts stay.
+
+    Verdicts stay where the same recipe makes the same data again; of another recipe's data they
+    would be on other texts, so they are moved aside; returns where.
+    """
+    if not (folder / "recipe.yaml").is_file():
+        return None  # not a run: `open_or_resume` decides
+    aside = None if _is_same_recipe(folder, recipe) else _put_aside(folder)
+    (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
+    for name in _OWN:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    return aside
+
+
+def _is_of_review(path: Path) -> bool:
+    """Whether a file is of a review, which may outlive the run it is of."""
+    return path.name in _REVIEW or (path.name.startswith("verdicts") and ".sqlite" in path.name)
+
+
+def _is_same_recipe(folder: Path, recipe: Recipe) -> bool:
+    try:
+        old = written_out(load_recipe(folder / "recipe.yaml", finished=True))[0]
+    except RetgenError:
+        return False
+    return not compare(old, written_out(recipe)[0])
+
+
+def _put_aside(folder: Path) -> Path | None:
+    """Give the verdicts of a run another name; raises where somebody is judging."""
+    path = folder / VERDICTS
+    if not path.is_file():
+        return None
+    import filelock
+
+    lock = filelock.FileLock(folder / REVIEW_LOCK)
+    try:
+        with lock.acquire(blocking=False):
+            with contextlib.closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            number = 1
+            while (aside := folder / f"verdicts-{number}.sqlite").exists():
+                number += 1
+            path.rename(aside)
+            for left in ("-wal", "-shm"):
+                path.with_name(path.name + left).unlink(missing_ok=True)
+    except (filelock.Timeout, sqlite3.Error) as error:
+        raise RunDirectoryError(
+            f"{path} holds reviewers' verdicts on the data that --fresh would replace, and they "
+            f"cannot be moved aside ({str(error) or 'it is in use'}). Stop `gen review {folder}`, "
+            "or choose another --out"
+        ) from error
+    return aside
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Refuse before the first byte what cannot fit."""
+    there = sum(path.stat().st_size for path in folder.glob("dataset/*") if path.is_file())
+    free = shutil.disk_usage(folder).free
+    if needed - there > free:
+        raise OutputError(
+            f"cannot write {folder}: the data set needs about {size_text(needed)}, "
+            f"{size_text(free)} are free. Free some space, or choose another folder with --out."
+        )
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
-    """What is said of a run in another format, whose files cannot be compared key by key.
+    """The finding for a run in another format, whose files cannot be compared key by key.
 
     A warning of an earlier format; one that no version up to this one has written vouches for
     nothing.
@@ -46,7 +210,7 @@ def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
 
 
 def fault_of_time(created: Any) -> str | None:
-    """What is wrong with the time of a run, None where `measured` could have written it."""
+    """What is wrong with the time of a run, None where `facts_now` could have written it."""
     try:
         when = datetime.fromisoformat(created)
     except (TypeError, ValueError):
@@ -58,7 +222,7 @@ def fault_of_time(created: Any) -> str | None:
     return None
 
 
-class Measured(NamedTuple):
+class RunFacts(NamedTuple):
     """What nothing else tells: when a run was made, by what, in how many seconds, at what cost.
 
     `costs`: the values of `COSTS`; tokens and dollars are of all attempts at this run.
@@ -70,14 +234,14 @@ class Measured(NamedTuple):
     costs: Mapping[str, Any]
 
 
-def measured(timings: Mapping[str, float], costs: Mapping[str, Any]) -> Measured:
+def facts_now(timings: Mapping[str, float], costs: Mapping[str, Any]) -> RunFacts:
     """The same of a run that ends now."""
     versions = {
         "retgen": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-    return Measured(datetime.now(UTC).isoformat(timespec="seconds"), versions, timings, costs)
+    return RunFacts(datetime.now(UTC).isoformat(timespec="seconds"), versions, timings, costs)
 
 
 def manifest_of(
@@ -85,11 +249,11 @@ def manifest_of(
     result: Validation,
     records: Records,
     files: Mapping[str, FileInfo],
-    facts: Measured,
+    facts: RunFacts,
 ) -> dict[str, Any]:
     """The manifest. `files`: by path below the run; `records.rejected`: of agents and tables."""
     counts, family = result.statistics, recipe.family
-    models, prompts = who_answers(recipe)
+    models, prompts = models_and_prompts(recipe)
     return {
         "format_version": FORMAT_VERSION,
         "name": recipe.name,
@@ -111,7 +275,7 @@ def manifest_of(
             "human": result.human,
             **({"edited": result.edited} if result.reviewed else {}),
         },
-        **({"lineage": recipe.reviewed().lineage} if result.reviewed else {}),
+        **({"lineage": recipe.reviewed_records().lineage} if result.reviewed else {}),
         "judges": result.judges,
         "structure": family.structure,
         "proof": family.proof,
@@ -145,7 +309,7 @@ def manifest_of(
     }
 
 
-def who_answers(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
+def models_and_prompts(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
     """(who does the work of each agent that is asked, SHA-256 of each prompt that is sent)."""
     family, settings = recipe.family, recipe.models
     required_agents = family.required_agents(recipe.job)

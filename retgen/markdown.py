@@ -25,7 +25,7 @@ _MARKUP = re.compile(
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """One line of Markdown that is rendered as the text, each run of white space as one blank.
 
     Signs become character references, which are never read as structure (CommonMark 0.31.2, 2.5).
@@ -52,7 +52,7 @@ def code_spans(text: str) -> str:
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]], names: int = 1) -> str:
     """A table of cells that are texts; the first `names` columns stand left, the others right."""
     rule = ["---" if i < names else "---:" for i in range(len(head))]
-    lines = ([escaped(str(cell)) for cell in line] for line in (head, *rows))
+    lines = ([escape_markdown(str(cell)) for cell in line] for line in (head, *rows))
     first, *others = (f"| {' | '.join(line)} |\n" for line in lines)
     return "".join([first, f"| {' | '.join(rule)} |\n", *others])
 

@@ -15,7 +15,7 @@ MOST = 50  # errors of one recipe that are listed
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceMap:
     """Where the values of a recipe stand."""
 
     path: Path
@@ -43,8 +43,8 @@ class Origin:
 _OPTIONS = {"model": "--model", "limit": "--limit"}  # keys that have an option of their own
 
 
-def explain(
-    error: ValidationError, schema: Any, data: Any, origin: Origin, prefix: Sequence[str | int]
+def validation_messages(
+    error: ValidationError, schema: Any, data: Any, origin: SourceMap, prefix: Sequence[str | int]
 ) -> Iterator[str]:
     """A message for each error, up to `MOST` of them."""
     result = error.errors(include_url=False)

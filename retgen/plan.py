@@ -1,7 +1,7 @@
-"""`gen plan`: what a recipe will make and cost. Touches nothing, calls nobody.
+"""`gen plan` and `gen preview`: what a recipe will make and cost, and a few of its records.
 
-Calls are what the family expects, from few to many; tokens are told from bytes, since no tokenizer
-is at hand. A pilot replaces both by what it saw.
+Neither writes files or calls a model. The family estimates the calls, from few to many; tokens are
+estimated from bytes, since no tokenizer is at hand. A pilot replaces both by what it measured.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ import orjson
 
 from retgen.agents.models import ModelSettings
 from retgen.generators.family import CallEstimate, Plan
-from retgen.recipe import Recipe, load_recipe, with_judge
+from retgen.recipe import Recipe, choose_judge, load_recipe
 
 if TYPE_CHECKING:  # most plans ask no model
     from retgen.agents.calls import CallReport, ModelOptions
     from retgen.agents.context import Stage
+import tempfile
 
+from retgen.errors import UsageError
+from retgen.generators.records import Records
 
 _LONG = 400  # characters of an example that are shown
 _BYTES_A_TOKEN = (3.4, 4.8)  # of English and JSON; four in the middle
@@ -47,7 +50,7 @@ def plan(
     `prices`: as `--price` has them. Raises `RecipeError` where the recipe asks for something
     impossible.
     """
-    recipe = source if isinstance(source, Recipe) else with_judge(load_recipe(source, overrides))
+    recipe = source if isinstance(source, Recipe) else choose_judge(load_recipe(source, overrides))
     result = recipe.family.plan(recipe.job)
     if not result.call_estimates:
         return result
@@ -57,14 +60,14 @@ def plan(
     ranges, notes = {}, list(result.notes)
     for agent, estimate in result.call_estimates.items():
         hidden = table.reasoning(settings[agent])
-        ranges[agent] = _expected(estimate, hidden)
+        ranges[agent] = _range_from_estimate(estimate, hidden)
         if hidden[1]:
             note = (
                 f"{settings[agent].full_name} reasons: {hidden[0]:,} to {hidden[1]:,} hidden "
                 "tokens a call are counted; a pilot (gen run --pilot N) sees how many they are"
             )
             notes += [] if note in notes else [note]
-    return _priced(replace(result, notes=tuple(notes)), settings, ranges, prices)
+    return _with_prices(replace(result, notes=tuple(notes)), settings, ranges, prices)
 
 
 def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptions) -> Plan:
@@ -88,16 +91,18 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
             notes.append(f"for example: {cut}")
         for agent in stage.agents:
             if agent in result.call_estimates and tried:
-                ranges[agent] = _seen(call_report, agent, stage, tried, low, high)
+                ranges[agent] = _range_from_pilot(call_report, agent, stage, tried, low, high)
     if call_report.tally.silent:
         notes.append(
             f"{call_report.tally.silent:,} answers did not say how many tokens they took; they "
             "count, and are charged, as the most that there was room for"
         )
-    return _priced(replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices)
+    return _with_prices(
+        replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices
+    )
 
 
-def _expected(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
+def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
     low, high = (estimate.records * calls for calls in estimate.calls)
     ends = []
     for calls, bytes_, length, start, speed, thought in zip(
@@ -109,7 +114,7 @@ def _expected(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
     return _Range(*ends)
 
 
-def _seen(
+def _range_from_pilot(
     call_report: CallReport, agent: str, stage: Stage, tried: int, low: float, high: float
 ) -> _Range:
     tally = call_report.tally
@@ -136,7 +141,7 @@ def _wilson(done: int, tried: int) -> tuple[float, float]:
     return max(low, 0.0), min(high, 1.0)
 
 
-def _priced(
+def _with_prices(
     result: Plan,
     settings: Mapping[str, ModelSettings],
     ranges: Mapping[str, _Range],
@@ -184,3 +189,56 @@ def _priced(
         usd=None if dollars is None else (round(dollars[0], 6), round(dollars[1], 6)),
         seconds=(round(seconds[0], 1), round(seconds[1], 1)),
     )
+
+
+def preview(
+    source: str | Path, n: int = 3, overrides: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The first `n` queries, their qrels, the documents these name, and the first `n` documents.
+
+    "example": a record as the family lays it out, None where it does not.
+    """
+    recipe = load_recipe(source, overrides)
+    if recipe.live:
+        raise UsageError(
+            "a preview asks no model; try the recipe with `gen run RECIPE --pilot 5`, or with "
+            "--set model=offline"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        if recipe.needs_sources:
+            from retgen.agents.calls import ModelOptions
+            from retgen.generate import generate_with_agents
+
+            generate_with_agents(recipe, Path(folder), ModelOptions())
+        return _records(recipe.at(Path(folder)).records(), n)
+
+
+def _records(records: Records, n: int) -> dict[str, Any]:
+    def rows(table: Any, stop: int) -> list[dict[str, Any]]:
+        lines = table.jsonl(0, min(stop, table.count)).splitlines()
+        return [orjson.loads(line) for line in lines]
+
+    queries = rows(records.queries, n)
+    wanted = {query["_id"] for query in queries}
+    split = next(iter(records.qrels))
+    qrels = [
+        row for row in rows(records.qrels[split], min(records.qrels[split].count, 10_000))
+        if row["query-id"] in wanted
+    ]  # fmt: skip
+    relevant = {row["corpus-id"] for row in qrels if row["score"] > 0}
+    result: list[dict[str, Any]] = []
+    for start in range(0, min(records.corpus.count, 1_000_000), 20_000):
+        if len(result) == len(relevant):
+            break
+        stop = min(start + 20_000, records.corpus.count)
+        for line in records.corpus.jsonl(start, stop).splitlines():
+            # ids stand first in a line; only lines that matter are parsed
+            if line[8 : line.index(b'"', 8)].decode() in relevant:
+                result.append(orjson.loads(line))
+    return {
+        "example": records.example._asdict() if records.example else None,
+        "queries": queries,
+        "qrels": qrels,
+        "relevant": result,
+        "corpus": rows(records.corpus, n),
+    }

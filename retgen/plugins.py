@@ -12,14 +12,14 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def need(*modules: str) -> None:
+def require_modules(*modules: str) -> None:
     """Raise `ModuleNotFoundError` for the first that is not installed; none is imported."""
     for module in modules:
         if find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
-def installed(group: str) -> list[EntryPoint]:
+def installed_plugins(group: str) -> list[EntryPoint]:
     """Entry points of a group, by name."""
     return sorted(_all(tuple(sys.path)).select(group=group))
 
@@ -30,37 +30,37 @@ def _all(path: tuple[str, ...]) -> Any:
     return entry_points()
 
 
-def names(path: Iterable[str], group: str, *, packages: bool = False) -> tuple[str, ...]:
+def plugin_names(path: Iterable[str], group: str, *, packages: bool = False) -> tuple[str, ...]:
     """Names of the modules of a package's `path` and of the entry points of `group`, sorted.
 
     `packages`: only of its packages.
     """
     result = pkgutil.iter_modules(path)
     bundled = {module.name for module in result if module.ispkg or not packages}
-    return tuple(sorted(bundled | {entry.name for entry in installed(group)}))
+    return tuple(sorted(bundled | {entry.name for entry in installed_plugins(group)}))
 
 
-def load(package: str, path: Iterable[str], base: type[Any], group: str, name: str) -> Any:
+def load_plugin(package: str, path: Iterable[str], base: type[Any], group: str, name: str) -> Any:
     """The subclass of `base` that a module of the package, or an entry point, exports.
 
     Raises KeyError for a name that is not among `names`, TypeError for none or several classes.
     """
     if any(module.name == name for module in pkgutil.iter_modules(path)):
         return _only(importlib.import_module(f"{package}.{name}"), base)
-    for entry in installed(group):
+    for entry in installed_plugins(group):
         if entry.name == name:
             loaded = entry.load()
             return loaded if isinstance(loaded, type) else _only(loaded, base)
     raise KeyError(name)
 
 
-def exported(
+def load_all(
     package: str, path: Iterable[str], base: type[Any], group: str, *, packages: bool = False
 ) -> dict[str, Any]:
     """All of them, by name."""
     path = list(path)
-    listed = names(path, group, packages=packages)
-    return {name: load(package, path, base, group, name) for name in listed}
+    listed = plugin_names(path, group, packages=packages)
+    return {name: load_plugin(package, path, base, group, name) for name in listed}
 
 
 def classes(
@@ -73,7 +73,7 @@ def classes(
     """
     bundled = sorted(module.name for module in pkgutil.iter_modules(path))
     loaded = [importlib.import_module(f"{package}.{name}") for name in bundled]
-    loaded += [entry.load() for entry in installed(group)]
+    loaded += [entry.load() for entry in installed_plugins(group)]
     result: dict[type[Any], None] = {}
     for one in loaded:
         own = [one] if isinstance(one, type) else _defined(one, base)

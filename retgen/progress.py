@@ -17,11 +17,11 @@ class Progress(Protocol):
         ...
 
 
-def silent(stage: str, done: int, total: int, note: str = "") -> None:
+def no_progress(stage: str, done: int, total: int, note: str = "") -> None:
     """Report nothing."""
 
 
-class Lines:
+class ProgressLines:
     """Progress as plain lines on stderr, for logs. Use as a context manager.
 
     Every `EVERY` seconds a line says where `command` is, also while it reports nothing. Stages

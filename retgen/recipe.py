@@ -18,7 +18,7 @@ from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe
 from retgen.reviewed.apply import Reviewed, apply_decisions
 from retgen.reviewed.decisions import read_decisions
 
-SOURCES = "sources"  # in a run directory: what agents have said
+SOURCES = "sources"  # in a run directory: the answers of agents
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Recipe:
         return self.file.output
 
     @property
-    def prepared(self) -> bool:
+    def needs_sources(self) -> bool:
         """Whether something is asked or read before the tables are made."""
         return self.family.prepares(self.job)
 
@@ -76,14 +76,16 @@ class Recipe:
         return {name: one for name, one in self.models.items() if name in self.agents}
 
     def at(self, run: Path) -> Recipe:
-        """The same in a run directory, with what agents have said there."""
+        """The same in a run directory, with the answers of agents there."""
         return replace(self, job=self.job._replace(sources=run / SOURCES))
 
     def records(self) -> Records:
         """What it makes: the family's records, with what people decided on them."""
-        return self.reviewed().records if self.file.review else self.family.generate(self.job)
+        return (
+            self.reviewed_records().records if self.file.review else self.family.generate(self.job)
+        )
 
-    def reviewed(self) -> Reviewed:
+    def reviewed_records(self) -> Reviewed:
         """The same, and whose the labels are."""
         reviews = [(str(path), read_decisions(path)) for path in self.file.review]
         records = self.family.generate(self.job)
@@ -115,7 +117,7 @@ def resolve(file: RecipeFile) -> Recipe:
     return Recipe(file, owner, job, owner.required_agents(job), models)
 
 
-def with_judge(recipe: Recipe) -> Recipe:
+def choose_judge(recipe: Recipe) -> Recipe:
     """The recipe with its judge written out, where the family wants one that is independent.
 
     That is a model of another provider if a key of one is there, else the writer's.

@@ -19,7 +19,7 @@ from retgen.agents.models import Model
 from retgen.errors import RecipeError
 from retgen.generators import families, family
 from retgen.generators.params import InputFile
-from retgen.messages import Origin, did_you_mean, explain
+from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.recipes import bundled
 from retgen.validators.rule import Severity
 from retgen.yaml_text import parse_yaml, read_yaml
@@ -93,7 +93,7 @@ def read_recipe(
     tree = _parse(path)
     if "study" in tree:
         raise RecipeError(f"{path}: is a study, which `gen eval` runs, and no recipe")
-    origin = Origin(path, tree, tuple(overrides or ()))
+    origin = SourceMap(path, tree, tuple(overrides or ()))
     for key, value in (overrides or {}).items():
         _set(tree, key, value)
     return _check(tree, origin, finished)
@@ -201,7 +201,7 @@ def _typed(tree: Any, overridden: Iterable[str]) -> Iterator[str]:
 # --- checking -----------------------------------------------------------------------------------
 
 
-def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
+def _check(tree: Any, origin: SourceMap, finished: bool) -> RecipeFile:
     """Validate in two steps, the frame and the family's parameters; all errors are collected."""
     errors: list[str] = []
     frame: RecipeFile | None = None
@@ -214,7 +214,7 @@ def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
     try:
         frame = RecipeFile.model_validate_json(orjson.dumps(plain), strict=True, context=context)
     except ValidationError as error:
-        errors += explain(error, RecipeFile.model_json_schema(), plain, origin, ())
+        errors += validation_messages(error, RecipeFile.model_json_schema(), plain, origin, ())
     name = plain.get("family")
     params = None
     if isinstance(name, str) and name not in families():
@@ -233,7 +233,7 @@ def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
             )
         except ValidationError as error:
             schema = adapter.json_schema()
-            errors += explain(error, schema, plain["params"], origin, ("params",))
+            errors += validation_messages(error, schema, plain["params"], origin, ("params",))
     if frame is not None and name in families():
         errors += _unknown_agents(frame, origin)
     if errors or frame is None:
@@ -241,7 +241,7 @@ def _check(tree: Any, origin: Origin, finished: bool) -> RecipeFile:
     return frame.model_copy(update={"params": params})
 
 
-def _unknown_agents(frame: RecipeFile, origin: Origin) -> list[str]:
+def _unknown_agents(frame: RecipeFile, origin: SourceMap) -> list[str]:
     """Keys of `models` that name neither a role nor an agent of the family."""
     agents = family(frame.family).agents
     known = list(dict.fromkeys([agent.role for agent in agents] + [a.name for a in agents]))

@@ -1,16 +1,24 @@
-"""The rows of a text table, as JSON Lines or TSV have them, or why a line is none."""
+"""The rows of a text table, in JSON Lines or TSV: parsed, refused with a reason, and located.
+
+Also what stops a file of text before its first row: another encoding, or a header that does not
+name the columns of qrels.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, compress, repeat
 from operator import contains, is_
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+
+from retgen.errors import DatasetError
 
 DEEPEST = 200  # levels of a row; what writes JSON ends at 254
 _TOO_DEEP = f"is nested more than {DEEPEST} levels deep"
@@ -21,6 +29,8 @@ _HALF = re.compile(
     rb"(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 NOT_UTF8 = "is not UTF-8: convert the file (from Latin-1: iconv -f LATIN1 -t UTF-8)"
+QREL_COLUMNS = ("query-id", "corpus-id", "score")
+_PIECE = 1 << 20  # bytes read at a time where lines are counted
 _ESCAPED_KEY = re.compile(rb'"[^"\\]*\\u[^"]*"\s*:')
 _KEYS = {"_id", "id", "title", "text", "metadata", "query-id", "corpus-id", "score"}
 
@@ -167,3 +177,84 @@ def _why_not_json(line: bytes) -> str:
         if half
         else "is not JSON: it holds NaN, Infinity or a number that is too large"
     )
+
+
+class RowPlace(NamedTuple):
+    """A row's file, and its number in it from 1: lines of a text, rows of Parquet; 0: unknown."""
+
+    path: Path
+    number: int
+
+    def __str__(self) -> str:
+        if not self.number:
+            return str(self.path)
+        return f"{self.path}, {'row' if _is_parquet(self.path) else 'line'} {self.number:,}"
+
+    def below(self, root: Path) -> RowPlace:
+        """The same, with the file named from a folder on."""
+        inside = self.path.is_relative_to(root)
+        return RowPlace(self.path.relative_to(root), self.number) if inside else self
+
+    def name(self) -> str:
+        """ "corpus.jsonl:7", as the ids of findings name it."""
+        return f"{self.path.as_posix()}:{self.number}" if self.number else self.path.as_posix()
+
+
+def places(files: Sequence[Path], rows: Sequence[int]) -> list[RowPlace]:
+    """The places of rows, given in order and counted from 1 over all files of a table."""
+    result: list[RowPlace] = []
+    before = number = 0
+    for row in rows:
+        # the last file needs no count
+        while number < len(files) - 1 and row > before + (held := _rows(files[number])):
+            before, number = before + held, number + 1
+        # the first line of TSV is its header
+        header = files[number].suffix == ".tsv"
+        result.append(RowPlace(files[number], row - before + header))
+    return result
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix == ".parquet"
+
+
+def _rows(path: Path) -> int:
+    if _is_parquet(path):
+        import pyarrow.parquet as pq
+
+        return int(pq.read_metadata(path).num_rows)
+    lines, last = 0, b"\n"
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            lines += piece.count(b"\n")
+            last = piece[-1:]
+    return lines + (last != b"\n") - (path.suffix == ".tsv")
+
+
+def check_start(path: Path, data: bytes) -> None:
+    """Raise `DatasetError` where a file of text begins as UTF-16 does. `data`: its first bytes."""
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise DatasetError(
+            f"{path} is UTF-16, and tables are UTF-8: convert it (iconv -f UTF-16 -t UTF-8)"
+        )
+
+
+def check_header(path: Path, line: str) -> list[str]:
+    """The columns that the first line of a TSV of qrels names.
+
+    Raises `DatasetError` where it does not name those of qrels.
+    """
+    header = line.rstrip("\r\n").split("\t")
+    if set(QREL_COLUMNS) <= set(header):
+        return header
+    shown = line.strip() if len(line) <= 80 else f"{line[:77]}..."
+    cells = line.split()
+    why = "the header must name query-id, corpus-id and score, with tabs between"
+    if len(cells) == 4 and cells[1] in ("0", "Q0"):
+        why = (
+            "these are TREC's qrels, without a header. Write the line query-id, corpus-id, score "
+            "with tabs between, then of each line the first, third and fourth value"
+        )
+    elif len(cells) == 3 and not set(cells) & set(QREL_COLUMNS):
+        why = "there is no header. Put the line query-id, corpus-id, score before it, with tabs"
+    raise DatasetError(f"{path}, line 1 is {shown!r}: {why}")

@@ -18,25 +18,26 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
-from retgen.directory import (
+from retgen.errors import ChecksFailed, SourceRefused, UsageError
+from retgen.generate import TABLES, write_dataset, write_rejections
+from retgen.generators.family import Plan
+from retgen.manifest import (
     LOCK,
     REJECTED,
     check_space,
-    clear,
-    locked,
+    clear_run,
+    facts_now,
+    manifest_of,
     open_or_resume,
+    recipe_files,
+    run_lock,
 )  # fmt: skip
-from retgen.errors import ChecksFailed, SourceRefused, UsageError
-from retgen.generate import TABLES, write_dataset, write_rejected
-from retgen.generators.family import Plan
-from retgen.manifest import manifest_of, measured, recipe_files
-from retgen.memory import keep_freed
 from retgen.plan import plan, plan_from
-from retgen.progress import Progress, silent, usable_cores
-from retgen.recipe import SOURCES, Recipe, load_recipe, with_judge
-from retgen.reporting.card import dataset_card
+from retgen.processes import keep_freed_memory
+from retgen.progress import Progress, no_progress, usable_cores
+from retgen.recipe import SOURCES, Recipe, choose_judge, load_recipe
+from retgen.reporting.card import dataset_card, training_card
 from retgen.reporting.report import collect_report, write_report
-from retgen.reporting.training_card import training_card
 from retgen.validation.findings import check_rule_names
 from retgen.validation.states import forget
 from retgen.validation.validate import prove
@@ -52,7 +53,7 @@ if TYPE_CHECKING:  # most runs ask no model
 class RunResult:
     """A finished run. `repeated`: it had been finished before, and nothing was done.
 
-    `aside`: where --fresh has put what people said of the data that it replaced.
+    `aside`: where --fresh has put reviewers' verdicts on the replaced data.
     """
 
     path: Path
@@ -70,7 +71,7 @@ def run(
     limit: int | None = None,
     fresh: bool = False,
     model_options: ModelOptions | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> RunResult:
     """Make the data set of a recipe in a run directory, or finish the one that is there.
 
@@ -79,13 +80,13 @@ def run(
     where the finished data does not pass its checks: no manifest is written then; `BudgetReached`
     and `EndpointFailed` where models stop the work, which a second call resumes.
     """
-    recipe, folder = _prepared(source, out, overrides, limit)
-    expected = _planned(recipe, folder)
+    recipe, folder = _load_for_run(source, out, overrides, limit)
+    expected = _plan_or_refuse(recipe, folder)
     _check_models(recipe, model_options)
     aside = None
-    with locked(folder):
+    with run_lock(folder):
         if fresh:
-            aside = clear(folder, recipe)
+            aside = clear_run(folder, recipe)
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
@@ -101,14 +102,14 @@ def run_upon(
     folder: Path,
     *,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> RunResult:
-    """Make another data set of what a finished run's agents have said, and ask nobody.
+    """Make another data set from the answers of a finished run's agents, without model calls.
 
     `recipe`: the run's, changed in what agents never see. Raises as `run` does.
     """
     check_rule_names(recipe)
-    with locked(folder):
+    with run_lock(folder):
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
@@ -119,9 +120,9 @@ def run_upon(
             write_file(folder / SOURCES / path.name, path.read_bytes())
         rows = [orjson.loads(line) for line in (parent / REJECTED).read_bytes().splitlines()]
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
-        said = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
+        refused = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
         return _make(
-            recipe.at(folder), folder, workers or usable_cores(), None, progress, refused=said
+            recipe.at(folder), folder, workers or usable_cores(), None, progress, refused=refused
         )
 
 
@@ -132,21 +133,21 @@ def pilot(
     out: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     model_options: ModelOptions | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Plan:
     """Make so many records of each stage, and extrapolate the plan from what they took.
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
     from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.with_agents import generate_with_agents
+    from retgen.generate import generate_with_agents
 
-    recipe, folder = _prepared(source, out, overrides, None)
-    _planned(recipe, folder)  # what is impossible is said before anything is asked
+    recipe, folder = _load_for_run(source, out, overrides, None)
+    _plan_or_refuse(recipe, folder)  # what is impossible is refused before anything is asked
     _check_models(recipe, model_options)
     if not recipe.live:
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
-    with locked(folder):
+    with run_lock(folder):
         if open_or_resume(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
         call_report = CallReport()
@@ -160,23 +161,23 @@ def pilot(
                 call_report=call_report,
             )
         except BaseException:
-            write_rejected(folder, call_report.rejected)
+            write_rejections(folder, call_report.rejected)
             raise
     return plan_from(recipe, call_report, model_options or ModelOptions())
 
 
-def _planned(recipe: Recipe, folder: Path) -> Plan:
+def _plan_or_refuse(recipe: Recipe, folder: Path) -> Plan:
     """The plan; where a source has too few documents, rejected.jsonl says what was refused."""
     try:
         return plan(recipe)
     except SourceRefused as error:
         if not error.refused:
             raise
-        with locked(folder):
+        with run_lock(folder):
             others = {path.name for path in folder.iterdir()} - {LOCK, REJECTED}
             if others:  # that of another run stays as it is
                 raise
-            write_rejected(folder, [
+            write_rejections(folder, [
                 Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
                 for one in error.refused
             ])  # fmt: skip
@@ -188,7 +189,7 @@ def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
     """Keys, providers and prices that are missing, before anything is written."""
     if recipe.live:
         from retgen.agents.calls import ModelOptions
-        from retgen.with_agents import check_models
+        from retgen.generate import check_models
 
         check_models(recipe, model_options or ModelOptions())
     elif model_options is not None and model_options.replay is not None:
@@ -198,7 +199,7 @@ def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
         )
 
 
-def _prepared(
+def _load_for_run(
     source: str | Path,
     out: str | Path | None,
     overrides: Mapping[str, Any] | None,
@@ -206,7 +207,7 @@ def _prepared(
 ) -> tuple[Recipe, Path]:
     """The recipe of a run, checked as far as it can be without making anything; its directory."""
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
-    recipe = with_judge(load_recipe(source, changes))
+    recipe = choose_judge(load_recipe(source, changes))
     if recipe.limit is not None and recipe.family.fixed_records:
         raise UsageError(f"--limit: {recipe.family.why_no_limit}")
     folder = Path(out) if out is not None else Path("outputs") / recipe.name
@@ -223,7 +224,7 @@ def _make(
     refused: Sequence[Rejection] | None = None,
 ) -> RunResult:
     """`refused`: what agents that have been asked refused; None: ask them."""
-    keep_freed()
+    keep_freed_memory()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
     call_report = None
@@ -234,7 +235,7 @@ def _make(
     except BaseException as error:
         clock.note(f"stopped: {error or type(error).__name__}")
         raise
-    if recipe.prepared:
+    if recipe.needs_sources:
         clock.lap("agents")
     records = recipe.records()
     records = replace(records, rejected=[*refused, *records.rejected])
@@ -255,7 +256,7 @@ def _make(
             card = training_card(recipe, records, files)
             files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     files |= recipe_files(recipe, folder)
-    facts = measured(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
+    facts = facts_now(clock.laps, call_report.costs() if call_report else OFFLINE_COSTS)
     manifest = manifest_of(recipe, result, records, files, facts)
     write_report(folder, collect_report(folder, recipe, manifest, result))
     clock.lap("report")
@@ -275,10 +276,10 @@ def _ask(
     recipe: Recipe, folder: Path, model_options: ModelOptions | None, progress: Progress
 ) -> CallReport | None:
     """Ask the family's agents, and read its sources; None where the job needs neither."""
-    if not recipe.prepared:
+    if not recipe.needs_sources:
         return None
     from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.with_agents import generate_with_agents
+    from retgen.generate import generate_with_agents
 
     call_report = CallReport()
     try:
@@ -290,7 +291,7 @@ def _ask(
             call_report=call_report,
         )
     except BaseException:
-        write_rejected(folder, call_report.rejected)
+        write_rejections(folder, call_report.rejected)
         raise
 
 

@@ -146,7 +146,7 @@ def length(text: str) -> int:
     if words_only(text):
         return text.count(" ") + 1
     pieces = [piece for word in text.split() for piece in _UNSPACED_RUN.split(word)]
-    return sum(len(p) if unspaced(p) else bool(_WORD.search(p)) for p in pieces)
+    return sum(len(p) if is_unspaced(p) else bool(_WORD.search(p)) for p in pieces)
 
 
 def words_only(text: str) -> bool:
@@ -154,7 +154,7 @@ def words_only(text: str) -> bool:
     return text.isascii() or not _BEYOND_WORDS.search(text)
 
 
-def unspaced(text: str) -> bool:
+def is_unspaced(text: str) -> bool:
     """Whether a text begins with a character of a script without spaces. True of its tokens."""
     return bool(_UNSPACED_RUN.match(text))
 

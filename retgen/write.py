@@ -375,7 +375,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
-def held(path: Path, taken: Callable[[], str]) -> Iterator[None]:
+def lock_file(path: Path, taken: Callable[[], str]) -> Iterator[None]:
     """Hold a lock file, whose folder is made; a killed process lets go.
 
     Raises `RunDirectoryError` with what `taken` says where another process holds it.

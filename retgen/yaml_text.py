@@ -43,7 +43,7 @@ def parse_yaml(
     yaml = YAML(typ=kind, pure=True)
     yaml.max_depth, yaml.Scanner = DEEPEST, _scanners()[kind]
     try:
-        if "*" in text and (name := _of_itself(yaml.parse(text))):
+        if "*" in text and (name := _recursive_alias(yaml.parse(text))):
             raise error(f"{where}: *{name} stands within what it stands for")
         value = yaml.load(text)
     except MarkedYAMLError as fault:
@@ -62,7 +62,7 @@ def parse_yaml(
     return value
 
 
-def _of_itself(events: Iterable[Any]) -> str:
+def _recursive_alias(events: Iterable[Any]) -> str:
     """The alias that stands within its own anchor, as in `&a [*a]`; "" where there is none."""
     from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
@@ -95,7 +95,7 @@ def _scanners() -> dict[str, Any]:
     from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.scanner import RoundTripScanner, Scanner
 
-    def limited(kind: Any) -> Any:
+    def depth_limited(kind: Any) -> Any:
         class Limited(kind):  # type: ignore[misc]
             def fetch_flow_collection_start(self, *args: Any, **options: Any) -> None:
                 if len(self.flow_context) >= DEEPEST:
@@ -104,7 +104,7 @@ def _scanners() -> dict[str, Any]:
 
         return Limited
 
-    return {"rt": limited(RoundTripScanner), "safe": limited(Scanner)}
+    return {"rt": depth_limited(RoundTripScanner), "safe": depth_limited(Scanner)}
 
 
 def to_yaml(tree: Mapping[str, Any], width: int | None = 100) -> str:

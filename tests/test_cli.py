@@ -19,7 +19,7 @@ import typer
 
 import retgen
 from retgen.cli import app
-from retgen.cli.base import expected
+from retgen.cli.base import report_errors
 from retgen.cli.train import training_settings
 from retgen.errors import DatasetError, OutputError
 from retgen.generators import families
@@ -524,7 +524,7 @@ def test_an_empty_path_is_not_this_folder(
 def test_a_missing_package_is_of_the_core_or_of_an_extra(
     module: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @expected
+    @report_errors
     def needs() -> None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from retgen.agents.calls import ModelOptions
 from retgen.evaluation.scoring.mteb_files import mteb_score
-from retgen.generate import write_rejected
+from retgen.generate import generate_with_agents, write_rejections
 from retgen.generators import Family, families, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
@@ -19,7 +19,6 @@ from retgen.recipe import load_recipe
 from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
-from retgen.with_agents import generate_with_agents
 from tests.project import Project
 from tests.shared import once
 
@@ -113,7 +112,7 @@ def test_name_is_the_folder(every: Family[object]) -> None:
 
 def test_the_rules_of_the_proof_can_be_named(every: Family[object], smallest: Job[object]) -> None:
     assert smallest.sources is not None
-    write_rejected(smallest.sources.parent, [])
+    write_rejections(smallest.sources.parent, [])
     generic = {"order-leak", "terms"}  # which a family may bring in its own form
     names = {rule.name.partition("/")[0] for rule in every.checks(smallest, Judgements([], []))}
     assert names - generic == every.proofs

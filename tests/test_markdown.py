@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from retgen.markdown import code_spans, escaped, front_matter, markdown_table
+from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_table
 from tests.pages import rendered
 
 HOSTILE = [
@@ -39,7 +39,7 @@ def plain(text: str) -> str:
 )
 def test_a_text_is_rendered_as_itself(before: str, after: str, tags: list[str]) -> None:
     for text in HOSTILE:
-        result = rendered(f"{before}{escaped(text)}{after}")
+        result = rendered(f"{before}{escape_markdown(text)}{after}")
         assert (result.tags, result.attributes) == (tags, []), text
         assert plain(text) in " ".join(result.text.split())
 
@@ -57,7 +57,7 @@ def test_a_cell_holds_its_text() -> None:
 @given(st.text(st.sampled_from("ab1 \n\t#-+=*_~`<>!/[]()|\\&;:.@$\"'{}^"), max_size=14))
 def test_no_text_is_markup(text: str) -> None:
     for before, tags in (("# ", ["h1"]), ("- ", ["ul", "li"]), ("", ["p"] if plain(text) else [])):
-        result = rendered(f"{before}{escaped(text)}")
+        result = rendered(f"{before}{escape_markdown(text)}")
         assert (result.tags, result.text.strip()) == (tags, plain(text))
     cell = rendered(markdown_table(["a"], [[text]]))
     assert cell.tags == ["table", "thead", "tr", "th", "tbody", "tr", "td"]
@@ -66,7 +66,7 @@ def test_no_text_is_markup(text: str) -> None:
 
 def test_links_that_need_no_mark_are_broken_up() -> None:
     """GitHub makes links of bare addresses, which the parser here does not."""
-    assert escaped("see https://evil.example, WWW.evil.example or me@evil.example") == (
+    assert escape_markdown("see https://evil.example, WWW.evil.example or me@evil.example") == (
         "see https&#58;//evil.example, WWW&#46;evil.example or me&#64;evil.example"
     )
 
@@ -76,7 +76,7 @@ def test_plain_texts_stay_readable() -> None:
         "Apache-2.0 (retgen)", "openai:gpt-5_mini", "extract_conditions, by rules", "P>HN1", "AT&T",
         "-0.1234", "< 0.001", "bm25, k1=1.2", "0.912 to 0.934", "±0.01", "recall@2", "R² 0.99",
     ):  # fmt: skip
-        assert escaped(text) == text
+        assert escape_markdown(text) == text
 
 
 def test_only_code_is_marked() -> None:

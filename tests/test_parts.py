@@ -24,7 +24,7 @@ from tests.validators.rules.test_register import SHOUTING
 LAYOUT = '''
 """A text a line."""
 
-from retgen.export.layout import Layout, Page
+from retgen.export.layout import Layout, LayoutCard
 
 
 class Lines(Layout):
@@ -34,7 +34,7 @@ class Lines(Layout):
     def write(self, job):
         texts = (f"{one.text}\\n" for one in job.documents())
         (job.folder / "lines.txt").write_text("".join(texts), "utf-8")
-        return Page(["grep WORD lines.txt"])
+        return LayoutCard(["grep WORD lines.txt"])
 '''
 DESTINATION = '''
 """A shelf: a folder, under another name."""

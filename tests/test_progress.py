@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from retgen.progress import Lines
+from retgen.progress import ProgressLines
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lines, "EVERY", 0.2)  # seconds
-    monkeypatch.setattr(Lines, "NOTES", 0.05)
+    monkeypatch.setattr(ProgressLines, "EVERY", 0.2)  # seconds
+    monkeypatch.setattr(ProgressLines, "NOTES", 0.05)
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -28,13 +28,13 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_work_that_reports_nothing_is_running(
     hasty: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Lines():
+    with ProgressLines():
         time.sleep(0.5)
     assert set(lines(capsys)) == {"gen: running, N s so far"}
 
 
 def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> None:
-    with Lines() as progress:
+    with ProgressLines() as progress:
         progress("corpus", 1000, 3000)
         time.sleep(0.3)
         progress("corpus", 3000, 3000)
@@ -47,7 +47,7 @@ def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_stage_that_begins_again_has_a_clock_of_its_own(
     hasty: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Lines() as progress:
+    with ProgressLines() as progress:
         progress("train", 60, 60)
         time.sleep(1.1)
         progress("train", 1, 60)
@@ -56,7 +56,7 @@ def test_a_stage_that_begins_again_has_a_clock_of_its_own(
 
 
 def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Lines() as progress:
+    with ProgressLines() as progress:
         progress("corpus", 10, 10)
     assert lines(capsys) == []
 
@@ -65,7 +65,7 @@ def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_was_paid_is_said_at_the_end_of_a_stage(
     capsys: pytest.CaptureFixture[str], notes: bool, expected: list[str]
 ) -> None:
-    with Lines(notes) as progress:
+    with ProgressLines(notes) as progress:
         progress("calls", 1, 2, "3 calls")
         progress("calls", 2, 2, "7 calls")
     assert lines(capsys) == expected
@@ -74,9 +74,9 @@ def test_what_was_paid_is_said_at_the_end_of_a_stage(
 COMMAND = """
 import time
 from retgen.cli import main
-from retgen.progress import Lines
+from retgen.progress import ProgressLines
 
-Lines.EVERY = 0.01
+ProgressLines.EVERY = 0.01
 if __name__ == "__main__":
     main()
 """

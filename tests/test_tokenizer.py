@@ -10,11 +10,11 @@ from retgen.generators.limit.words import bundled_files
 from retgen.tokenizer import (
     STOPWORDS,
     content_stems,
+    is_unspaced,
     length,
     named_scripts,
     stems,
     tokens,
-    unspaced,
     words_only,
 )
 
@@ -66,7 +66,7 @@ def test_a_phrase_is_cut_alike_wherever_it_stands() -> None:
 def test_what_is_known_of_a_text() -> None:
     assert named_scripts(["plain", "naïve"]) == []
     assert named_scripts(["plain", "東京の", "ภาษา"]) == ["Han", "kana", "Thai"]
-    assert [one for one in tokens("WeChat更新 2 ок") if unspaced(one)] == ["更", "更新", "新"]
+    assert [one for one in tokens("WeChat更新 2 ок") if is_unspaced(one)] == ["更", "更新", "新"]
     assert [
         text for text in ("naïve — “ок” …", "cafe\u0301", "更", "हिन्दी") if words_only(text)
     ] == ["naïve — “ок” …"]

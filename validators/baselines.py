@@ -25,11 +25,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.pickles import dump, load
+from retgen.processes import pickle_data, process_pool, unpickle_data
 from retgen.tokenizer import STOPWORDS, length, tokens, words_only
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
-from retgen.workers import process_pool
 
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
@@ -115,7 +114,7 @@ class TermRule(CorpusRule):
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
         with open(state.paths[-1], "ab") as file:
-            file.write(dump((batch.ids, counts, terms, lengths.astype(np.uint32))))
+            file.write(pickle_data((batch.ids, counts, terms, lengths.astype(np.uint32))))
 
     def _once(
         self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]
@@ -340,7 +339,7 @@ def _spooled(path: str) -> Iterator[_SpooledBatch]:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         while file.tell() < size:
-            yield _SpooledBatch(*load(file))
+            yield _SpooledBatch(*unpickle_data(file))
 
 
 def _row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset, refuse
 from retgen.errors import DatasetError
-from retgen.tokenizer import sequence, unspaced
+from retgen.tokenizer import is_unspaced, sequence
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -353,7 +353,7 @@ def find_contained(texts: Sequence[str], others: Sequence[str]) -> list[tuple[in
 def _long(texts: Sequence[Sequence[str]]) -> list[bool]:
     """Which texts have `LEAST` words or more."""
     distinct: set[str] = set().union(*texts)
-    words = {token: 0.5 if unspaced(token) else 1.0 for token in distinct}
+    words = {token: 0.5 if is_unspaced(token) else 1.0 for token in distinct}
     return [sum(map(words.__getitem__, text)) >= LEAST for text in texts]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
-from retgen.data import Table
+from retgen.data import TableFiles
 
 _COLUMNS = frozenset({"_id", "id", "title", "text", "metadata"})
 _ID_LIKE = 200  # characters; in a longer text no single word is looked up
@@ -22,7 +22,7 @@ def extra(row: Any) -> dict[str, Any] | None:
 
 
 def texts_by_column(
-    queries: Table, tables: Container[tuple[Path, ...]] = ()
+    queries: TableFiles, tables: Container[tuple[Path, ...]] = ()
 ) -> dict[str, dict[str, set[str]]]:
     """Column -> query id -> the texts it holds beside id and text, from the rows of a table.
 

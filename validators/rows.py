@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retgen.data import Table
+from retgen.data import TableFiles
 from retgen.validators.rule import Finding
 
 
@@ -50,7 +50,7 @@ def read_rows(path: Path) -> Iterator[Any]:
 
     Raises OSError or ValueError for a file that cannot be read.
     """
-    table = Table(path.name, (path,))
+    table = TableFiles(path.name, (path,))
     for chunk in table.chunks():
         yield from table.rows(chunk)
 

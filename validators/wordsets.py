@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Query
-from retgen.tokenizer import STOPWORDS, stems, tokens, unspaced
+from retgen.tokenizer import STOPWORDS, is_unspaced, stems, tokens
 from retgen.validators.rule import RuleState
 
 Ints = NDArray[np.int64]
@@ -193,20 +193,20 @@ def query_sets(queries: Sequence[Query]) -> Sets:
         words = _without_characters_of_pairs(tokens(query.text))
         texts.append(stems([word for word in words if word not in _COMMON] or words))
     sets = word_sets(texts)
-    halves = word_sets([[word for words in texts for word in words if unspaced(word)]])
+    halves = word_sets([[word for words in texts for word in words if is_unspaced(word)]])
     return replace(sets, weights=np.where(np.isin(sets.words, halves.words), 0.5, 1.0))
 
 
 def _without_characters_of_pairs(words: list[str]) -> list[str]:
-    if not any(map(unspaced, words)):
+    if not any(map(is_unspaced, words)):
         return words
     around = ["", *words, ""]
     return [
         word
         for before, word, after in zip(around, words, around[2:], strict=False)
-        if not unspaced(word)
+        if not is_unspaced(word)
         or not (
-            (len(after) > len(word) and after.startswith(word) and unspaced(after))
-            or (len(before) > len(word) and before.endswith(word) and unspaced(before))
+            (len(after) > len(word) and after.startswith(word) and is_unspaced(after))
+            or (len(before) > len(word) and before.endswith(word) and is_unspaced(before))
         )
     ]

@@ -26,7 +26,7 @@ from retgen.evaluation.capacity.all_pairs_result import Capacity, carried_before
 from retgen.evaluation.capacity.free import Critical, margins, pairs, require
 from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
 from retgen.evaluation.embedders.devices import choose_device
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, write_file
 
 CHECK_EVERY = 25  # steps
@@ -55,7 +55,7 @@ def critical(
     seeds: int = 4,
     deadline: float | None = None,
     device: str = "cpu",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Iterator[Critical]:
     """The largest n that each dimension was grown to, yielded as it is found.
 
@@ -215,7 +215,7 @@ def capacity(
     device: str | None = None,
     out: str | Path | None = None,
     command: str = "gen capacity",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Capacity:
     """Measure how many documents fit, all pairs of them asked for, and write `out`.
 

@@ -24,7 +24,7 @@ from retgen.evaluation.capacity.certify_result import Certified, Margin
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.significance import relevance_matrix
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import DimensionBound, DimensionCertificate, certificate
 from retgen.qrels.margins import MarginCaps, margin_caps
@@ -54,7 +54,7 @@ def certify(
     device: str | None = None,
     out: str | Path | None = None,
     command: str = "gen capacity PATH",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Certified:
     """Bracket the dimension that the qrels of a data set (or mteb:NAME) need, and write `out`.
 

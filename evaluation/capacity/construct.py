@@ -32,7 +32,7 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.capacity.free import pairs
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 
 PRECISIONS = {
     "float64": "vectors and scores in float64",
@@ -126,7 +126,7 @@ def largest(
     *,
     scan: int = 256,
     limit: int = 1024,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Carried:
     """How many documents a number format carries: each number up to `scan`, some up to `limit`.
 

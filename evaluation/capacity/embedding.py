@@ -27,7 +27,7 @@ from torch.nn.functional import normalize
 
 from retgen.evaluation.capacity.exact import smallest_gap, whole_numbers
 from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
 
 CELLS = 4_000_000  # of a matrix that is optimised
@@ -109,7 +109,7 @@ def smallest(
     seeds: int = 2,
     until: float = math.inf,
     device: str = "cpu",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Embedding | None:
     """The embedding of fewest dimensions, lowest <= d <= highest, that was found; or None.
 

@@ -33,7 +33,7 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.capacity.sphere import SphereAdam
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 
 TEMPERATURE = 0.1
 LEARNING_RATE = 0.01
@@ -110,7 +110,7 @@ def critical(
     seeds: int = 3,
     deadline: float | None = None,
     device: str = "cpu",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Iterator[Critical]:
     """The critical n of each dimension under the paper's protocol, yielded as it is found.
 

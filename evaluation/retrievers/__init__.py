@@ -13,7 +13,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
 from retgen.messages import did_you_mean
-from retgen.plugins import exported, need
+from retgen.plugins import load_all, require_modules
 
 __all__ = [
     "Options", "Ranked", "Retriever", "check_name", "forms", "known", "names", "ranks_a_corpus",
@@ -24,7 +24,7 @@ __all__ = [
 @cache
 def types() -> tuple[RetrieverType, ...]:
     """All that `--model` may name, bundled and installed, by file name."""
-    result: dict[str, type[RetrieverType]] = exported(
+    result: dict[str, type[RetrieverType]] = load_all(
         __name__, __path__, RetrieverType, "retgen.retrievers"
     )
     return tuple(one() for one in result.values())
@@ -77,7 +77,7 @@ def check_name(name: str) -> None:
         what = f"kind of model {prefix}:" if colon else "such model"
         raise UsageError(f"--model {name}: there is no {what}{hint or '.'} Known: {known()}")
     result.check(name)
-    need(*(package.replace("-", "_") for package in result.needed(name)))
+    require_modules(*(package.replace("-", "_") for package in result.needed(name)))
 
 
 def ranks_a_corpus(name: str) -> bool:

@@ -11,7 +11,7 @@ from retgen.data import Qrel
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures, cutoff, is_graded
 from retgen.evaluation.scoring.scores import primary_of
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.validators.baselines import WordTerms, query_blind_rankings, with_best
 from retgen.validators.rule import Batch, Judgements
 from retgen.write import scratch_folder
@@ -20,7 +20,7 @@ _BLOCK = 4096
 
 
 def baselines(
-    collection: Collection, measures: Measures, progress: Progress = silent
+    collection: Collection, measures: Measures, progress: Progress = no_progress
 ) -> dict[str, Any]:
     """{"random": {measure: x}, "rankings": {name: {measure: x}}, "best": {"ranking", ...}}.
 

@@ -39,7 +39,7 @@ from retgen.evaluation.search.rankings import read_run, space
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.qrels.density import densities
 from retgen.write import dump_json, make_folder, write_file
 
@@ -66,7 +66,7 @@ def evaluate(
     command: str | None = None,
     title: str = "",
     about: str = "",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Evaluation:
     """Score systems on one or several data sets and write everything under `out`.
 

@@ -88,7 +88,7 @@ class Outcome(NamedTuple):
 
 def labelled_pairs(collection: Collection) -> LabelledPairs:
     """The labelled pairs of the split that is scored, queries without a positive included."""
-    queries, qrels = collection.dataset.judged(collection.path, collection.split)
+    queries, qrels = collection.dataset.queries_and_qrels(collection.path, collection.split)
     judged = {qrel.query_id for qrel in qrels}
     if collection.complete:  # a query without any qrel has no positive, unless another split's
         elsewhere = {

@@ -16,7 +16,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import Ranked
 from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress
-from retgen.tokenizer import named_scripts, stems, tokens, unspaced, words_only
+from retgen.tokenizer import is_unspaced, named_scripts, stems, tokens, words_only
 
 BLOCK = 8192
 _QUERIES = 50  # between two reports of progress
@@ -91,7 +91,9 @@ def stem_all(texts: list[str]) -> list[list[str]]:
 def _stemmed_by_script(text: str) -> list[str]:
     from bm25s.stopwords import STOPWORDS_EN
 
-    return stems([t for t in tokens(text) if unspaced(t) or (len(t) > 1 and t not in STOPWORDS_EN)])
+    return stems(
+        [t for t in tokens(text) if is_unspaced(t) or (len(t) > 1 and t not in STOPWORDS_EN)]
+    )
 
 
 class RankBM25Retriever:

@@ -22,7 +22,7 @@ from retgen.evaluation.search.base import EMBEDDERS, names_embedder
 from retgen.evaluation.search.lexical import BM25Index
 from retgen.evaluation.search.rankings import best
 from retgen.messages import did_you_mean
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +55,7 @@ def mine(
     margin: float | None = 0.95,
     excluded: Callable[[int, int], bool] | None = None,
     options: Options | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> list[list[int]]:
     """Up to `count` hard negatives of every query: indices of documents, the best-ranked first.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from retgen.data import Dataset
 from retgen.evaluation.tasks.task import Task
-from retgen.plugins import exported
+from retgen.plugins import load_all
 
 __all__ = ["paper_prompt", "task_of", "tasks"]
 
@@ -18,7 +18,7 @@ __all__ = ["paper_prompt", "task_of", "tasks"]
 @cache
 def tasks() -> tuple[Task[Any], ...]:
     """All evaluation tasks, bundled and installed, by their names."""
-    result: dict[str, type[Task[Any]]] = exported(
+    result: dict[str, type[Task[Any]]] = load_all(
         __name__, __path__, Task, "retgen.tasks", packages=True
     )
     return tuple(result[name]() for name in sorted(result))

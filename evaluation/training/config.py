@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from retgen.errors import UsageError
-from retgen.messages import Origin, did_you_mean, explain
+from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.write import dump_json, make_folder, write_file
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -144,7 +144,7 @@ class TrainConfig(BaseModel):
 LEARNING_RATES = {"static": 2e-3, "other": 2e-5}
 
 
-class _Keys(Origin):
+class _Keys(SourceMap):
     """Values given to a function stand nowhere: a key is where it is."""
 
     def where(self, keys: Sequence[str | int]) -> str:
@@ -163,7 +163,7 @@ def make_config(preset: str | None = None, changes: Mapping[str, Any] | None = N
         return TrainConfig(**values)
     except ValidationError as error:
         origin = _Keys(Path(), None, ())
-        lines = explain(error, TrainConfig.model_json_schema(), values, origin, ())
+        lines = validation_messages(error, TrainConfig.model_json_schema(), values, origin, ())
         raise UsageError("the training configuration is wrong\n  " + "\n  ".join(lines)) from error
 
 

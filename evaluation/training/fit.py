@@ -56,7 +56,7 @@ from retgen.evaluation.training.models import (
     weights_dtype,
 )
 from retgen.evaluation.training.pairs import Pairs
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, write_file
 
 Evaluate = Callable[[SentenceTransformer, str], Mapping[str, float]]
@@ -72,7 +72,7 @@ def train(
     *,
     evaluate: Evaluate | None = None,
     device: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Trained:
     """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
 

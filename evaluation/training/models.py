@@ -23,7 +23,7 @@ from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import load_model, out_of_memory, prompts_of
 from retgen.evaluation.training.config import LEARNING_RATES, TrainConfig
-from retgen.markdown import escaped, markdown_table
+from retgen.markdown import escape_markdown, markdown_table
 from retgen.version import __version__
 from retgen.write import os_errors, write_file
 
@@ -222,9 +222,9 @@ def extend_card(
         "",
         f"## How this model was fine-tuned (retgen {__version__})",
         "",
-        f"- base model: {escaped(base)}",
-        f"- training data: {escaped(origin)}",
-        *(f"- {name}: {escaped(str(value))}" for name, value in facts.items()),
+        f"- base model: {escape_markdown(base)}",
+        f"- training data: {escape_markdown(origin)}",
+        *(f"- {name}: {escape_markdown(str(value))}" for name, value in facts.items()),
         "",
         markdown_table(
             ["hyper-parameter", "value"],

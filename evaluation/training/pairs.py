@@ -181,7 +181,7 @@ def _from_tables(files: list[Path], path: Path) -> list[_Row]:
 
 
 def _from_qrels(dataset: Dataset, path: Path, split: str) -> list[_Row]:
-    queries, qrels = dataset.judged(path, split)
+    queries, qrels = dataset.queries_and_qrels(path, split)
     anchors = {query.query_id: query.text for query in queries}
     positives = [qrel for qrel in qrels if qrel.relevance > 0]
     if not positives:

@@ -54,7 +54,7 @@ from retgen.evaluation.training.variants import (
     check_variants,
     plans,
 )
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def train(
     device: str | None = None,
     fresh: bool = False,
     command: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Training:
     """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
 
@@ -286,7 +286,7 @@ class _Scorer:
         options = Options(cache=default_folder() if keep else None)
         dense = DenseRetriever(self._model, SentenceEmbedder(self._model, model, options), options)
         depth = scored.measures.depth(scored.collection.documents)
-        (ranked,) = dense.rank(scored.collection, depth, silent)
+        (ranked,) = dense.rank(scored.collection, depth, no_progress)
         return scored.measures.per_query(scored.collection, ranked.rankings)
 
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from retgen import marks
+from retgen import highlights
 from retgen.generators.album.scenes import ConceptCatalogue, bundled_catalogue
-from retgen.tokenizer import unspaced
+from retgen.tokenizer import is_unspaced
 
 _OWN = ("action", "object", "place", "moment", "topic", "month")  # asked for by their part
 
@@ -36,7 +36,7 @@ def view(
     held = list(_held(document["metadata"].get("facts"), known))
     if not asked or not held:
         return {"asked": []}
-    chinese = any(map(unspaced, text))
+    chinese = any(map(is_unspaced, text))
     rows, spans = [], []
     for part, name in asked.items():
         if part in ("number", "colour"):
@@ -51,8 +51,8 @@ def view(
             "; ".join(_described(one, str(name), part, known, chinese) for one in there),
         ))  # fmt: skip
         spans += [span for one in fits for span in _places(one.name, text, known)]
-    words = marks.query_words(query["text"], text)
-    return {"asked": rows, "document": marks.cut(text, [*spans, *words])}
+    words = highlights.query_word_spans(query["text"], text)
+    return {"asked": rows, "document": highlights.highlight_segments(text, [*spans, *words])}
 
 
 def _expression(given: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _words(names: list[Any], known: ConceptCatalogue, chinese: bool) -> str:
     return " ".join(said)
 
 
-def _places(name: str, text: str, known: ConceptCatalogue) -> list[marks.Span]:
+def _places(name: str, text: str, known: ConceptCatalogue) -> list[highlights.Span]:
     """Where a caption says it, by any of its names."""
     concept = known.concepts[name]
     plurals = [one.also for one in concept.english if concept.part == "thing" and one.also]

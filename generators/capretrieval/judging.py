@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from retgen.agents.agent import Rejection, RepairsFailed
-from retgen.compressed import kind
+from retgen.dataset_files import corpus_files, file_format
 from retgen.errors import ChecksFailed, RecipeError, SourceRefused
 from retgen.generators.agents import calibration_answers, rounded_share
 from retgen.generators.capretrieval.agents import (
@@ -48,7 +48,6 @@ from retgen.generators.capretrieval.with_agents import (
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
-from retgen.layouts import corpus_files
 from retgen.sources import RefusedRow, refusals
 from retgen.sources.formats import TEXT_KINDS
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
@@ -127,7 +126,7 @@ def _check_query_rows(path: Path | str) -> None:
             f"params.judge.queries: {path} is a data set, of which a source is the corpus: give "
             "its file of queries, as in {path: FOLDER/queries.jsonl}"
         )
-    if path.is_file() and kind(path) in TEXT_KINDS:
+    if path.is_file() and file_format(path) in TEXT_KINDS:
         raise RecipeError(
             f"params.judge.queries: {path} is one text, not a row a query: give .csv (a line "
             "'text' first, then a query a line), .jsonl or .parquet"

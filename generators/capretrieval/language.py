@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from retgen.tokenizer import STOPWORDS, sequence, tokens, unspaced
+from retgen.tokenizer import STOPWORDS, is_unspaced, sequence, tokens
 from retgen.validators.languages import LANGUAGES, letters_of, script_of, tell
 
 CHINESE = "zh"
@@ -176,7 +176,7 @@ def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
 def _has_letters(text: str) -> bool:
     """Whether there are enough to tell a language; one of a script without an alphabet is."""
     letters = list(filter(str.isalpha, text))
-    return len(letters) >= _LETTERS or any(map(unspaced, letters))
+    return len(letters) >= _LETTERS or any(map(is_unspaced, letters))
 
 
 UNKNOWN = "und"  # ISO 639-3: a language that cannot be told

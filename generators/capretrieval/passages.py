@@ -24,7 +24,7 @@ from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
 from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 from retgen.streams import Stream
-from retgen.tokenizer import unspaced
+from retgen.tokenizer import is_unspaced
 
 _DATA = Path(__file__).parent / "data"
 
@@ -122,12 +122,12 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     result: list[tuple[int, int]] = []
     for match in re.finditer(r"\S+", text):
         word, at = match.group(), match.start()
-        if word.isascii() or not any(map(unspaced, word)):
+        if word.isascii() or not any(map(is_unspaced, word)):
             result.append(match.span())
             continue
         begin = None
         for place, character in enumerate(word, at):
-            if unspaced(character):
+            if is_unspaced(character):
                 if begin is not None:
                     result.append((begin, place))
                 result.append((place, place + 1))

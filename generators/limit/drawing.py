@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from retgen import marks
+from retgen import highlights
 
 _LIST = re.compile(r"^(.*? likes )(.+?)(\.?)$", re.DOTALL)
 _BETWEEN = re.compile(r", | and ")
@@ -29,7 +29,7 @@ def view(
     return {
         "attributes": count,
         "named": len(spans),
-        "document": marks.cut(document["text"], spans),
+        "document": highlights.highlight_segments(document["text"], spans),
     }
 
 

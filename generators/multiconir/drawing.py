@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from retgen import marks
+from retgen import highlights
 
 _NUMBERED = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
 _OPENING = re.compile(r"\b(in which|who|whose|that|which)\b")
@@ -24,12 +24,12 @@ def view(
     values: dict[str, Any] = {
         "opening": opening,
         "conditions": conditions,
-        "document": [marks.Piece(document["text"])],
+        "document": [highlights.Segment(document["text"])],
         "compared": False,
     }
     positives = [text for text in context["positives"] if text != document["text"]]
     if positives and not context["label"]:
-        pieces = marks.changes(positives[0], document["text"])
+        pieces = highlights.changed_segments(positives[0], document["text"])
         same = sum(len(piece.text) for piece in pieces if not piece.kind)
         if 2 * same > len(document["text"]):  # of the same ladder
             values |= {"document": pieces, "compared": True}

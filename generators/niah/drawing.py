@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from retgen import marks
+from retgen import highlights
 
 
 def view(
@@ -22,7 +22,7 @@ def view(
     values: dict[str, Any] = {"words": len(text.split()), "revealed": context["revealed"]}
     if isinstance(span, list | tuple) and len(span) == 2 and 0 <= span[0] < span[1] <= len(text):
         start, end = span
-        values["document"] = marks.cut(text, [(start, end, "found")])
+        values["document"] = highlights.highlight_segments(text, [(start, end, "found")])
         needle = {
             "start": round(100 * start / len(text), 1),
             "width": max(round(100 * (end - start) / len(text), 1), 0.6),

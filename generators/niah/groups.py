@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from retgen.errors import RecipeError
 from retgen.generators.niah.params import Needle, NiahParams, Order
 from retgen.generators.params import Params
-from retgen.messages import Origin, explain
+from retgen.messages import SourceMap, validation_messages
 from retgen.streams import Stream
 from retgen.yaml_text import read_yaml
 
@@ -90,8 +90,10 @@ def read_groups(params: NiahParams) -> list[NeedleGroup]:
         try:
             group = NeedleGroup.model_validate(row)
         except ValidationError as error:
-            origin = Origin(path, read_yaml(path, lines=True), ())
-            faults = explain(error, NeedleGroup.model_json_schema(), row, origin, (number - 1,))
+            origin = SourceMap(path, read_yaml(path, lines=True), ())
+            faults = validation_messages(
+                error, NeedleGroup.model_json_schema(), row, origin, (number - 1,)
+            )
             plain = "\n".join(one.replace(f", {number - 1}.", ", ", 1) for one in faults)
             raise RecipeError(f"params.table, group {called}:\n{plain}") from error
         if group.id in seen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from retgen import marks
+from retgen import highlights
 from retgen.world import drawing
 
 
@@ -20,13 +20,15 @@ def view(
     values = drawing.view(query, document, context) | {"changed": ""}
     facts = document["metadata"]
     if facts.get("role") == "twin" and not context["label"]:
-        compared = [marks.changes(text, document["text"]) for text in context["positives"]]
+        compared = [
+            highlights.changed_segments(text, document["text"]) for text in context["positives"]
+        ]
         pieces = max(compared, key=_same, default=[])
         if 2 * _same(pieces) > len(document["text"]):  # the base; controls differ nearly everywhere
             values |= {"document": pieces, "changed": facts.get("changed", "")}
     return values
 
 
-def _same(pieces: list[marks.Piece]) -> int:
+def _same(pieces: list[highlights.Segment]) -> int:
     """Characters that stand in both texts."""
     return sum(len(piece.text) for piece in pieces if not piece.kind)

@@ -22,7 +22,7 @@ from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.agents.sending import Tally
 from retgen.errors import ChecksFailed
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,7 +67,7 @@ class Context:
         tally: Tally | None = None,
         stop: Stop | None = None,
         flight: Flight | None = None,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
         cap: int | None = None,
         priced: bool = True,
         notice: Callable[[str], None] = lambda text: None,

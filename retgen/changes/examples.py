@@ -8,8 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from retgen.changes.hashes import Hashes, Judgements, Texts, said
-from retgen.changes.matched import LabelChanges, TextChanges
+from retgen.changes.records import (
+    Hashes,
+    LabelChanges,
+    QrelHashes,
+    TextChanges,
+    TextHashes,
+    without_empty_values,
+)
 from retgen.data import Document, Qrel
 
 What = Literal["changed", "added", "removed", "renamed"]
@@ -65,36 +71,38 @@ class LabelExample:
 
 
 Example = TextExample | LabelExample
-TextSide = tuple[Texts, Texts]  # queries and documents of one data set
+TextSide = tuple[TextHashes, TextHashes]  # queries and documents of one data set
 
 
-def of_texts(table: str, changes: TextChanges, number: int) -> list[TextExample]:
+def text_examples(table: str, changes: TextChanges, number: int) -> list[TextExample]:
     """Up to `number` of each kind."""
     result = []
-    for a, b in _paired(changes.before, changes.after, changes.pairs, number):
+    for a, b in _record_pairs(changes.before, changes.after, changes.pairs, number):
         before, after = _parts(a), _parts(b)
         differ = {key for key in {**before, **after} if before.get(key) != after.get(key)}
         old, new = ({k: v for k, v in side.items() if k in differ} for side in (before, after))
         if "metadata" in differ:
-            old["metadata"], new["metadata"] = _apart(old.get("metadata"), new.get("metadata"))
+            old["metadata"], new["metadata"] = _without_common_keys(
+                old.get("metadata"), new.get("metadata")
+            )
         result.append(TextExample(table, "changed", b[0], old, new))
     result += [
-        TextExample(table, "renamed", b[0], None, _whole(b), a[0])
-        for a, b in _paired(changes.before, changes.after, changes.renamed, number)
+        TextExample(table, "renamed", b[0], None, _title_and_text(b), a[0])
+        for a, b in _record_pairs(changes.before, changes.after, changes.renamed, number)
     ]
     for what, rows, side in (
         ("added", changes.added, changes.after), ("removed", changes.removed, changes.before),
     ):  # fmt: skip
         records = side.records(rows[:number].tolist())
         for row in rows[:number].tolist():
-            whole = _whole(records[row])
+            whole = _title_and_text(records[row])
             texts = (None, whole) if what == "added" else (whole, None)
             kind: What = "added" if what == "added" else "removed"
             result.append(TextExample(table, kind, records[row][0], *texts))
     return result
 
 
-def of_labels(
+def label_examples(
     table: str,
     split: str,
     changes: LabelChanges,
@@ -107,7 +115,7 @@ def of_labels(
     """
     old: TextSide = queries.before, documents.before
     new: TextSide = queries.after, documents.after
-    kinds: list[tuple[What, Any, Judgements, TextSide, TextSide]] = [
+    kinds: list[tuple[What, Any, QrelHashes, TextSide, TextSide]] = [
         ("changed", changes.pairs[1], changes.after, new, new),
         ("added", changes.added, changes.after, new, old),
         ("removed", changes.removed, changes.before, old, new),
@@ -136,37 +144,37 @@ def of_labels(
     return result
 
 
-def _paired(
-    before: Texts, after: Texts, pairs: tuple[Any, Any], number: int
+def _record_pairs(
+    before: TextHashes, after: TextHashes, pairs: tuple[Any, Any], number: int
 ) -> list[tuple[Any, Any]]:
     old, new = (rows[:number].tolist() for rows in pairs)
     was, now = before.records(old), after.records(new)
     return [(was[a], now[b]) for a, b in zip(old, new, strict=True)]
 
 
-def _texts(texts: Texts, wanted: Hashes) -> list[str | None]:
+def _texts(texts: TextHashes, wanted: Hashes) -> list[str | None]:
     """Title and text of the first record with each id; None where there is none."""
     if not len(wanted):
         return []
     places = [np.flatnonzero(texts.ids == one)[:1].tolist() for one in wanted]
     records = texts.records(sorted({row for rows in places for row in rows}))
     return [
-        " ".join(filter(None, _whole(records[rows[0]]).values())) if rows else None
+        " ".join(filter(None, _title_and_text(records[rows[0]]).values())) if rows else None
         for rows in places
     ]
 
 
-def _whole(record: Any) -> dict[str, Any]:
+def _title_and_text(record: Any) -> dict[str, Any]:
     title = {"title": record.title} if isinstance(record, Document) and record.title else {}
     return {**title, "text": record.text}
 
 
 def _parts(record: Any) -> dict[str, Any]:
     title = {"title": record.title} if isinstance(record, Document) else {}
-    return {**title, "text": record.text, "metadata": said(record.metadata)}
+    return {**title, "text": record.text, "metadata": without_empty_values(record.metadata)}
 
 
-def _apart(before: Any, after: Any) -> tuple[Any, Any]:
+def _without_common_keys(before: Any, after: Any) -> tuple[Any, Any]:
     """Metadata less the keys on which both agree."""
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return before, after

@@ -14,11 +14,9 @@ from retgen.cli import (
     evaluate,
     export,
     ledger,
-    ledger_care,
     plan,
     publish,
     recipes,
-    report,
     review,
     run,
     train,
@@ -31,8 +29,8 @@ __all__ = ["app", "main"]
 
 # each says its own command when it is imported
 _COMMANDS = (
-    run, plan, recipes, validate, report, review, diff, export, publish, evaluate, train,
-    capacity, world, ledger, ledger_care, doctor,
+    run, plan, recipes, validate, review, diff, export, publish, evaluate, train,
+    capacity, world, ledger, doctor,
 )  # fmt: skip
 
 

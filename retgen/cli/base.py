@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from retgen.errors import RetgenError, UsageError
-from retgen.progress import Lines, Progress, silent
+from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
 
 # as `gen --help` lists them
@@ -193,11 +193,11 @@ RunArgument = Annotated[
 ]
 
 
-def expected(function: Callable[P, R]) -> Callable[P, R]:
+def report_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Expected failures become one message and their exit code; Ctrl-C says how to resume."""
 
     @functools.wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+    def command(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except RetgenError as error:
@@ -216,7 +216,7 @@ def expected(function: Callable[P, R]) -> Callable[P, R]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
 
-    return wrapped
+    return command
 
 
 # by extra: modules that are not named as their packages are, or come with one of them
@@ -309,10 +309,10 @@ def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
     With `json` nothing but a line twice a minute: it says no more than that the work goes on.
     """
     if quiet:
-        yield silent
+        yield no_progress
         return
     if json or not sys.stderr.isatty():
-        with Lines(not json, " ".join(["gen", *sys.argv[1:2]])) as lines:
+        with ProgressLines(not json, " ".join(["gen", *sys.argv[1:2]])) as lines:
             yield lines
         return
     from rich.console import Console
@@ -335,7 +335,7 @@ def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
         yield show
 
 
-_WIDE = 130  # columns that a bar needs with all that is to be said beside it
+_WIDE = 130  # columns that a progress bar with its note needs
 
 
 def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[str, Any]:
@@ -352,7 +352,7 @@ def model_options_of(
     replay: Path | None,
     ledger: Path | None,
 ) -> Any:
-    """How models are asked; None where nothing is said, since most runs ask none."""
+    """How models are called; None without an option, since most runs call none."""
     if Path(".env").is_file():  # keys, for whoever looks for them in the environment
         from dotenv import load_dotenv
 
@@ -388,3 +388,33 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+def check_datasets(*paths: str | Path | None) -> None:
+    """Raise `DatasetError` for what is no data set before what scores one is imported."""
+    from retgen.data import open_dataset
+
+    for path in paths:
+        if path is not None and not str(path).startswith("mteb:"):
+            open_dataset(path)
+
+
+def parse_numbers(option: str, text: str | None) -> list[int]:
+    """Numbers and ranges, both ends included: 4,8,16 or 4-12."""
+    from retgen.errors import UsageError
+
+    try:
+        result: list[int] = []
+        for part in text.split(",") if text else ():
+            low, dash, high = part.strip().partition("-")
+            if dash and low:
+                if int(high) - int(low) > 100_000:
+                    raise UsageError(f"{option} {text}: the range is too long")
+                result += range(int(low), int(high) + 1)
+            else:
+                result.append(int(part))
+    except ValueError:
+        raise UsageError(f"{option} {text}: write numbers, for example 32,64,128") from None
+    if text and not result:
+        raise UsageError(f"{option} {text}: holds no number")
+    return result

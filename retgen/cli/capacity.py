@@ -14,13 +14,14 @@ from retgen.cli.base import (
     Quiet,
     Verbose,
     app,
+    check_datasets,
     complete_protocol,
-    expected,
     given_path,
+    parse_numbers,
     print_json,
+    report_errors,
     shown_progress,
 )
-from retgen.cli.datasets import look_at, numbers
 
 
 @app.command(
@@ -28,7 +29,7 @@ from retgen.cli.datasets import look_at, numbers
     epilog="Examples:  gen capacity outputs/limit_small   gen capacity --protocol paper --dims 4-12"
     "   gen capacity --protocol best --minutes 20   gen capacity --construct",
 )
-@expected
+@report_errors
 def capacity_command(
     path: Annotated[
         Path | None,
@@ -81,7 +82,7 @@ def capacity_command(
     from retgen.errors import UsageError
 
     command = shlex.join(["gen", *sys.argv[1:]])
-    wanted = numbers("--dims", dims)
+    wanted = parse_numbers("--dims", dims)
     result: Any
     if path is None:
         for option, given in (("--margin", margin), ("--split", split)):
@@ -104,7 +105,7 @@ def capacity_command(
     else:
         if protocol or construct:
             raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
-        look_at(path)
+        check_datasets(path)
         from retgen.evaluation.capacity.certify import certify
         from retgen.evaluation.capacity.certify_page import text as text_of_certificate
 

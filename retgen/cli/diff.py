@@ -14,9 +14,9 @@ from retgen.cli.base import (
     Quiet,
     Verbose,
     app,
-    expected,
     given_path,
     print_json,
+    report_errors,
     shown_progress,
 )
 
@@ -26,7 +26,7 @@ from retgen.cli.base import (
     epilog="Examples:  gen diff outputs/kb_v1 outputs/kb_v2  |  "
     "gen diff outputs/kb ~/beir/kb --exit-code -q  |  gen diff A B --page diff.html",
 )
-@expected
+@report_errors
 def diff_command(
     a: Annotated[
         Path,
@@ -60,8 +60,8 @@ def diff_command(
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Compare two data sets: records, texts, labels, recipes, scores."""
-    from retgen.changes.diff import diff
-    from retgen.changes.shown import text
+    from retgen.changes import diff
+    from retgen.changes.report import terminal_text
 
     with shown_progress(quiet, json) as progress:
         result = diff(
@@ -71,7 +71,7 @@ def diff_command(
     if json:
         print_json(result.to_json())
     elif not quiet:
-        print(text(result))
+        print(terminal_text(result))
         if page is not None:
             print(f"page: {page}")
     if exit_code and result.differ:

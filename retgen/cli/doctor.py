@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from retgen.cli.base import Json, app, expected, print_json
+from retgen.cli.base import Json, app, print_json, report_errors
 
 
 @app.command("doctor", epilog="Example:  gen doctor")
-@expected
+@report_errors
 def doctor_command(json: Json = False) -> None:
     """List installed and missing packages, with the install command. Exit 1 if any is missing."""
     from retgen.doctor import doctor

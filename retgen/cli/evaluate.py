@@ -18,16 +18,17 @@ from retgen.cli.base import (
     Verbose,
     again,
     app,
+    check_datasets,
     complete_model,
-    expected,
     fail,
     given_path,
     interruptible,
     model_options_of,
+    parse_numbers,
     print_json,
+    report_errors,
     shown_progress,
 )
-from retgen.cli.datasets import look_at, numbers
 
 
 @app.command(
@@ -38,7 +39,7 @@ from retgen.cli.datasets import look_at, numbers
     "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns  |  "
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
 )
-@expected
+@report_errors
 def eval_command(
     paths: Annotated[
         list[Path],
@@ -152,7 +153,7 @@ def eval_command(
 
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     if study is None and seeds is None:
-        look_at(*paths)
+        check_datasets(*paths)
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
@@ -183,7 +184,7 @@ def eval_command(
     analyses = Analyses(
         tuple(dict.fromkeys(by or ())), _threshold(threshold), misses=misses, complete=complete
     )
-    command, cut = shlex.join(["gen", *sys.argv[1:]]), numbers("--dims", dims)
+    command, cut = shlex.join(["gen", *sys.argv[1:]]), parse_numbers("--dims", dims)
     result: Any
     if not (quiet or json) and (why := missing_package()):
         print(f"gen: {why}", file=sys.stderr)
@@ -206,7 +207,7 @@ def eval_command(
                 "progress": progress,
             }  # fmt: skip
             if seeds is not None:
-                from retgen.studies.seeds import evaluate_seeds
+                from retgen.studies.run import evaluate_seeds
 
                 if len(paths) != 1:
                     raise UsageError("--seeds: give one run directory or recipe, not several")
@@ -242,12 +243,12 @@ def _threshold(given: str | None) -> Any:
 
 def _text(result: Any) -> str:
     """An evaluation, or the trainings of a study, for a terminal."""
-    from retgen.studies.result import Trainings
+    from retgen.studies.page import Trainings
 
     if isinstance(result, Trainings):
-        from retgen.studies.page import text as of_study
+        from retgen.studies.page import terminal_text
 
-        return of_study(result)
+        return terminal_text(result)
     from retgen.evaluation.scoring.page import text
 
     return text(result)

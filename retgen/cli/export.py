@@ -14,9 +14,9 @@ from retgen.cli.base import (
     RunArgument,
     Verbose,
     app,
-    expected,
     given_path,
     print_json,
+    report_errors,
 )
 
 
@@ -28,7 +28,7 @@ from retgen.cli.base import (
     "gen export outputs/kb --to sentence-transformers  |  "
     "gen export outputs/kb --to beir --passages tokens=128,overlap=16",
 )
-@expected
+@report_errors
 def export_command(
     run: RunArgument,
     to: Annotated[str, typer.Option(help="{layouts}.", show_default=False)],

@@ -15,16 +15,16 @@ from retgen.cli.base import (
     Setting,
     Verbose,
     app,
-    expected,
     overrides_of,
     print_json,
+    report_errors,
 )
 
 
 @app.command(
     "plan", epilog="Examples:  gen plan limit_dense  |  gen plan my.yaml --set params.docs=1000000"
 )
-@expected
+@report_errors
 def plan_command(
     recipe: RecipeArgument,
     settings: Setting = None,
@@ -101,7 +101,7 @@ def _time(seconds: float) -> str:
 
 def _plan_study(path: Path, json: bool) -> None:
     from retgen.recipes import bundled_studies
-    from retgen.studies.study import load_study, plan_study
+    from retgen.studies import load_study, plan_study
 
     study = load_study(path)
     result = plan_study(study)
@@ -126,7 +126,7 @@ _SHOWN = 3  # relevant documents of a query
 
 
 @app.command("preview", epilog="Example:  gen preview limit_dense -n 2")
-@expected
+@report_errors
 def preview_command(
     recipe: RecipeArgument,
     n: Annotated[int, typer.Option("-n", min=1, max=100, help="Number of records.")] = 3,
@@ -135,7 +135,7 @@ def preview_command(
     verbose: Verbose = False,
 ) -> None:
     """Show a few records on the screen. Writes nothing."""
-    from retgen.preview import preview
+    from retgen.plan import preview
 
     result = preview(recipe, n, overrides_of(settings))
     if json:

@@ -12,8 +12,8 @@ from retgen.cli.base import (
     RunArgument,
     Verbose,
     app,
-    expected,
     print_json,
+    report_errors,
     shown_progress,
 )
 
@@ -23,7 +23,7 @@ from retgen.cli.base import (
     epilog="Examples:  gen publish outputs/kb hub:me/kb --dry-run  |  "
     "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb s3://bucket/kb",
 )
-@expected
+@report_errors
 def publish_command(
     run: RunArgument,
     to: Annotated[
@@ -104,6 +104,6 @@ def _text(result: Any, dry_run: bool) -> str:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:
         lines.append(f"published: {result.where}")
-    elif result.unchanged:
+    elif result.is_unchanged:
         lines.append(f"{result.destination} holds all of it already: nothing to do")
     return "\n".join(lines)

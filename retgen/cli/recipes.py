@@ -8,20 +8,20 @@ from typing import Annotated
 
 import typer
 
-from retgen.cli.base import Json, app, complete_family, expected, given_path, print_json
+from retgen.cli.base import Json, app, complete_family, given_path, print_json, report_errors
 
 
 @app.command("recipes", epilog="Example:  gen recipes")
-@expected
+@report_errors
 def recipes_command(json: Json = False) -> None:
     """List the bundled recipes, and the studies for `gen eval`."""
     from retgen.recipes import bundled, bundled_studies
 
-    rows = _with_abouts(bundled())
+    rows = _add_descriptions(bundled())
     if json:
         print_json(rows)
         return
-    studies = _with_abouts(bundled_studies())
+    studies = _add_descriptions(bundled_studies())
     width = max(len(row["name"]) for row in (*rows, *studies))
     print("All run without a key and without a GPU.")
     studies_title = "Studies, for gen eval (they score or train embedders: a GPU saves time)"
@@ -46,7 +46,7 @@ def _by_family(rows: list[dict[str, str]]) -> Iterator[tuple[str, list[dict[str,
             yield f"{name}: {one.summary}{options}", listed
 
 
-def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
+def _add_descriptions(files: dict[str, Path]) -> list[dict[str, str]]:
     """Name, first sentence and path of some YAML files."""
     from retgen.recipes import about
 
@@ -54,7 +54,7 @@ def _with_abouts(files: dict[str, Path]) -> list[dict[str, str]]:
 
 
 @app.command("schema", epilog="Example:  gen schema > retgen.schema.json")
-@expected
+@report_errors
 def schema_command() -> None:
     """Print the JSON Schema of recipes, for completion and checking in editors."""
     from retgen.recipe_file import json_schema
@@ -66,7 +66,7 @@ def schema_command() -> None:
     "new",
     epilog="Examples:  gen new limit --out my.yaml  |  gen new multiconir --source texts/",
 )
-@expected
+@report_errors
 def new_command(
     family: Annotated[
         str,

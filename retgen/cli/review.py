@@ -12,14 +12,14 @@ from retgen.cli.base import (
     Quiet,
     Verbose,
     app,
-    expected,
     given_path,
     interruptible,
     print_json,
+    report_errors,
     shown_progress,
 )
 from retgen.errors import UsageError
-from retgen.plugins import need
+from retgen.plugins import require_modules
 
 _STATIC = 100  # looks of an annotator that are written at a time
 
@@ -30,7 +30,7 @@ _STATIC = 100  # looks of an annotator that are written at a time
     "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'  |  "
     "gen review outputs/capretrieval --report  |  gen review ~/beir/scifact --pool bm25,minilm",
 )
-@expected
+@report_errors
 def review_command(
     path: Annotated[
         Path,
@@ -124,10 +124,10 @@ def review_command(
     from retgen.review.begin import check_begun
 
     if report:
-        need("statsmodels", "krippendorff")
+        require_modules("statsmodels", "krippendorff")
         check_begun(path, out)
     elif not given:
-        need("fastapi", "uvicorn")
+        require_modules("fastapi", "uvicorn")
     with shown_progress(quiet, json) as progress:
         review = open_review(
             path, annotators=_names(annotators), goals=goal, mode=mode, overlap=overlap,

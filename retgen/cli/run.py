@@ -20,12 +20,12 @@ from retgen.cli.base import (
     Verbose,
     Workers,
     app,
-    expected,
     given_path,
     interruptible,
     model_options_of,
     overrides_of,
     print_json,
+    report_errors,
     shown_progress,
 )
 from retgen.cli.plan import print_plan
@@ -36,7 +36,7 @@ from retgen.cli.plan import print_plan
     epilog="Examples:  gen run limit_dense  |  gen run my.yaml --out /data/mine  |  "
     "gen run limit_dense --set seed=7 --set params.docs=5000",
 )
-@expected
+@report_errors
 def run_command(
     recipe: RecipeArgument,
     out: Annotated[
@@ -192,17 +192,19 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
     lines = [head]
     if labels["structural"]:
-        shown = evidence.proven(labels["structural"], counts["qrels"], manifest["proof"])
+        shown = evidence.proven_labels(labels["structural"], counts["qrels"], manifest["proof"])
         lines.append(f"  proven      {shown}")
     if labels["judged"]:
         if structure := manifest.get("structure"):
             lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
-        judges = "; ".join(evidence.judges(manifest["judges"], manifest["models"]))
-        lines.append(f"  judged      {evidence.judged(labels['judged'], counts['qrels'], judges)}")
+        judges = "; ".join(evidence.judge_lines(manifest["judges"], manifest["models"]))
+        lines.append(
+            f"  judged      {evidence.judged_labels(labels['judged'], counts['qrels'], judges)}"
+        )
     if labels["human"]:
-        lines.append(f"  human       {evidence.human(labels['human'], counts['qrels'])}")
+        lines.append(f"  human       {evidence.human_labels(labels['human'], counts['qrels'])}")
     if labels.get("edited"):
-        lines.append(f"  edited      {evidence.edited(labels['edited'], counts['qrels'])}")
+        lines.append(f"  edited      {evidence.edited_labels(labels['edited'], counts['qrels'])}")
     lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
@@ -215,7 +217,7 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         )
     # where a score is of something else, what is true of the whole corpus says nothing
     elsewhere = bool(manifest["tests"])
-    if not elsewhere and (needed := evidence.dimensions(manifest["certificate"])):
+    if not elsewhere and (needed := evidence.dimensions_needed(manifest["certificate"])):
         lines.append(f"  dimensions  {needed}")
     candidate_sets = manifest["candidate_sets"]
     baseline = evidence.query_blind(manifest["floors"], candidate_sets=candidate_sets)

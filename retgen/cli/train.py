@@ -14,15 +14,15 @@ from retgen.cli.base import (
     Quiet,
     Verbose,
     app,
+    check_datasets,
     complete_model,
-    expected,
     given_path,
     interruptible,
     overrides_of,
     print_json,
+    report_errors,
     shown_progress,
 )
-from retgen.cli.datasets import look_at
 from retgen.errors import UsageError
 
 
@@ -32,7 +32,7 @@ from retgen.errors import UsageError
     "--preset limit  |  gen train ~/mine --model owner/name --set epochs=3 --set hard_negatives=2 "
     "--compare own,mined,in-batch --outside ~/beir/scifact",
 )
-@expected
+@report_errors
 def train_command(
     path: Annotated[
         Path,
@@ -129,7 +129,7 @@ def train_command(
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Fine-tune an embedder on a data set, scored before, during and after."""
-    look_at(path, test, *(outside or ()))
+    check_datasets(path, test, *(outside or ()))
     variants = [name.strip() for name in compare.split(",")] if compare is not None else []
     if mine_by is not None and "mined" not in variants:
         raise UsageError("--mine-by: says what --compare mined ranks by; nothing is mined here")

@@ -11,12 +11,13 @@ from retgen.cli.base import (
     Json,
     NamingParts,
     Quiet,
+    RunArgument,
     Verbose,
     Workers,
     app,
-    expected,
     given_path,
     print_json,
+    report_errors,
     shown_progress,
 )
 from retgen.errors import UsageError
@@ -28,7 +29,7 @@ from retgen.errors import UsageError
     epilog="Examples:  gen validate outputs/limit_dense  |  "
     'gen validate ~/beir/scifact --off duplicate-text="as published" --severity empty-text=warning',
 )
-@expected
+@report_errors
 def validate_command(
     path: Annotated[
         Path,
@@ -99,7 +100,7 @@ def _pairs(given: list[str] | None, option: str, value: str) -> dict[str, str]:
     return result
 
 
-def _of_split(result: Any) -> str:
+def _split_option(result: Any) -> str:
     """Which split that was, where it is not the only one, or not the one that is expected."""
     if not result.splits or result.splits == ["test"]:
         return ""
@@ -107,7 +108,7 @@ def _of_split(result: Any) -> str:
     return f" of split {first}" + (f" (others: {', '.join(others)})" if others else "")
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_text(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -115,7 +116,7 @@ def _findings(path: Path, result: Any) -> str:
     counts = result.statistics
     lines = [
         f"{path}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
-        f"{counts['qrels']:,} qrels{_of_split(result)}"
+        f"{counts['qrels']:,} qrels{_split_option(result)}"
     ]
     for finding in result.findings[:50]:
         lines.append(f"  {finding.severity:8}{finding.rule}: {finding.message}")
@@ -136,7 +137,15 @@ def _findings(path: Path, result: Any) -> str:
 
         lines.append(f"  origin: {in_words(result.origin)}")
     verdict = "ok" if result.ok else "not ok"
-    lines.append(
-        f"{verdict}: {_counted(result.errors, 'error')}, {_counted(result.warnings, 'warning')}"
-    )
+    errors, warnings = _count_text(result.errors, "error"), _count_text(result.warnings, "warning")
+    lines.append(f"{verdict}: {errors}, {warnings}")
     return "\n".join(lines)
+
+
+@app.command("report", epilog="Example:  gen report outputs/limit_dense")
+@report_errors
+def report_command(run: RunArgument, verbose: Verbose = False) -> None:
+    """Write the HTML page of a run again."""
+    from retgen.reporting.report import report
+
+    print(report(run))

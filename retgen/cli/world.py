@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from retgen.cli.base import Json, Verbose, app, expected, print_json
+from retgen.cli.base import Json, Verbose, app, print_json, report_errors
 
 commands = typer.Typer(
     help="Domains of the family world: what documents and queries can be about.",
@@ -20,7 +20,7 @@ app.add_typer(commands, name="world")
     "check",
     epilog="Example:  gen world check my_domain.yaml  |  docs/own_domain.md is one, line by line",
 )
-@expected
+@report_errors
 def check_command(
     domain: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""`gen export`: a data set in other layouts, streamed; its documents cut anew where asked.
+"""`gen export`: a data set in other layouts, streamed; `--passages` re-chunks its documents.
 
 A layout is one file in `layouts/`. What it writes appears under its name when all of it is there.
 """
@@ -6,30 +6,36 @@ A layout is one file in `layouts/`. What it writes appears under its name when a
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import orjson
+from pydantic import ValidationError
+
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
-from retgen.export.facts import Facts, facts_of
-from retgen.export.judged import Judged, with_pairs
-from retgen.export.layout import Job, Page, header
+from retgen.export.facts import DatasetFacts, facts_of
+from retgen.export.judged import JudgedRecords, pair_tables
+from retgen.export.layout import ExportJob, LayoutCard, card_yaml_header
 from retgen.export.layouts import layout
+from retgen.generators import Family, Records, Rows, families, family
 from retgen.generators.source import PassageSize
-from retgen.markdown import escaped, front_matter, markdown_table
-from retgen.messages import did_you_mean
-from retgen.recut import passage_size, recut, written
+from retgen.markdown import escape_markdown, front_matter, markdown_table
+from retgen.messages import SourceMap, did_you_mean, validation_messages
+from retgen.recipe import SOURCES
 from retgen.reporting.card import content_id
-from retgen.write import file_info, whole_folder, write_file
+from retgen.write import AtomicFile, file_info, whole_folder, write_file
 
-__all__ = ["Exported", "export", "write_export"]
-
+_OPTION = "--passages"
+_BLOCK = 10_000  # rows
 _SCRATCH = ".judged.sqlite"
 
 
-class Exported(NamedTuple):
+class ExportResult(NamedTuple):
     """What was written: the folder, and what a reader has to know of what was left out."""
 
     path: Path
@@ -52,7 +58,7 @@ def export(
     the folder is not empty, `DatasetError` for an unfinished run or rows that are none.
 
     `passages`: cut the source documents of a finished run in another way ("tokens=256,overlap=32",
-    or "none": whole), and make the qrels again from the characters that the queries rest on,
+    or "none": whole), and make the qrels again from the evidence spans of the queries,
     without any model; the family has the rule. A README.md states it, and the default folder is
     RUN/exports/TO_passages_256_32. Raises `UsageError` for families that cut no documents.
     """
@@ -65,31 +71,33 @@ def write_export(
     out: str | Path | None = None,
     passages: str | None = None,
     splits: Sequence[str] = (),
-) -> Exported:
+) -> ExportResult:
     """`export`, with what was left out."""
     chosen = layout(to)
     size = passage_size(passages) if passages is not None else None
     dataset, path = open_dataset(path), Path(path)
-    made = recut(dataset, path, size) if passages is not None else None
+    made = rechunked_records(dataset, path, size) if passages is not None else None
     facts = facts_of(dataset, path.resolve().name)
     _check_splits(dataset, path, splits)
     name = to if passages is None else f"{to}_passages_{_cutting(size)}"
     final = Path(out) if out is not None else _default_folder(dataset, path, name)
     with _scratch_errors(final), whole_folder(final) as folder:
-        source = written(made, dataset, folder) if made is not None else nullcontext(dataset)
-        with source as shown, closing(Judged(shown, path, folder / _SCRATCH)) as judged:
-            chosen_splits = _with_qrels(judged, shown, path, splits)
-            job = Job(
+        source = (
+            written_records(made, dataset, folder) if made is not None else nullcontext(dataset)
+        )
+        with source as shown, closing(JudgedRecords(shown, path, folder / _SCRATCH)) as judged:
+            chosen_splits = _splits_to_write(judged, shown, path, splits)
+            job = ExportJob(
                 shown, path, folder, facts, judged, chosen_splits,
                 () if splits else tuple(s for s in shown.qrels if s not in chosen_splits),
-                () if made is not None else with_pairs(_training_tables(dataset)),
+                () if made is not None else pair_tables(_training_tables(dataset)),
             )  # fmt: skip
             page = chosen.write(job)
             counts = {split: judged.count(split) for split in job.splits}
         (folder / _SCRATCH).unlink()
         cut = made.card if made is not None else ()
         write_file(folder / "README.md", _readme(job, page, counts, cut))
-    return Exported(final, job.notes)
+    return ExportResult(final, job.notes)
 
 
 @contextmanager
@@ -128,8 +136,8 @@ def _check_splits(dataset: Dataset, path: Path, wanted: Sequence[str]) -> None:
             )
 
 
-def _with_qrels(
-    judged: Judged, dataset: Dataset, path: Path, wanted: Sequence[str]
+def _splits_to_write(
+    judged: JudgedRecords, dataset: Dataset, path: Path, wanted: Sequence[str]
 ) -> tuple[str, ...]:
     """The splits to write; one without a positive is left out, unless it was asked for."""
     known = judged.splits()
@@ -146,11 +154,13 @@ def _with_qrels(
     return tuple(split for split in known if not wanted or split in wanted)
 
 
-def _readme(job: Job, page: Page, counts: dict[str, tuple[int, int]], cut: Sequence[str]) -> str:
+def _readme(
+    job: ExportJob, page: LayoutCard, counts: dict[str, tuple[int, int]], cut: Sequence[str]
+) -> str:
     facts, folder = job.facts, job.folder
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     state = content_id({name: file_info(folder / name).sha256 for name in files})
-    lines = [f"# {escaped(facts.name)}", "", *page.usage, ""]
+    lines = [f"# {escape_markdown(facts.name)}", "", *page.usage, ""]
     lines += [line for paragraph in cut for line in (paragraph, "")]
     rows = [[split, f"{queries:,}", f"{qrels:,}"] for split, (queries, qrels) in counts.items()]
     lines += ["## Splits", "", markdown_table(["split", "queries", "qrels"], rows)]
@@ -158,15 +168,98 @@ def _readme(job: Job, page: Page, counts: dict[str, tuple[int, int]], cut: Seque
         complete = "is known to be not relevant" if facts.complete else "was not judged"
         lines += [f"A pair of query and document without a qrel {complete}.", ""]
     if job.notes:
-        lines += ["## Left out", "", *(f"- {escaped(note)}." for note in job.notes), ""]
+        lines += ["## Left out", "", *(f"- {escape_markdown(note)}." for note in job.notes), ""]
     lines += ["## Licence and languages", "", *_licences(facts), ""]
-    return front_matter(header(job, page, state)) + "\n".join(lines)
+    return front_matter(card_yaml_header(job, page, state)) + "\n".join(lines)
 
 
-def _licences(facts: Facts) -> list[str]:
+def _licences(facts: DatasetFacts) -> list[str]:
     if facts.licences:
-        result = [f"- {escaped(f'{what}: {one}')}" for what, one in facts.licences.items()]
+        result = [f"- {escape_markdown(f'{what}: {one}')}" for what, one in facts.licences.items()]
     else:
         result = ["- licence: not stated"]
     languages = facts.languages if facts.ours else facts.hub_languages
-    return [*result, f"- languages: {escaped(', '.join(languages) or 'not stated')}"]
+    return [*result, f"- languages: {escape_markdown(', '.join(languages) or 'not stated')}"]
+
+
+def passage_size(text: str) -> PassageSize | None:
+    """A size as `--passages` gives it: "tokens=256,overlap=32", or "none" (whole documents)."""
+    if text.strip() == "none":
+        return None
+    given: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or key.strip() in given:
+            raise UsageError(
+                f"{_OPTION} {text}: must be tokens=256,overlap=32, or none for whole documents"
+            )
+        given[key.strip()] = value.strip()
+    try:
+        return PassageSize.model_validate(given)
+    except ValidationError as error:
+        origin = SourceMap(Path(_OPTION), None, ())
+        words = validation_messages(error, PassageSize.model_json_schema(), given, origin, ())
+        raise UsageError("\n".join(words)) from error
+
+
+def rechunked_records(dataset: Dataset, path: Path, size: PassageSize | None) -> Records:
+    """The records of a finished run with its documents cut in another way.
+
+    Raises `DatasetError` for what is no finished run, or one whose sources/ cannot be read, and
+    `UsageError` for a family that cuts no documents.
+    """
+    if dataset.run is None:
+        raise DatasetError(
+            f"{path} is no run directory, so its source documents are not known: {_OPTION} cuts "
+            f"the documents of a run. Give a run of the {_able()}"
+        )
+    try:
+        manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
+        owner, seed = family(manifest["family"]), int(manifest["seed"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DatasetError(
+            f"{dataset.run}: its manifest.json cannot be read, so the run is not finished or was "
+            "changed: finish it with `gen run`, or make it again with --fresh"
+        ) from error
+    try:
+        result = owner.rechunk(dataset.run / SOURCES, seed, size)
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise DatasetError(
+            f"{dataset.run / SOURCES} cannot be read ({error}). It holds the documents and "
+            "the evidence of the queries: make the run again with --fresh"
+        ) from error
+    if result is None:
+        raise UsageError(
+            f"{_OPTION}: documents of the family {owner.name} are not cut, they are written as "
+            f"they are. Give a run of the {_able()}"
+        )
+    return result
+
+
+def _able() -> str:
+    """The families whose documents can be cut in another way."""
+    names = [name for name in families() if type(family(name)).rechunk is not Family.rechunk]
+    return f"{'family' if len(names) == 1 else 'families'} {', '.join(names)}"
+
+
+@contextmanager
+def written_records(records: Records, dataset: Dataset, folder: Path) -> Iterator[Dataset]:
+    """The records as a data set on disk, for a while; `dataset`: the one of the run they are of."""
+    with tempfile.TemporaryDirectory(prefix=".rechunk-", dir=folder) as name:
+        root = Path(name)
+        tables = {"corpus": records.corpus, "queries": records.queries} | {
+            "qrels" if split == "test" else f"qrels.{split}": rows
+            for split, rows in records.qrels.items()
+        }
+        for stem, rows in tables.items():
+            _write(root / f"{stem}.jsonl", rows)
+        yield replace(open_dataset(root), run=dataset.run)
+
+
+def _write(path: Path, rows: Rows) -> None:
+    with AtomicFile(path) as file:
+        for start in range(0, rows.count, _BLOCK):
+            file.write(rows.jsonl(start, min(start + _BLOCK, rows.count)))
+
+
+__all__ = ["ExportResult", "export", "write_export"]

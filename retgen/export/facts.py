@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 
 from retgen.data import Dataset
+from retgen.dataset_files import card_header
 from retgen.errors import DatasetError
-from retgen.layouts import card_header
-from retgen.reporting.card import free, hub_languages
+from retgen.reporting.card import hub_languages, is_free_licence
 
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
 # of the Hub's names of licences, those that MTEB's tasks may name
@@ -24,7 +24,7 @@ MTEB_LICENCES = frozenset(
 
 
 @dataclass(frozen=True)
-class Facts:
+class DatasetFacts:
     """`languages`: ISO 639-3 and script; `licences`: of each part, as the manifest names them.
 
     Of a data set that retgen did not write, both are what its card states: `hub_languages` and
@@ -48,10 +48,10 @@ class Facts:
         return "multiple" if len(set(self.licences.values())) > 1 else "not specified"
 
 
-def facts_of(dataset: Dataset, name: str) -> Facts:
+def facts_of(dataset: Dataset, name: str) -> DatasetFacts:
     """The facts of a data set. Raises `DatasetError` for a run whose manifest cannot be read."""
     if dataset.run is None:
-        return _of_card(dataset.root, name)
+        return _facts_from_card(dataset.root, name)
     path = dataset.run / "manifest.json"
     if not path.exists():
         raise DatasetError(
@@ -63,16 +63,16 @@ def facts_of(dataset: Dataset, name: str) -> Facts:
         licences = dict(manifest.get("licences") or {})
         languages = [str(one) for one in manifest.get("languages") or [NO_LANGUAGE]]
         complete = bool(manifest.get("complete"))
-        licence = "apache-2.0" if free(licences) else "other"
+        licence = "apache-2.0" if is_free_licence(licences) else "other"
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DatasetError(
             f"{path} cannot be read; it states the licences: make the run again with --fresh"
         ) from error
     known = [] if languages == [NO_LANGUAGE] else hub_languages(languages)
-    return Facts(name, True, tuple(languages), tuple(known), licences, licence, complete)
+    return DatasetFacts(name, True, tuple(languages), tuple(known), licences, licence, complete)
 
 
-def _of_card(root: Path, name: str) -> Facts:
+def _facts_from_card(root: Path, name: str) -> DatasetFacts:
     header = card_header(root)
     licence = header.get("license")
     licence = licence if isinstance(licence, str) and licence else "unknown"
@@ -80,4 +80,4 @@ def _of_card(root: Path, name: str) -> Facts:
     listed = stated if isinstance(stated, list) else [stated]
     languages = tuple(one for one in listed if isinstance(one, str) and one)
     licences = {} if licence == "unknown" else {"data set": licence}
-    return Facts(name, False, (NO_LANGUAGE,), languages, licences, licence, None)
+    return DatasetFacts(name, False, (NO_LANGUAGE,), languages, licences, licence, None)

@@ -1,4 +1,4 @@
-"""Files of a layout, written as a stream."""
+"""Files of a layout, written as a stream; the rows that layouts share, and the types of columns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import orjson
 
 from retgen.data import GRADED, Qrel, Query
 from retgen.errors import DatasetError
-from retgen.export.layout import Job
+from retgen.export.judged import TrainingExample
+from retgen.export.layout import ExportJob
+from retgen.markdown import escape_markdown
 from retgen.write import ArrowSink, AtomicFile, make_folder
 
-WITHOUT = "without_positives"
-_PIECE = 1 << 20
+TRAIN, WITHOUT = "train", "without_positives"
+_PIECE = 1 << 20  # bytes written at a time
+_BLOCK = 10_000  # values from which the type of a column is learnt at a time
 # rows and characters of a row group: small ones let a viewer read a page without the file
 _GROUP_ROWS, _GROUP_TEXT = 10_000, 16 << 20
 
@@ -25,14 +28,14 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # no characte
 Rows = Iterable[Mapping[str, Any]]
 
 
-def jsonl(path: Path, rows: Rows) -> int:
+def write_jsonl(path: Path, rows: Rows) -> int:
     """Write rows as JSON Lines; how many."""
-    return lines(path, (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+    return write_lines(path, (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
 
 
-def lines(path: Path, made: Iterable[bytes]) -> int:
+def write_lines(path: Path, encoded_rows: Iterable[bytes]) -> int:
     """Write lines, each with its end; how many. No line, no file."""
-    iterator = iter(made)
+    iterator = iter(encoded_rows)
     first = next(iterator, None)
     if first is None:
         return 0
@@ -50,10 +53,10 @@ def lines(path: Path, made: Iterable[bytes]) -> int:
     return count
 
 
-def tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
+def write_tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
     """Write a table with tabs between; how many rows. No row, no file."""
 
-    def made() -> Iterator[bytes]:
+    def encoded_rows() -> Iterator[bytes]:
         first = True
         for row in rows:
             if first and head:
@@ -61,7 +64,7 @@ def tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
             first = False
             yield ("\t".join(map(str, row)) + "\n").encode()
 
-    return max(0, lines(path, made()) - bool(head))
+    return max(0, write_lines(path, encoded_rows()) - bool(head))
 
 
 class ParquetTable:
@@ -107,7 +110,7 @@ class ParquetTable:
 
 
 @contextmanager
-def parquet(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def parquet_writer(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """A Parquet file to add rows to. No row, no file."""
     make_folder(path.parent)
     with AtomicFile(path) as file:
@@ -119,17 +122,17 @@ def parquet(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], N
         finally:
             table.close(whole=whole)
     if not table.count:
-        remove(path)
+        remove_file(path)
 
 
-def remove(path: Path) -> None:
+def remove_file(path: Path) -> None:
     """Remove a file, and its folder where nothing else is in it."""
     path.unlink()
     if not any(path.parent.iterdir()):
         path.parent.rmdir()
 
 
-def document_rows(job: Job) -> Rows:
+def document_rows(job: ExportJob) -> Rows:
     """The corpus as BEIR, MTEB and the Hub have it."""
     for one in job.documents():
         yield {"_id": one.doc_id, "title": one.title, "text": one.text,
@@ -148,7 +151,7 @@ def qrel_rows(qrels: Iterable[Qrel]) -> Rows:
         yield {"query-id": one.query_id, "corpus-id": one.doc_id, "score": one.relevance}
 
 
-def judged_tables(job: Job) -> Iterator[tuple[str, str, Iterable[Qrel]]]:
+def judged_tables(job: ExportJob) -> Iterator[tuple[str, str, Iterable[Qrel]]]:
     """(stem of a file's name, split, rows): qrels, grades beside them, and what is kept apart.
 
     Apart are the qrels of queries that have no positive in a split, which a scorer would count
@@ -163,7 +166,7 @@ def judged_tables(job: Job) -> Iterator[tuple[str, str, Iterable[Qrel]]]:
         yield f"qrels_{WITHOUT}", split, job.judged.qrels(split, positive=False)
 
 
-def note_without(job: Job, queries: int, what: str) -> None:
+def note_without(job: ExportJob, queries: int, what: str) -> None:
     """Say where the queries without positives are."""
     if queries:
         job.notes.append(
@@ -171,13 +174,13 @@ def note_without(job: Job, queries: int, what: str) -> None:
         )
 
 
-def trec_line(qrel: Qrel, job: Job) -> bytes:
+def trec_line(qrel: Qrel, job: ExportJob) -> bytes:
     """A line of TREC's qrels. Raises `DatasetError` as `trec_id` does."""
     ids = trec_id(qrel.query_id, job), trec_id(qrel.doc_id, job)
     return f"{ids[0]} 0 {ids[1]} {int(qrel.relevance)}\n".encode()
 
 
-def trec_id(name: str, job: Job) -> str:
+def trec_id(name: str, job: ExportJob) -> str:
     """An id as TREC's files hold it. Raises `DatasetError` where they cannot."""
     if name.split() != [name] or CONTROL.search(name):
         raise DatasetError(
@@ -185,3 +188,118 @@ def trec_id(name: str, job: Job) -> str:
             "id: give it another id, or choose another layout"
         )
     return name
+
+
+class ColumnType:
+    """The type of one column; Arrow needs it before the first row is written.
+
+    What has no one type (a text here, a number there), or none that Parquet holds (an object
+    without keys), becomes JSON. `objects`: anything but an object with keys does.
+    """
+
+    def __init__(self, *, objects: bool = False) -> None:
+        self._objects = objects
+        self._type: Any = None
+        self._json = False
+        self._held: list[Any] = []
+
+    def see(self, value: Any) -> None:
+        """Learn from a value."""
+        if value is not None and not self._json:
+            self._held.append(value)
+            if len(self._held) == _BLOCK:
+                self._learn()
+
+    def _learn(self) -> None:
+        import pyarrow as pa
+
+        held, self._held = self._held, []
+        if not held:
+            return
+        try:
+            schemas = [pa.schema([("m", pa.array(held).type)])]
+            if self._type is not None:
+                schemas.append(pa.schema([("m", self._type)]))
+            kind = pa.unify_schemas(schemas, promote_options="permissive").field("m").type
+            self._json = _hollow(kind) or (self._objects and not pa.types.is_struct(kind))
+            self._type = kind
+        except (pa.ArrowException, OverflowError):
+            self._json = True
+
+    @property
+    def type(self) -> Any:
+        """Arrow's; None where every value was None."""
+        import pyarrow as pa
+
+        self._learn()
+        return pa.string() if self._json else self._type
+
+    def encode_value(self, value: Any) -> Any:
+        """A value as the column holds it."""
+        return orjson.dumps(value).decode() if self._json and value is not None else value
+
+
+def column_types(rows: Iterable[Mapping[str, Any]]) -> dict[str, ColumnType]:
+    """The types of all columns of a table, in the order in which they first stand."""
+    result: dict[str, ColumnType] = {}
+    for row in rows:
+        for name, value in row.items():
+            result.setdefault(name, ColumnType()).see(value)
+    return result
+
+
+def _hollow(kind: Any) -> bool:
+    """Whether a type holds a struct without fields, which Parquet has not."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return kind.num_fields == 0 or any(
+            _hollow(kind.field(i).type) for i in range(kind.num_fields)
+        )
+    return bool(pa.types.is_list(kind) and _hollow(kind.value_type))
+
+
+def training_splits(job: ExportJob) -> tuple[str, ...]:
+    """The splits to train on or to hold out, train first."""
+    own = (TRAIN,) if job.tables and TRAIN not in job.splits else ()
+    return (*own, *sorted(job.splits, key=lambda split: split != TRAIN))
+
+
+def training_origin(job: ExportJob) -> list[str]:
+    """Where split train comes from, as paragraphs of a card."""
+    if not job.tables:
+        return []
+    names = ", ".join(path.stem for path in job.tables)
+    tables = f"the training tables of the data set ({escape_markdown(names)})"
+    return ["", f"Split {TRAIN} holds {tables}, not its qrels."]
+
+
+def training_examples(job: ExportJob, split: str) -> Iterator[TrainingExample]:
+    """Queries of a split with positives and negatives.
+
+    Of split train those of the run's own training tables, where it has some: there a positive is
+    shown without the sentence that its query was made from, and negatives were mined. Else qrels
+    above 0 are the positives and qrels of 0 the negatives; no others are made up.
+    """
+    if split == TRAIN and job.tables:
+        return job.judged.from_tables(job.tables)
+    return job.judged.examples(split)
+
+
+def split_by_negatives(
+    job: ExportJob, split: str
+) -> Iterator[tuple[str, Iterator[TrainingExample]]]:
+    """(path, examples): those with negatives, and those without, which trainers cannot mix.
+
+    They draw the negatives of a group from those of its query, and end with an error where there
+    are none.
+    """
+    count = sum(1 for one in training_examples(job, split) if not one.negatives)
+    yield f"train/{split}.jsonl", (one for one in training_examples(job, split) if one.negatives)
+    if count:
+        path = f"train/{split}.without_negatives.jsonl"
+        yield path, (one for one in training_examples(job, split) if not one.negatives)
+        job.notes.append(
+            f"split {split}: {count:,} queries have no judged negative, and none were made up: "
+            f"they are in {path}"
+        )

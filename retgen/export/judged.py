@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of, refuse
+from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of, refuse
 from retgen.errors import DatasetError
 from retgen.rows import Problem
 
@@ -30,7 +30,7 @@ create table pair (
 _BLOCK = 10_000  # rows
 
 
-class Passage(NamedTuple):
+class JudgedText(NamedTuple):
     """A document with a query. `score`: its grade, None where only a text is known."""
 
     doc_id: str
@@ -39,21 +39,21 @@ class Passage(NamedTuple):
     score: float | None = None
 
     @property
-    def joined(self) -> str:
+    def full_text(self) -> str:
         """Title and text joined by a space, as MTEB joins them."""
         return f"{self.title} {self.text}".strip()
 
 
-class Example(NamedTuple):
+class TrainingExample(NamedTuple):
     """A query with what it is trained on."""
 
     query_id: str
     query: str
-    positives: list[Passage]
-    negatives: list[Passage]
+    positives: list[JudgedText]
+    negatives: list[JudgedText]
 
 
-class Judged:
+class JudgedRecords:
     """The queries and qrels of a data set. `path`: what the user gave, for messages.
 
     Raises `DatasetError` for rows that are none, queries that stand twice, qrels of queries that
@@ -100,7 +100,7 @@ class Judged:
     def _queries(self) -> Iterator[Query]:
         return strict(self._dataset.queries, query_of, self._path)
 
-    def _rows(self, table: Table) -> Iterator[Qrel]:
+    def _rows(self, table: TableFiles) -> Iterator[Qrel]:
         return strict(table, qrel_of, self._path)
 
     def _check(self) -> None:
@@ -203,7 +203,7 @@ class Judged:
 
     # --- what trainers read -----------------------------------------------------------------
 
-    def examples(self, split: str) -> Iterator[Example]:
+    def examples(self, split: str) -> Iterator[TrainingExample]:
         """The queries of a split with their documents: above 0 positives, 0 negatives."""
         self._join()
         rows = self._sql.execute(
@@ -217,14 +217,14 @@ class Judged:
             (split,),
         )
         for query_id, group in groupby(rows, key=lambda row: row[0]):
-            positives: list[Passage] = []
-            negatives: list[Passage] = []
+            positives: list[JudgedText] = []
+            negatives: list[JudgedText] = []
             text = ""
             for _, text, doc_id, title, body, score, grade in group:  # noqa: B007
                 (positives if score > 0 else negatives).append(
-                    Passage(doc_id, title, body, _number(grade))
+                    JudgedText(doc_id, title, body, _number(grade))
                 )
-            yield Example(query_id, text, positives, negatives)
+            yield TrainingExample(query_id, text, positives, negatives)
 
     def _join(self) -> None:
         """Keep the texts of the documents that qrels name."""
@@ -244,7 +244,7 @@ class Judged:
             )
         self._joined = True
 
-    def from_tables(self, files: Sequence[Path]) -> Iterator[Example]:
+    def from_tables(self, files: Sequence[Path]) -> Iterator[TrainingExample]:
         """The queries of training tables with the texts of their rows, each text once."""
         if not self._one("select 1 from pair limit 1"):
             self._sql.executemany(
@@ -259,15 +259,15 @@ class Judged:
             "order by one.first, pair.n"
         )
         for key, group in groupby(rows, key=lambda row: row[0]):
-            positives: dict[str, Passage] = {}
-            negatives: dict[str, Passage] = {}
+            positives: dict[str, JudgedText] = {}
+            negatives: dict[str, JudgedText] = {}
             anchor = ""
             for _, anchor, positive, positive_id, listed in group:  # noqa: B007
-                positives.setdefault(positive, Passage(positive_id, "", positive))
+                positives.setdefault(positive, JudgedText(positive_id, "", positive))
                 for doc_id, text in orjson.loads(listed):
-                    negatives.setdefault(text, Passage(doc_id, "", text))
+                    negatives.setdefault(text, JudgedText(doc_id, "", text))
             kept = [one for text, one in negatives.items() if text not in positives]
-            yield Example(key.partition("\n")[0], anchor, [*positives.values()], kept)
+            yield TrainingExample(key.partition("\n")[0], anchor, [*positives.values()], kept)
 
     def _one(self, sql: str, *values: object) -> Any:
         row = self._sql.execute(sql, values).fetchone()
@@ -278,7 +278,7 @@ def _number(score: float) -> float:
     return int(score) if score == int(score) else score
 
 
-def strict(table: Table, parse: Any, path: Path) -> Iterator[Any]:
+def strict(table: TableFiles, parse: Any, path: Path) -> Iterator[Any]:
     """Every row of a table parsed. Raises `DatasetError`, naming `path`, for one that is none."""
     number = 0
     for chunk in table.chunks():
@@ -290,7 +290,7 @@ def strict(table: Table, parse: Any, path: Path) -> Iterator[Any]:
             yield parsed
 
 
-def with_pairs(files: Iterable[Path]) -> tuple[Path, ...]:
+def pair_tables(files: Iterable[Path]) -> tuple[Path, ...]:
     """The training tables that hold pairs of anchor and positive; some are lists for rankers."""
     return tuple(file for file in files if {"anchor", "positive"} <= set(_columns(file)))
 

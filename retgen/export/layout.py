@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retgen.data import Dataset, Document
-from retgen.export.facts import Facts
+from retgen.export.facts import DatasetFacts
 
 if TYPE_CHECKING:
-    from retgen.export.judged import Judged
+    from retgen.export.judged import JudgedRecords
 
 
 @dataclass(frozen=True)
-class Job:
+class ExportJob:
     """One export. `folder`: where to write, empty; `path`: what the user gave, for messages.
 
     `splits`: those with qrels to write, in order; `without`: those in which no query has a
@@ -27,8 +27,8 @@ class Job:
     dataset: Dataset
     path: Path
     folder: Path
-    facts: Facts
-    judged: Judged
+    facts: DatasetFacts
+    judged: JudgedRecords
     splits: tuple[str, ...]
     without: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
@@ -40,7 +40,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Page:
+class LayoutCard:
     """What a layout says in its README.md.
 
     `usage`: Markdown, how it is loaded. `configs`: files below the folder by configuration, then
@@ -53,7 +53,7 @@ class Page:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def shown(name: str) -> str:
+def one_line(name: str) -> str:
     """A name of a split or file on one line, for a block of code in a card."""
     return " ".join(name.split())
 
@@ -68,14 +68,14 @@ class Layout(ABC):
     readers: ClassVar[str] = ""
 
     @abstractmethod
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         """Write the files of the layout into the job's folder.
 
         Raises `DatasetError` for what the layout cannot hold.
         """
 
 
-def header(job: Job, page: Page, state: str) -> dict[str, Any]:
+def card_yaml_header(job: ExportJob, page: LayoutCard, state: str) -> dict[str, Any]:
     """The YAML header of a layout's card."""
     facts = job.facts
     result: dict[str, Any] = {"pretty_name": facts.name}

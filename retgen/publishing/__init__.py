@@ -3,19 +3,107 @@
 | module | idea |
 |---|---|
 | `refusals` | what keeps a run from being published |
-| `reviewed` | what people said of it, without their names |
-| `tree` | the folder that is published; the same bytes for the same run |
-| `card` `header` | its README.md: what the run says of itself, and what the Hub reads of it |
-| `scores` | what `gen eval` measured on the run |
-| `tables` | the run's training tables and those of its family's own layout, in that folder |
-| `croissant/` | croissant.json of that folder, with the responsible-AI fields |
-| `changes` | what stands at a destination, and how a tree differs from it |
-| `destination` `destinations/` | what a destination is; a file each |
-| `publish` | all of it |
+| `tree` | the folder that is published: all tables, and the review without names |
+| `card` | its README.md: header for the Hub, what the run says of itself, scores of `gen eval` |
+| `croissant` `responsible_ai` | its croissant.json; the responsible-AI fields in that |
+| `destination` `destinations/` | what a destination is, and what changes there; a file each |
 """
 
 from __future__ import annotations
 
-from retgen.publishing.publish import Published, publish
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from retgen.errors import ChecksFailed
+from retgen.export.mteb.gates import MtebGate, score_limit
+from retgen.progress import Progress, no_progress
+from retgen.publishing.destination import FileChange, tree_changes
+from retgen.publishing.destinations import destination
+from retgen.publishing.refusals import read_manifest, refusals
+from retgen.publishing.tree import review_summary, write_tree
+from retgen.write import scratch_folder
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published, or would be. `where`: it can be looked at, "" if nothing was put there.
+
+    `refused`: what keeps it from being published, or what it was published in spite of.
+    `gates`: what MTEB's checks say; none of them refuses anything.
+    """
+
+    destination: str
+    name: str
+    changes: list[FileChange]
+    refused: list[str]
+    where: str = ""
+    gates: Sequence[MtebGate] = ()
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether all of it stands there already."""
+        return all(one.kind == "unchanged" for one in self.changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen publish --json` prints it."""
+        return {
+            "destination": self.destination, "name": self.name, "where": self.where,
+            "unchanged": self.is_unchanged, "refused": self.refused,
+            "gates": [one.to_json() for one in self.gates],
+            "files": [one._asdict() for one in self.changes],
+        }  # fmt: skip
+
+
+def publish(
+    run: str | Path,
+    to: str,
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+    private: bool = False,
+    score_up_to: int | None = None,
+    progress: Progress = no_progress,
+) -> Published:
+    """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
+
+    `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
+    is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
+    is refused, which its card then says. `private`: a repository of the Hub that is made is
+    private; one that is public is not published to. `score_up_to`: with so many documents or
+    fewer, MTEB scores its random baseline and minilm on it, once (default: RETGEN_SCORE_UP_TO, or
+    5,000, in a dry run none).
+
+    Raises `UsageError` for a destination that cannot be, `DatasetError` for a run that is
+    unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has a failed
+    certificate or a licence that does not allow it, `EndpointFailed` where the network failed: the
+    same again completes it.
+    """
+    target, run, up_to = destination(to), Path(run), score_limit(score_up_to, dry_run=dry_run)
+    if private:
+        target.make_private()
+    manifest = read_manifest(run)
+    review = review_summary(run)
+    refused = refusals(run, manifest, review)
+    if refused and not (force or dry_run):
+        raise ChecksFailed(
+            f"{run} is not published:" + "".join(f"\n  {one}" for one in refused)
+            + "\n--force publishes it nevertheless, and its card says so"
+        )  # fmt: skip
+    standing = target.standing(manifest["name"], writing=not dry_run)
+    with scratch_folder("retgen-publish-") as scratch:
+        folder = scratch / "tree"
+        tree = write_tree(
+            run, manifest, review, refused, target.loaded_as, folder, up_to, progress,
+            with_croissant=not target.makes_croissant,
+        )  # fmt: skip
+        listed = tree_changes(tree.folder, tree.files, standing)
+        result = Published(to, tree.name, listed, refused, gates=tree.gates)
+        if dry_run or result.is_unchanged:
+            return result
+        where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")
+    return replace(result, where=where)
+
 
 __all__ = ["Published", "publish"]

@@ -1,22 +1,39 @@
-"""README.md of a published data set: what the run says of itself, and how it is loaded."""
+"""README.md of a published data set: what the run says of itself, and how it is loaded.
+
+Its YAML header is what the Hub, its viewer and `load_dataset` read.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from retgen.export.mteb.gates import Gate
-from retgen.markdown import escaped, front_matter, markdown_table
-from retgen.publishing.header import published_header, with_size
-from retgen.publishing.scores import shown
+from retgen.dataset_files import card_header
+from retgen.export.mteb.gates import MtebGate
+from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
+from retgen.reporting.card import content_id
 from retgen.review.certificates import in_words
+from retgen.validators.languages import code_of
+from retgen.write import file_info
+
+SCORES = "scores.md"
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
+# the Hub's names, for what the parts of a run may be under
+_LICENCES = frozenset(
+    "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
+    "cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 cc-by-nd-4.0 odc-by odbl gpl-3.0 lgpl-3.0 mpl-2.0 "
+    "bsd-3-clause".split()
+)
+# parts under this are under the licence of the documents
+_AS_DOCUMENTS = re.compile(r"^of the documents\b")
 
 
 def card(
@@ -29,7 +46,7 @@ def card(
     tables: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
     scored: str | None,
-    gates: Sequence[Gate] = (),
+    gates: Sequence[MtebGate] = (),
 ) -> str:
     """The card of a tree. `folder`: with the tables, and the card that their layout has written.
 
@@ -42,7 +59,7 @@ def card(
     header = published_header(run, folder, manifest, own, tables)
     rows = _rows(folder, header)
     documents = next(int(row[3].replace(",", "")) for row in rows if row[0] == "corpus")
-    header = with_size(header, documents)
+    header = add_size_category(header, documents)
     first, others = _body(run / "dataset" / "README.md", folder)
     not_shown, why = evidence.what_it_is_not(own)
     title, _, first = first.partition("\n")
@@ -50,20 +67,20 @@ def card(
     if refused:
         lines += [
             "", "> [!WARNING]", "> This data set was published against the checks of its maker:",
-            *(f"> - {escaped(one)}" for one in refused),
+            *(f"> - {escape_markdown(one)}" for one in refused),
         ]  # fmt: skip
     lines += [first, "## Loading", "", *_loading(loaded_as, header), ""]
     lines += [markdown_table(["configuration", "split", "columns", "rows"], rows, 3)]
     if notes:
-        lines += [*(f"- {escaped(note)}." for note in notes), ""]
+        lines += [*(f"- {escape_markdown(note)}." for note in notes), ""]
     lines += [others]
     if scored is not None:
-        lines += shown(scored)
+        lines += scores_section(scored)
     lines += _review(review)
     lines += _gates(gates)
     lines += [
-        "## What a score here does not show", "", *_unjudged(manifest),
-        f"- **{escaped(not_shown)}** {escaped(why)}", *_switched_off(manifest),
+        "## What a score here does not show", "", *_unjudged_note(manifest),
+        f"- **{escape_markdown(not_shown)}** {escape_markdown(why)}", *_switched_off(manifest),
         *_warnings(run, manifest), "",
         "## How it was made", "",
         "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
@@ -85,11 +102,13 @@ def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
             files = sorted(folder.glob(one["path"]))
             count = sum(pq.read_metadata(file).num_rows for file in files)
             columns = config.get("columns") or pq.read_schema(files[0]).names
-            result.append([config["config_name"], one["split"], _listed(columns), f"{count:,}"])
+            result.append(
+                [config["config_name"], one["split"], _column_list(columns), f"{count:,}"]
+            )
     return result
 
 
-def _listed(columns: Sequence[str]) -> str:
+def _column_list(columns: Sequence[str]) -> str:
     """Names of columns; three or more that are numbered, by the first and the last."""
     result: list[str] = []
     for stem, group in groupby(columns, key=lambda name: re.sub(r"\d+$", "", name)):
@@ -130,16 +149,16 @@ def _loading(loaded_as: str, header: Mapping[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-def _unjudged(manifest: Mapping[str, Any]) -> list[str]:
+def _unjudged_note(manifest: Mapping[str, Any]) -> list[str]:
     if manifest.get("complete"):
         return []
     return ["- **Unjudged pairs.** A pair without a qrel is unjudged, not irrelevant."]
 
 
-def _gates(gates: Sequence[Gate]) -> list[str]:
+def _gates(gates: Sequence[MtebGate]) -> list[str]:
     if not gates:
         return []
-    rows = [[one.name, one.status, escaped(one.message)] for one in gates]
+    rows = [[one.name, one.status, escape_markdown(one.message)] for one in gates]
     return [
         "## What MTEB's checks say", "", markdown_table(["check", "", ""], rows, 3),
         "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "
@@ -151,11 +170,12 @@ def _switched_off(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Rules that did not look at the data, or whose findings weigh more or less than usual."""
     checks = manifest.get("checks") or {}
     for rule, reason in (checks.get("switched_off") or {}).items():
-        why = escaped(str(reason).rstrip("."))
-        yield f"- **Switched off.** The check {escaped(rule)} did not run: {why}."
+        why = escape_markdown(str(reason).rstrip("."))
+        yield f"- **Switched off.** The check {escape_markdown(rule)} did not run: {why}."
     for rule, severity in (checks.get("severities") or {}).items():
         what = "an error" if severity == "error" else f"a {severity}"
-        yield f"- **Weighed otherwise.** What the check {escaped(rule)} finds is {what} here."
+        rule = escape_markdown(rule)
+        yield f"- **Weighed otherwise.** What the check {rule} finds is {what} here."
 
 
 def _warnings(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -165,13 +185,15 @@ def _warnings(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         return
     try:
         found = orjson.loads((run / "report.json").read_bytes())["findings"]
-        told = [f"{one['rule']}: {one['message']}" for one in found if one["severity"] == "warning"]
+        warnings = [
+            f"{one['rule']}: {one['message']}" for one in found if one["severity"] == "warning"
+        ]
     except (OSError, ValueError, KeyError, TypeError):
-        told = []
-    if len(told) != count:
+        warnings = []
+    if len(warnings) != count:
         yield f"- **Warnings.** The checks warned {count:,} times of what they found."
         return
-    yield from (f"- **A warning of the checks.** {escaped(one)}." for one in told)
+    yield from (f"- **A warning of the checks.** {escape_markdown(one)}." for one in warnings)
 
 
 def _not_here(run: Path, folder: Path) -> str:
@@ -192,14 +214,18 @@ def _review(review: Mapping[str, Any] | None) -> list[str]:
     if review is None:
         return []
     lines = ["## Review", ""]
-    lines += [f"- {escaped(in_words(one))}" for one in review["certificates"]]
+    lines += [f"- {escape_markdown(in_words(one))}" for one in review["certificates"]]
     return [*lines, "", "[review.json](review.json) has all figures, without names.", ""]
 
 
 def _citation(manifest: Mapping[str, Any], paper: str) -> list[str]:
     return [
-        "```bibtex", bibtex(manifest), "```", "", f"The method is that of: {escaped(paper)}.",
-    ]  # fmt: skip
+        "```bibtex",
+        bibtex(manifest),
+        "```",
+        "",
+        f"The method is that of: {escape_markdown(paper)}.",
+    ]
 
 
 def bibtex(manifest: Mapping[str, Any]) -> str:
@@ -212,3 +238,119 @@ def bibtex(manifest: Mapping[str, Any]) -> str:
         *([f"  year = {{{year}}},"] if year.isdigit() else []),
         "  note = {A data set made with retgen},", "}",
     ])  # fmt: skip
+
+
+def published_header(
+    run: Path,
+    folder: Path,
+    manifest: Mapping[str, Any],
+    own: str,
+    tables: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The header. `own`: what of the data is somebody's own, as `Family.own` says.
+
+    `folder`: with all tables, and the card that their layout has written; `tables`: further
+    configurations.
+    """
+    of_run, header = card_header(run / "dataset"), card_header(folder)
+    result: dict[str, Any] = {"pretty_name": manifest["name"]}
+    if header.get("language"):
+        result["language"] = [code_of(one) or one for one in header["language"]]
+        several = len(result["language"]) > 1
+        result["multilinguality"] = ["multilingual" if several else "monolingual"]
+    result |= _licence(header["license"], manifest.get("licences") or {})
+    # of the labels: people's are neither the crowd's nor known to be experts'
+    people = bool((manifest.get("evidence") or {}).get("human"))
+    result["annotations_creators"] = ["machine-generated", *(["other"] if people else [])]
+    made = {"documents": ["found", "machine-generated"], "queries": ["found"],
+            "sentences": ["found", "machine-generated"]}  # fmt: skip
+    result["language_creators"] = made.get(own, ["machine-generated"])
+    result["source_datasets"] = ["original" if own == "nothing" else "extended|other"]
+    result["task_categories"] = ["text-retrieval"]
+    result["task_ids"] = ["document-retrieval"]
+    result["tags"] = of_run.get("tags", header["tags"])
+    result["configs"] = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
+    files = [*folder.rglob("*.parquet")]
+    state = content_id({p.relative_to(folder).as_posix(): file_info(p).sha256 for p in files})
+    result["dataset_info"] = [
+        {"config_name": one["config_name"], "description": state} for one in result["configs"]
+    ]
+    return result
+
+
+def add_size_category(header: dict[str, Any], documents: int) -> dict[str, Any]:
+    """The header with the Hub's category of a number of documents, before what is long."""
+    size = _SIZES[min(max(len(str(documents)) - 3, 0), len(_SIZES) - 1)]
+    before = {name: value for name, value in header.items() if name != "configs"}
+    info = before.pop("dataset_info")
+    return {**before, "size_categories": [size], "configs": header["configs"], "dataset_info": info}
+
+
+def _run_configs(
+    of_run: Mapping[str, Any], header: Mapping[str, Any], folder: Path
+) -> list[dict[str, Any]]:
+    """Configurations of the run's own card that the layout has under another name."""
+    known = {one["config_name"] for one in header["configs"]}
+    result = []
+    for config in of_run.get("configs", ()):
+        if config["config_name"] in known:
+            continue
+        entries = []
+        for one in config["data_files"]:
+            split = (one["path"].split(".")[1:-1] or ["test"])[0]  # qrels.no_positives.jsonl
+            stems = ("qrels", "qrels_without_positives")
+            found = (path for path in (f"{stem}/{split}.parquet" for stem in stems)
+                     if (folder / path).is_file())  # fmt: skip
+            entries += [{"split": one["split"], "path": path} for path in found]
+        if entries:
+            result.append({"config_name": config["config_name"], "data_files": entries[:1]})
+    return result
+
+
+def _licence(known: str, licences: Mapping[str, str]) -> dict[str, str]:
+    """The Hub's name of the licence; of one that it has no name for, ours beside "other"."""
+    if known != "other":
+        return {"license": known}
+    parts = {text.strip() for text in licences.values() if not _AS_DOCUMENTS.match(text)}
+    slugs = {re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts}
+    if len(slugs) != 1:
+        return {"license": "other", "license_name": "one-for-each-part"}
+    (slug,) = slugs
+    if slug in _LICENCES:
+        return {"license": slug}
+    return {"license": "other", "license_name": slug[:60] or "not-stated"}
+
+
+def evaluation_page(run: Path, manifest: Mapping[str, Any]) -> str | None:
+    """The page of scores in RUN/eval, headings one deeper; None where there is none of this data.
+
+    An evaluation of other data (older than the run, or over other counts) is not of it. A model
+    that was a folder of this machine is called by the folder's own name.
+    """
+    page, stated = run / "eval" / "eval.md", run / "eval" / "eval.json"
+    try:
+        measured, text = orjson.loads(stated.read_bytes()), page.read_text("utf-8")
+        counts = [measured["documents"], measured["queries"]]
+        models = [str(one["model"]) for one in measured["results"]]
+        made = datetime.fromisoformat(str(manifest["created"])).timestamp()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    known = manifest.get("counts") or {}
+    if counts[0] != known.get("documents") or counts[1] > known.get("queries", 0):
+        return None
+    if stated.stat().st_mtime < made:
+        return None
+    for model in sorted(set(models), key=len, reverse=True):
+        if "/" in model and Path(model).expanduser().exists():
+            text = text.replace(model, Path(model).name)
+    return re.sub(r"(?m)^(#+ )", r"#\1", text)
+
+
+def scores_section(text: str) -> list[str]:
+    """The summary and the first table, for a card that links the rest."""
+    parts = re.split(r"(?m)^(?=### )", text)
+    first = re.split(r"(?m)^(?=#### )", parts[1])[0] if len(parts) > 1 else ""
+    lines = ["## Scores", "", parts[0].strip(), ""]
+    if first:
+        lines += ["\n".join(first.splitlines()[1:]).strip(), ""]
+    return [*lines, f"Of `gen eval`; [{SCORES}]({SCORES}) has all of them.", ""]

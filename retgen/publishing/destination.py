@@ -1,15 +1,93 @@
-"""What a destination is."""
+"""What a destination is, the tree it is given, and how that differs from what stands there."""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
 
 from retgen.errors import UsageError
-from retgen.publishing.changes import Change, Standing
+from retgen.export.mteb.gates import MtebGate
+from retgen.write import FileInfo, file_info
 
-if TYPE_CHECKING:
-    from retgen.publishing.tree import Tree
+ChangeKind = Literal["added", "changed", "removed", "unchanged"]
+LISTING = "published.json"  # of the files of a tree, in it
+
+
+@dataclass(frozen=True)
+class Tree:
+    """`files` by their paths below `folder`, the listing included. `name`: of the data set.
+
+    `gates`: what MTEB's checks say.
+    """
+
+    name: str
+    folder: Path
+    files: Mapping[str, FileInfo]
+    gates: Sequence[MtebGate] = ()
+
+
+class StoredFile(NamedTuple):
+    """A file at a destination. `digest`: "sha256 HEX", or "git HEX" of git's name for it."""
+
+    digest: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stands at a destination. `ours`: the files that an earlier publish put there.
+
+    `version`: what a destination knows it by, to see whether it has changed since.
+    """
+
+    files: Mapping[str, StoredFile] = field(default_factory=dict)
+    ours: frozenset[str] = frozenset()
+    version: str | None = None
+
+
+class FileChange(NamedTuple):
+    """A file and what publishing does to it. `bytes`: of what is there afterwards, 0 if nothing."""
+
+    path: str
+    kind: ChangeKind
+    bytes: int
+
+
+def tree_changes(
+    folder: Path, files: Mapping[str, FileInfo], standing: Standing
+) -> list[FileChange]:
+    """What publishing a tree would change, by path. Others' files are left out."""
+    result = []
+    for path in sorted({*files, *(standing.ours & set(standing.files))}):
+        there = standing.files.get(path)
+        if path not in files:
+            result.append(FileChange(path, "removed", 0))
+            continue
+        kind: ChangeKind = "added"
+        if there is not None:
+            same = there.bytes == files[path].bytes and there.digest == _digest(
+                folder / path, files[path], there.digest
+            )
+            kind = "unchanged" if same else "changed"
+        result.append(FileChange(path, kind, files[path].bytes))
+    return result
+
+
+def stored_file(path: Path) -> StoredFile:
+    """What stands in a file of this machine."""
+    info = file_info(path)
+    return StoredFile(f"sha256 {info.sha256}", info.bytes)
+
+
+def _digest(path: Path, info: FileInfo, like: str) -> str:
+    if like.startswith("sha256 "):
+        return f"sha256 {info.sha256}"
+    data = path.read_bytes()  # what git keeps itself is small
+    return f"git {hashlib.sha1(b'blob %d' % len(data) + bytes(1) + data).hexdigest()}"
 
 
 class Destination(ABC):
@@ -49,7 +127,7 @@ class Destination(ABC):
         """
 
     @abstractmethod
-    def put(self, tree: Tree, standing: Standing, changes: list[Change], message: str) -> str:
+    def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Put a tree there, all of it or nothing; where it can be looked at.
 
         Raises `EndpointFailed` where somebody else has put something there since `standing`, or

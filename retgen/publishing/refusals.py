@@ -73,7 +73,7 @@ def _without_manifest(run: Path) -> RetgenError:
     more = f"\n  and {len(failed) - len(shown)} more" if len(failed) > len(shown) else ""
     return ChecksFailed(
         f"{run}: the data did not pass its checks, so the run has no manifest.json, and nothing "
-        "says what its labels rest on. Not even --force publishes it:"
+        "gives the evidence for its labels. Not even --force publishes it:"
         + "".join(f"\n  {one}" for one in shown)
         + f"{more}\nChange the recipe, and run it again with --fresh. A check that is no proof can "
         "be switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): "
@@ -83,10 +83,14 @@ def _without_manifest(run: Path) -> RetgenError:
 
 def refusals(run: Path, manifest: Mapping[str, Any], review: Mapping[str, Any] | None) -> list[str]:
     """Why a run is not published, a sentence each; --force publishes it with these in its card."""
-    return [*_of_proof(run, manifest), *_of_certificates(review), *_of_licences(manifest)]
+    return [
+        *_proof_refusals(run, manifest),
+        *_certificate_refusals(review),
+        *_licence_refusals(manifest),
+    ]
 
 
-def _of_proof(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _proof_refusals(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     changed = [
         name for name, stated in manifest["files"].items()
         if not (run / name).is_file() or file_info(run / name).sha256 != stated["sha256"]
@@ -101,13 +105,13 @@ def _of_proof(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"the data did not pass its checks ({errors:,} error{'s' * (errors != 1)})"
 
 
-def _of_certificates(review: Mapping[str, Any] | None) -> Iterator[str]:
+def _certificate_refusals(review: Mapping[str, Any] | None) -> Iterator[str]:
     for one in review["certificates"] if review else ():
         if one["holds"] is False:
             yield f"the certificate failed: {in_words(one).rstrip('.')}"
 
 
-def _of_licences(manifest: Mapping[str, Any]) -> Iterator[str]:
+def _licence_refusals(manifest: Mapping[str, Any]) -> Iterator[str]:
     for what, licence in (manifest.get("licences") or {}).items():
         for words, forbids in _FORBIDS:
             if words.search(licence):

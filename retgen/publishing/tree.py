@@ -1,44 +1,44 @@
-"""The folder that is published: all tables as Parquet, card, manifest, recipe, what people said.
+"""The folder that is published: all tables as Parquet, card, manifest, recipe, review.
 
-The same bytes for the same run; `published.json` lists them, as every destination keeps it.
+The same run gives the same bytes; `published.json` lists them, as every destination keeps it. What
+a run has beside its data set becomes configurations of their own:
+
+    training/pairs.parquet -> training_pairs: what a trainer reads, without ids
+    tables/verdicts.jsonl  -> tables_verdicts: in a layout of the family's own
+    sources/groups.jsonl   -> sources_groups: only where the card names it
+
+Other sources, rejected records and the questions of a review are not published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from retgen.data import open_dataset
+from retgen.dataset_files import card_header
+from retgen.errors import DatasetError
 from retgen.export import write_export
 from retgen.export.facts import facts_of
-from retgen.export.mteb.folder import write_mteb
-from retgen.export.mteb.gates import Gate
-from retgen.progress import Progress, silent
-from retgen.publishing.card import card
-from retgen.publishing.changes import LISTING
+from retgen.export.files import column_types, parquet_writer
+from retgen.export.mteb import write_mteb
+from retgen.progress import Progress, no_progress
+from retgen.publishing.card import SCORES, card, evaluation_page
 from retgen.publishing.croissant import CROISSANT, croissant
-from retgen.publishing.scores import SCORES, scores
-from retgen.publishing.tables import write_tables
-from retgen.write import FileInfo, dump_json, file_info, write_file
+from retgen.publishing.destination import LISTING, Tree
+from retgen.review import open_review
+from retgen.review.report import report
+from retgen.review.review_files import FILE
+from retgen.write import dump_json, file_info, write_file
 from retgen.yaml_text import read_yaml, to_yaml
 
 REVIEW = "review.json"
+# of a review's report
+_KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
 _PRIVATE = ("base_url", "api_key_env")  # of models, in a recipe; `endpoint` in a manifest
-
-
-@dataclass(frozen=True)
-class Tree:
-    """`files` by their paths below `folder`, the listing included. `name`: of the data set.
-
-    `gates`: what MTEB's checks say.
-    """
-
-    name: str
-    folder: Path
-    files: Mapping[str, FileInfo]
-    gates: Sequence[Gate] = ()
 
 
 def write_tree(
@@ -49,7 +49,7 @@ def write_tree(
     loaded_as: str,
     folder: Path,
     score_up_to: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     *,
     with_croissant: bool = True,
 ) -> Tree:
@@ -70,7 +70,7 @@ def write_tree(
         folder, "mteb", facts_of(open_dataset(run), manifest["name"]), run, loaded_as=loaded_as,
         up_to=score_up_to, progress=progress,
     )  # fmt: skip
-    scored = scores(run, manifest)
+    scored = evaluation_page(run, manifest)
     if scored is not None:
         write_file(folder / SCORES, f"# Scores\n\n{scored}")
     text = card(
@@ -109,3 +109,89 @@ def _public(value: Any, key: str = "") -> Any:
     if key == "path" and isinstance(value, str) and Path(value).is_absolute():
         return Path(value).name
     return value
+
+
+def review_summary(run: Path) -> dict[str, Any] | None:
+    """The review's report of a run: populations, agreement, certificates; None without verdicts.
+
+    Annotators are counted and numbered: whoever judged did not ask to be named to the world.
+    """
+    if not (run / FILE).is_file():
+        return None
+    review = open_review(run)
+    found = report(review)
+    if not any(one["looked_at"] for one in found["populations"].values()):
+        return None
+    names = {name: f"annotator {i}" for i, name in enumerate(review.settings.annotators, 1)}
+    certificates = [
+        {**one, "by": {names.get(name, name): count for name, count in one["by"].items()}}
+        for one in found["certificates"]
+    ]
+    return {
+        **{key: found[key] for key in _KEPT},
+        "annotators": len(names), "certificates": certificates,
+    }  # fmt: skip
+
+
+def write_tables(run: Path, manifest: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """Write them as Parquet; their entries for `configs` of a card. No row, no entry."""
+    named = (run / "dataset" / "README.md").read_text("utf-8")
+    columns = {
+        one["config_name"]: one.get("columns")
+        for one in card_header(run / "training").get("configs", ())
+    }
+    result = []
+    for name in sorted(manifest["files"]):
+        kind, _, file = name.partition("/")
+        stem = file.rpartition(".")[0]
+        target = f"{kind}/{stem}.parquet"
+        if not (run / name).is_file():
+            continue  # a run that is published in spite of that
+        if kind == "training" and name.endswith(".parquet"):
+            _copy(run / name, folder / target)
+        elif name.endswith(".jsonl") and (
+            (kind == "tables" and not stem.startswith("review_"))
+            or (kind == "sources" and f"`{name}`" in named)
+        ):
+            _convert(run / name, folder / target)
+        if not (folder / target).is_file():
+            continue
+        shown = columns.get(stem) if kind == "training" else None
+        result.append({
+            "config_name": f"{kind}_{stem}",
+            "data_files": [{"split": "train" if kind == "training" else kind, "path": target}],
+            **({"columns": list(shown)} if shown else {}),
+        })  # fmt: skip
+    return result
+
+
+def _copy(source: Path, target: Path) -> None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source) as table, parquet_writer(target, table.schema_arrow) as add:
+        for batch in table.iter_batches(1_000):
+            for row in batch.to_pylist():
+                add(row)
+
+
+def _convert(source: Path, target: Path) -> None:
+    import pyarrow as pa
+
+    found = column_types(_rows(source))
+    columns = {name: one for name, one in found.items() if one.type is not None}
+    schema = pa.schema([(name, one.type) for name, one in columns.items()])
+    with parquet_writer(target, schema) as add:
+        for row in _rows(source):
+            add({name: one.encode_value(row.get(name)) for name, one in columns.items()})
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = orjson.loads(line)
+            except ValueError:
+                row = None
+            if not isinstance(row, dict):
+                raise DatasetError(f"{path}, line {number}: is not a JSON object")
+            yield row

@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import orjson
+
 from retgen.data import GRADED
 from retgen.generators.family import Family
 from retgen.generators.records import Records
-from retgen.manifest import who_answers
-from retgen.markdown import code_spans, escaped, front_matter, markdown_table
+from retgen.manifest import models_and_prompts
+from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_table
 from retgen.recipe import Recipe
 from retgen.reporting import evidence
 from retgen.validators.origin import in_words, is_separable
@@ -28,7 +30,7 @@ _FREE = re.compile(r"(Apache-2\.0|MIT|CC0-1\.0)( \(\w+\))?")
 _HUB = {"eng": "en"}  # the Hub has two letters where there are
 
 
-def free(licences: Mapping[str, str]) -> bool:
+def is_free_licence(licences: Mapping[str, str]) -> bool:
     """Whether all parts can go out under Apache-2.0 together."""
     return bool(licences) and all(_FREE.fullmatch(text) for text in licences.values())
 
@@ -49,12 +51,12 @@ def dataset_card(
     listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
     head = _header(recipe, records, listed)
     counts = result.statistics
-    title = escaped(recipe.name.replace("_", " "))
+    title = escape_markdown(recipe.name.replace("_", " "))
     lines = [
         f"# {title}",
         "",
         f"{evidence.what_it_is(family.from_user(recipe.job))}: "
-        f"{escaped(family.about(recipe.job))}. "
+        f"{escape_markdown(family.about(recipe.job))}. "
         f"{counts['documents']:,} documents, {counts['queries']:,} queries"
         f"{' of all splits' if len(records.qrels) > 1 else ''}, {counts['qrels']:,} qrels"
         f"{' of split test' if len(records.qrels) > 1 else ''}"
@@ -73,8 +75,8 @@ def dataset_card(
         *([] if family.tests else _certificate(result.certificate)),
         "## Licence and sources",
         "",
-        *(f"- {escaped(f'{what}: {one}')}" for what, one in records.licences.items()),
-        f"- method: {escaped(family.paper)}",
+        *(f"- {escape_markdown(f'{what}: {one}')}" for what, one in records.licences.items()),
+        f"- method: {escape_markdown(family.paper)}",
         "",
     ]
     return head + "\n".join(lines)
@@ -99,44 +101,48 @@ def _facts(facts: Mapping[str, str]) -> list[str]:
 
 
 def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
-    """What the labels rest on."""
+    """The evidence for the labels: proof, judge, review."""
     family = recipe.family
     if not result.judged:
         return [
             f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
             f"with the generator read the finished documents back; of each: {family.proof}.",
-            *_of_people(result, qrels),
+            *_review_labels(result, qrels),
         ]
     lines = [
-        f"{result.judged:,} of {qrels:,} qrels are judged: {escaped(family.label_source)}."
-        + (f" Proven without a model: {escaped(family.structure)}." if family.structure else "")
+        f"{result.judged:,} of {qrels:,} qrels are judged: {escape_markdown(family.label_source)}."
+        + (
+            f" Proven without a model: {escape_markdown(family.structure)}."
+            if family.structure
+            else ""
+        )
     ]
-    for one in evidence.judges(result.judges, who_answers(recipe)[0]):
-        lines += ["", f"- {escaped(one)}"]
-    return [*lines, *_of_people(result, qrels)]
+    for one in evidence.judge_lines(result.judges, models_and_prompts(recipe)[0]):
+        lines += ["", f"- {escape_markdown(one)}"]
+    return [*lines, *_review_labels(result, qrels)]
 
 
-def _of_people(result: Validation, qrels: int) -> list[str]:
-    """What the labels of a reviewed version rest on beside that."""
+def _review_labels(result: Validation, qrels: int) -> list[str]:
+    """The evidence that a review adds."""
     lines = []
     if result.human:
-        lines += ["", f"Human: {evidence.human(result.human, qrels)}."]
+        lines += ["", f"Human: {evidence.human_labels(result.human, qrels)}."]
     if result.edited:
-        lines += ["", f"Edited: {evidence.edited(result.edited, qrels)}."]
+        lines += ["", f"Edited: {evidence.edited_labels(result.edited, qrels)}."]
     for one in result.findings:
         if one.rule == "review":
-            lines += ["", f"**{escaped(one.message[0].upper() + one.message[1:])}.**"]
+            lines += ["", f"**{escape_markdown(one.message[0].upper() + one.message[1:])}.**"]
     return lines
 
 
 def _agents(recipe: Recipe) -> list[str]:
     """Which agents wrote or judged, and who did their work."""
-    models = who_answers(recipe)[0]
+    models = models_and_prompts(recipe)[0]
     lines = []
     for agent in recipe.family.agents:
         if agent.name in models:
-            work = evidence.who(models[agent.name]["model"])
-            lines.append(f"- {escaped(f'{agent.name}, by {work}: {agent.prompt.purpose}')}")
+            work = evidence.worker_name(models[agent.name]["model"])
+            lines.append(f"- {escape_markdown(f'{agent.name}, by {work}: {agent.prompt.purpose}')}")
     return ["## Agents", "", *lines, ""] if lines else []
 
 
@@ -166,7 +172,7 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
     return front_matter({
         "pretty_name": recipe.name,
         "language": hub_languages(records.languages),
-        "license": "apache-2.0" if free(records.licences) else "other",
+        "license": "apache-2.0" if is_free_licence(records.licences) else "other",
         "task_categories": ["text-retrieval"],
         "tags": [
             *(["synthetic"] if recipe.family.from_user(recipe.job) != "queries" else []), "retgen",
@@ -226,7 +232,7 @@ def _shortcut(baselines: Mapping[str, Any]) -> list[str]:
     if shortcut is None:
         return []
     return [
-        f"**This set can be solved without reading the query**: {escaped(shortcut)}. "
+        f"**This set can be solved without reading the query**: {escape_markdown(shortcut)}. "
         + evidence.what_to_report(shortcut),
         "",
     ]
@@ -236,7 +242,7 @@ def _origin(result: Mapping[str, Any]) -> list[str]:
     """Whether hard negatives carry a mark that a model could learn instead of the task."""
     if not result:
         return []
-    text = escaped(in_words(result)) + "."
+    text = escape_markdown(in_words(result)) + "."
     mark = (
         f"**{text[0].upper()}{text[1:]}**" if is_separable(result) else text[0].upper() + text[1:]
     )
@@ -258,3 +264,50 @@ def _certificate(stated: Mapping[str, Any]) -> list[str]:
         f"{upper} or more dimensions. What a trained model reaches is another question.",
         "",
     ]
+
+
+def training_card(recipe: Recipe, records: Records, files: Mapping[str, FileInfo]) -> str:
+    """The card of the training files. `files` by their paths below the run."""
+    names = sorted(records.training)
+    columns = {name: _columns(records, name) for name in names}
+    paths = {name: f"{name}.parquet" for name in names}
+    state = content_id({paths[name]: files[f"training/{paths[name]}"].sha256 for name in names})
+    header = front_matter({
+        "pretty_name": f"{recipe.name}, training data",
+        "license": "apache-2.0" if is_free_licence(records.licences) else "other",
+        "tags": ["synthetic", "retgen", "sentence-transformers", recipe.family.name],
+        "configs": [
+            {
+                "config_name": name,
+                "data_files": [{"split": "train", "path": paths[name]}],
+                "columns": columns[name],
+            }
+            for name in names
+        ],
+        # what load_dataset knows a folder by is its last name, and this
+        "dataset_info": [{"config_name": name, "description": state} for name in names],
+    })  # fmt: skip
+    rows = [[name, ", ".join(columns[name]), f"{records.training[name].count:,}"] for name in names]
+    example = names[0]
+    lines = [
+        f"# {escape_markdown(recipe.name.replace('_', ' '))}: training data",
+        "",
+        "A configuration for each file, whose columns a trainer of sentence-transformers takes as "
+        "they are. Each row's `query-id` in the file names its query in ../dataset/; the "
+        "configurations leave it out, since a trainer takes every column for a text.",
+        "",
+        markdown_table(["configuration", "columns", "rows"], rows, names=2),
+        "```python",
+        "from datasets import load_dataset",
+        "",
+        f'train = load_dataset("RUN/training", "{example}")["train"]',
+        "```",
+        "",
+    ]
+    return header + "\n".join(lines)
+
+
+def _columns(records: Records, name: str) -> list[str]:
+    table = records.training[name]
+    first: dict[str, Any] = orjson.loads(table.jsonl(0, 1)) if table.count else {}
+    return [column for column in first if not column.endswith("-id")]

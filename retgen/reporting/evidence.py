@@ -14,7 +14,7 @@ from retgen.validators.baselines import best_at, headline, solves
 OFFLINE = "rules and word lists"
 
 
-def who(model: str) -> str:
+def worker_name(model: str) -> str:
     """Who did an agent's work; `model` as the manifest names it."""
     return OFFLINE if model == "offline" else model
 
@@ -57,22 +57,22 @@ def what_it_is_not(own: str) -> tuple[str, str]:
     return _WHAT_NOT[own]
 
 
-def proven(number: int, qrels: int, proof: str) -> str:
+def proven_labels(number: int, qrels: int, proof: str) -> str:
     """Of labels that a proof has shown; `proof`: what it shows of each, as the family says it."""
     return f"{number:,} of {qrels:,} qrels, {proof}"
 
 
-def judged(number: int, qrels: int, label: str) -> str:
-    """Of labels that rest on a judge; `label`: what the family says of them."""
+def judged_labels(number: int, qrels: int, label: str) -> str:
+    """Of labels that a judge gave; `label`: what the family says of them."""
     return f"{number:,} of {qrels:,} qrels: {label}"
 
 
-def human(number: int, qrels: int) -> str:
+def human_labels(number: int, qrels: int) -> str:
     """Of labels that people settled."""
     return f"{number:,} of {qrels:,} qrels, settled by people in a review"
 
 
-def edited(number: int, qrels: int) -> str:
+def edited_labels(number: int, qrels: int) -> str:
     """Of labels whose texts people changed, without having looked at the pair since."""
     return (
         f"{number:,} of {qrels:,} qrels, of texts that people changed: neither proven nor judged "
@@ -80,7 +80,7 @@ def edited(number: int, qrels: int) -> str:
     )
 
 
-def measured(name: str, judge: Mapping[str, Any] | None) -> str:
+def judge_with_accuracy(name: str, judge: Mapping[str, Any] | None) -> str:
     """Who did some work, and if that was to judge, how often that was right.
 
     A judge may name where its grades are from ("by"), where these are no model's and no rule's.
@@ -88,16 +88,16 @@ def measured(name: str, judge: Mapping[str, Any] | None) -> str:
     return name if judge is None else f"{judge.get('by', name)}, {judge['measured']}"
 
 
-def judges(
+def judge_lines(
     judged_by: Mapping[str, Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Each judge: who it is, and how often it was right on its calibration set."""
     for agent, one in judged_by.items():
-        name = who(models[agent]["model"]) if agent in models else OFFLINE
-        yield f"{agent} by {measured(name, one)}"
+        name = worker_name(models[agent]["model"]) if agent in models else OFFLINE
+        yield f"{agent} by {judge_with_accuracy(name, one)}"
 
 
-def dimensions(certificate: Mapping[str, Any]) -> str:
+def dimensions_needed(certificate: Mapping[str, Any]) -> str:
     """What the qrels demand of an embedder with one vector per text; "" where that is trivial.
 
     Three queries with a document each need 2 dimensions: so many are demanded by nearly every set.

@@ -14,11 +14,11 @@ import numpy as np
 import orjson
 
 from retgen.data import Dataset, open_dataset
+from retgen.dataset_files import enclosing_dataset_hint
 from retgen.errors import DatasetError, DatasetMissing
-from retgen.lines import around
 from retgen.recipe import Recipe, written_out
 from retgen.reporting.evidence import solved_blindly
-from retgen.reporting.view import view
+from retgen.reporting.view import page_values
 from retgen.results.page import render
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, write_file
@@ -74,12 +74,12 @@ _OF_MODELS = (
 def write_report(folder: Path, content: Mapping[str, Any]) -> None:
     """Write report.json and report.html of a run."""
     write_file(folder / "report.json", dump_json(content))
-    write_file(folder / "report.html", page_of(content))
+    write_file(folder / "report.html", report_page(content))
 
 
-def page_of(content: Mapping[str, Any]) -> str:
+def report_page(content: Mapping[str, Any]) -> str:
     """The page of a report.json."""
-    return render("report_page.html", view(content))
+    return render("report_page.html", page_values(content))
 
 
 def report(path: str | Path) -> Path:
@@ -90,7 +90,9 @@ def report(path: str | Path) -> Path:
     if not folder.exists():
         raise DatasetMissing(f"{folder} does not exist. Give the folder of a run.", str(folder))
     if folder.is_file():
-        raise DatasetError(f"{folder} is a file. Give the folder of a run{around(folder)}.")
+        raise DatasetError(
+            f"{folder} is a file. Give the folder of a run{enclosing_dataset_hint(folder)}."
+        )
     try:
         content = orjson.loads((folder / "report.json").read_bytes())
         if not isinstance(content, dict):
@@ -121,7 +123,7 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
     for query_id, doc_id, relevance in dataset.read_qrels(split)[0]:
         if relevance > 0:
             rows.setdefault(query_id, set()).add(doc_id)
-    place = _together(list(rows.values()))
+    place = _cuthill_mckee_columns(list(rows.values()))
     ordered = sorted(sorted(place[doc_id] for doc_id in docs) for docs in rows.values())
     query_step, document_step = -(-len(ordered) // _PICTURE), -(-len(place) // _PICTURE)
     width = -(-len(place) // document_step)
@@ -145,7 +147,7 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
     }
 
 
-def _together(rows: Sequence[set[str]]) -> dict[str, int]:
+def _cuthill_mckee_columns(rows: Sequence[set[str]]) -> dict[str, int]:
     """Document to column, by Cuthill and McKee: breadth first, small degrees first.
 
     A cycle becomes a band and disjoint queries become blocks, in whatever order the files are.

@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 
 from retgen import plots
 from retgen.reporting import evidence
-from retgen.reporting.examples import example_of, examples_of
-from retgen.reporting.measured import baselines_of, certificate_of, figures_of, origin_of, spread
+from retgen.reporting.page_parts import (
+    baselines_part,
+    certificate_part,
+    example_rows,
+    figures,
+    origin_part,
+    query_examples,
+    value_range,
+)
 from retgen.results.page import Segments
 from retgen.validators.origin import is_separable
 from retgen.yaml_text import to_yaml
@@ -26,7 +33,7 @@ _FILES = 200  # rows of the table of files
 _YAML = 40_000  # characters of the recipe
 
 
-def view(content: Mapping[str, Any]) -> dict[str, Any]:
+def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
     """The variables of report_page.html. Whatever a failed run could not say is empty here."""
     manifest = content.get("manifest") or {}
     statistics = content.get("statistics") or {}
@@ -40,7 +47,7 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
     ok = content.get("ok", False)
     head_start = _head_start(statistics, baselines)
     groups = _groups(content.get("findings") or [])
-    examples = examples_of(content.get("samples") or {})
+    examples = query_examples(content.get("samples") or {})
     yaml = to_yaml(recipe) if recipe else ""
     folder = str(content.get("folder") or content.get("name") or "RUN")
     files = list((manifest.get("files") or {}).items())
@@ -64,11 +71,11 @@ def view(content: Mapping[str, Any]) -> dict[str, Any]:
         "examples": examples,
         "elsewhere": elsewhere,
         "facts": manifest.get("facts") or {},
-        "example": example_of(manifest.get("example")),
-        "certificate": certificate_of(certificate),
-        "baselines": baselines_of(shown),
-        "origin": origin_of(content.get("origin") or {}),
-        "figures": figures_of(statistics, content.get("samples") or {}, content.get("picture")),
+        "example": example_rows(manifest.get("example")),
+        "certificate": certificate_part(certificate),
+        "baselines": baselines_part(shown),
+        "origin": origin_part(content.get("origin") or {}),
+        "figures": figures(statistics, content.get("samples") or {}, content.get("picture")),
         "groups": groups,
         "errors": content.get("errors", 0),
         "warnings": content.get("warnings", 0),
@@ -93,8 +100,8 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Who did the agents' work, how sure the judges were, and what all of it took."""
     rows, judges = [], manifest.get("judges") or {}
     for agent, one in (manifest.get("models") or {}).items():
-        work = evidence.who(one["model"])
-        rows.append((agent, evidence.measured(work, judges.get(agent))))
+        work = evidence.worker_name(one["model"])
+        rows.append((agent, evidence.judge_with_accuracy(work, judges.get(agent))))
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
@@ -125,7 +132,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         return _Verdict(
             "bad",
             "NOT OK",
-            f"{_counted(errors, 'error')}. The data did not pass its checks: do not use it.",
+            f"{_count_text(errors, 'error')}. The data did not pass its checks: do not use it.",
         )
     if qrels and proven == qrels:
         return _Verdict(
@@ -140,7 +147,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         said = ", ".join(f"{plots.number(n)} {kind}" for kind, n in kinds.items() if n)
         return _Verdict("fair", "REVIEWED", f"of {plots.number(qrels)} qrels {said}")
     if judged := content.get("judged_qrels", 0):
-        judges = (content.get("manifest") or {}).get("judged") or "they rest on a judge"
+        judges = (content.get("manifest") or {}).get("judged") or "they are a judge's"
         return _Verdict(
             "fair",
             "JUDGED",
@@ -161,26 +168,26 @@ def _tiles(
     merged = {**counts, **statistics}
     words = statistics.get("words_per_document") or {}
     relevant = statistics.get("relevant_per_query") or {}
-    play, asked = statistics.get("relevant_documents"), _asked(statistics)
+    play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
     # of several splits only the queries of one are looked at
     tested = f"{plots.number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
     small = {
         "documents": f"{plots.number(play)} relevant" if play is not None else "",
-        "queries": f"{tested}{spread(relevant)} relevant each" if relevant else "",
+        "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in labels.items() if n),
     }
     tiles = [(plots.number(merged[key]), key, small[key]) for key in small if key in merged]
     if words:
-        tiles.append((plots.number(words["mean"], 1), "words per document", spread(words)))
-    if evidence.dimensions(certificate):
+        tiles.append((plots.number(words["mean"], 1), "words per document", value_range(words)))
+    if evidence.dimensions_needed(certificate):
         span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
-        tiles.append((spread(span), "dimensions needed", "to rank relevant first, proven"))
+        tiles.append((value_range(span), "dimensions needed", "to rank relevant first, proven"))
     if counts.get("rejected"):
         tiles.append((plots.number(counts["rejected"]), "rejected", "see rejected.jsonl"))
     return tiles
 
 
-def _asked(statistics: Mapping[str, Any]) -> int:
+def _queries_counted(statistics: Mapping[str, Any]) -> int:
     """How many queries have a relevant document in the qrels that are looked at."""
     histogram = (statistics.get("relevant_per_query") or {}).get("histogram") or {}
     return sum(histogram.values())
@@ -200,9 +207,9 @@ def _tests(
     if relevant and statistics.get("documents"):
         text.append((
             "Finding.",
-            f"Whether a retriever puts the {spread(relevant)} relevant "
-            f"document{'' if spread(relevant) == '1' else 's'} of each of "
-            f"{_counted(_asked(statistics), 'query', 'queries')} before the rest of "
+            f"Whether a retriever puts the {value_range(relevant)} relevant "
+            f"document{'' if value_range(relevant) == '1' else 's'} of each of "
+            f"{_count_text(_queries_counted(statistics), 'query', 'queries')} before the rest of "
             f"{plots.number(statistics['documents'])}.",
         ))  # fmt: skip
     if columns and columns["mean"] > 1:
@@ -270,7 +277,7 @@ def _not_tests(
         text.append((
             "Hard negatives as such.",
             "They differ from the positives whatever is asked, so a score against them, or a "
-            "training on them, may rest on that.",
+            "training on them, may exploit that.",
         ))  # fmt: skip
     if certificate.get("upper"):
         upper = plots.number(certificate["upper"])
@@ -354,5 +361,5 @@ def _code_spans(text: str) -> Segments:
     return [(piece, i % 2 == 1) for i, piece in enumerate(text.split("`")) if piece]
 
 
-def _counted(number: int, one: str, many: str = "") -> str:
+def _count_text(number: int, one: str, many: str = "") -> str:
     return f"{plots.number(number)} {one if number == 1 else many or one + 's'}"

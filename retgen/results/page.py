@@ -1,4 +1,4 @@
-"""HTML pages: one file each, without scripts or requests; whatever is text is escaped.
+"""HTML pages: one file each, without scripts or requests; whatever is text is escape_markdown.
 
 `page.html` is what all of them share: head, style, heading, summary, sections, and the command that
 makes the page again. Results fill it from a `Page`, the report of a run from report.json.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from retgen import plots
-from retgen.markdown import escaped
+from retgen.markdown import escape_markdown
 from retgen.results.tables import TableView
 from retgen.write import write_file
 
@@ -94,13 +94,15 @@ class Section:
 
     def markdown(self) -> str:
         """Title, text, tables with what is folded, notes."""
-        parts = [f"## {escaped(self.title)}"]
-        parts += [escaped(" ".join(self.text))] if self.text else []
+        parts = [f"## {escape_markdown(self.title)}"]
+        parts += [escape_markdown(" ".join(self.text))] if self.text else []
         parts += [view.markdown(but=self.title) for view in self.views()]
         for fold in self.folded:
             for view in (one.table() for one in fold.tables):
                 parts.append(replace(view, title=view.title or fold.title).markdown())
-        parts += ["\n".join(f"- {escaped(note)}" for note in self.notes)] if self.notes else []
+        parts += (
+            ["\n".join(f"- {escape_markdown(note)}" for note in self.notes)] if self.notes else []
+        )
         return "\n\n".join(parts)
 
 
@@ -130,8 +132,8 @@ class Page:
 
     def markdown(self) -> str:
         """The summary, and every section with its tables."""
-        parts = [f"# {escaped(self.name)}"]
-        parts += [escaped(text) for text in (self.lede, " ".join(self.summary)) if text]
+        parts = [f"# {escape_markdown(self.name)}"]
+        parts += [escape_markdown(text) for text in (self.lede, " ".join(self.summary)) if text]
         return "\n\n".join([*parts, *(one.markdown() for one in self.sections)]) + "\n"
 
     def write(self, folder: Path, stem: str) -> None:

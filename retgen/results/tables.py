@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from retgen.markdown import escaped, markdown_table
+from retgen.markdown import escape_markdown, markdown_table
 from retgen.results.measurements import Measurement
 
 Place = tuple[int, int]  # row and column of a cell
@@ -59,7 +59,7 @@ class TableView:
 
     def markdown(self, but: str = "") -> str:
         """Under its title, if that is not `but`, with its small print as a table of its own."""
-        parts = [f"### {escaped(self.title)}"] if self.title not in ("", but) else []
+        parts = [f"### {escape_markdown(self.title)}"] if self.title not in ("", but) else []
         parts.append(markdown_table(self.head, self.rows, self.names).rstrip())
         if small := self.small_print():
             parts.append("95% intervals:")

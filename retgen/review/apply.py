@@ -16,9 +16,9 @@ from typing import Any
 import orjson
 
 from retgen.data import open_dataset
-from retgen.directory import VERDICTS
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
-from retgen.progress import Progress, silent
+from retgen.manifest import VERDICTS
+from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, load_recipe, resolve
 from retgen.review.assign import awaited_annotators
 from retgen.review.consensus import by_item, consensus
@@ -37,7 +37,7 @@ def apply_review(
     out: str | Path | None = None,
     verdicts: str | Path | None = None,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> RunResult:
     """Write a new version of a finished run: `parent`, with what people settled in its review.
 

@@ -10,7 +10,7 @@ from typing import Any
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.review import candidates, goals, items, review_files
 from retgen.review.consensus import standing
 from retgen.review.records import Settings
@@ -37,7 +37,7 @@ def open_review(
     split: str | None = None,
     seed: int | None = None,
     out: Path | str | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Review:
     """The review of a data set, begun where there is none; None leaves what stands, or the default.
 

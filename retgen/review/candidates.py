@@ -15,7 +15,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, retriever
 from retgen.evaluation.search.rankings import Rankings
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.review.records import Population
 
 # of a pair that was judged, against one that nobody looked at and that ranks the same
@@ -66,7 +66,11 @@ def check_pool(models: Sequence[str], depth: int) -> None:
 
 
 def make_pool(
-    path: Path, split: str | None, models: Sequence[str], depth: int, progress: Progress = silent
+    path: Path,
+    split: str | None,
+    models: Sequence[str],
+    depth: int,
+    progress: Progress = no_progress,
 ) -> CandidatePool:
     """Rank the corpus for every query of a split. Raises `DatasetError` and `UsageError`."""
     check_pool(models, depth)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from retgen.data import Dataset, Document, Query
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from retgen.review.candidates import Candidate, CandidatePool, candidates
 from retgen.review.records import Item, Population, PopulationPair, Settings, ShownPair, item_id
 from retgen.statistics import sequences
@@ -43,7 +43,11 @@ class ReviewPlan(NamedTuple):
 
 
 def plan(
-    pool: CandidatePool, settings: Settings, *, proven: bool | None, progress: Progress = silent
+    pool: CandidatePool,
+    settings: Settings,
+    *,
+    proven: bool | None,
+    progress: Progress = no_progress,
 ) -> ReviewPlan:
     """Draw both populations of a pool.
 

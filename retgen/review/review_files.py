@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from retgen.data import Dataset
-from retgen.write import held, os_errors
+from retgen.write import lock_file, os_errors
 
 FILE = "verdicts.sqlite"
 
@@ -95,7 +95,7 @@ def hold_review(folder: Path) -> Iterator[Callable[[str], None]]:
             "which any number of annotators may use at once, or end it"
         )
 
-    with held(folder / LOCK, message):
+    with lock_file(folder / LOCK, message):
         try:
             yield note_address
         finally:

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from retgen.compressed import COMPRESSED, kind, opened
+from retgen.dataset_files import COMPRESSED, file_format, open_file
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
 from retgen.sources.records import (
@@ -51,7 +51,7 @@ def table(path: Path, name: str, reading: ReadOptions, *, within: str = "") -> I
     """
     readers = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
     try:
-        yield from readers[kind(path)](path, name, reading, within)
+        yield from readers[file_format(path)](path, name, reading, within)
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -171,7 +171,7 @@ def _document(
 
 def _jsonl(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
     def rows() -> Iterator[_Row]:
-        with opened(path) as file:
+        with open_file(path) as file:
             for number, line in enumerate(file, 1):
                 where = f"{name}:{number}"
                 if not line.strip():
@@ -199,11 +199,11 @@ def _broken(line: bytes) -> tuple[str, str]:
 
 def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with opened(path) as file:
+    with open_file(path) as file:
         begin = file.readline(1 << 20)
     if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DatasetError(f"{path}: is UTF-16; convert it to UTF-8")
-    delimiter = "\t" if kind(path) == ".tsv" else _delimiter(begin)
+    delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(begin)
 
     def rows(reader: csv.DictReader[str]) -> Iterator[_Row]:
         for row in reader:
@@ -216,7 +216,7 @@ def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[R
 
     # bytes that are not UTF-8 become lone surrogates, which are found row by row
     with (
-        opened(path) as raw,
+        open_file(path) as raw,
         io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as lines,
     ):
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
@@ -239,7 +239,7 @@ def _parquet(path: Path, name: str, reading: ReadOptions, within: str) -> Iterat
 
     try:
         if path.suffix.lower() in COMPRESSED:
-            with opened(path) as packed:  # Parquet is read from its end on
+            with open_file(path) as packed:  # Parquet is read from its end on
                 file = pq.ParquetFile(pa.BufferReader(packed.read()))
         else:
             file = pq.ParquetFile(path)
@@ -318,7 +318,7 @@ def text_file(
     """A file as a document with the id `called`, or why it is none."""
     most = None if reading.longest is None else reading.longest * _UTF8_BYTES
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             content = file.read() if most is None else file.read(most + 1)
     except OSError as error:
         return RefusedRow(where, "source/unreadable", f"cannot be read: {error.strerror}", called)
@@ -333,7 +333,7 @@ def text_file(
         is_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         reason = "the file is UTF-16, not UTF-8" if is_16 else "the file is not UTF-8"
         return RefusedRow(where, "source/encoding", reason, called)
-    held, title = kind(path), ""
+    held, title = file_format(path), ""
     if held in MARKDOWN:
         title = markdown_title(text)
     elif held in HTML and text.strip():

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import xxhash
 
-from retgen.compressed import COMPRESSED, kind
+from retgen.dataset_files import COMPRESSED, corpus_files, file_format
 from retgen.errors import DatasetError
-from retgen.layouts import corpus_files
 from retgen.sources import formats
 from retgen.sources.records import (
     UNREAD,
@@ -40,7 +39,7 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
     """What the folder holds and is not read, then documents in the order of their paths."""
     if corpus := corpus_files(path):
         for file in corpus:
-            if kind(file) not in formats.TABLE_KINDS:
+            if file_format(file) not in formats.TABLE_KINDS:
                 raise DatasetError(f"{file}: a corpus is {', '.join(formats.TABLE_KINDS)}")
             name = file.relative_to(path).as_posix()
             if not (reading.follow_links or _stays(file, _inside(path))):
@@ -59,7 +58,7 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
     stems = Counter(stem(name) for _, name in files)
     for file, name in files:
         called = stem(name) if stems[stem(name)] == 1 else name
-        if kind(file) in formats.TEXT_KINDS:
+        if file_format(file) in formats.TEXT_KINDS:
             yield Record(name, formats.text_file(file, name, called, reading), name)
             continue
         try:
@@ -75,7 +74,7 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
 def kinds(path: Path) -> dict[str, int]:
     """How many files of a folder are read, by their kind, most first; of a data set its corpus."""
     files = corpus_files(path) or [one.path for one in _walk(path) if isinstance(one, _File)]
-    return dict(Counter(map(kind, files)).most_common())
+    return dict(Counter(map(file_format, files)).most_common())
 
 
 def stem(name: str) -> str:
@@ -83,7 +82,7 @@ def stem(name: str) -> str:
     path = Path(name)
     if path.suffix.lower() in COMPRESSED:
         name = name.removesuffix(path.suffix)
-    return name[: -len(kind(path))] if kind(path) else name
+    return name[: -len(file_format(path))] if file_format(path) else name
 
 
 def shown(name: str) -> str:
@@ -146,7 +145,7 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
                     "a link that leads nowhere" if entry.is_symlink() else "is no file of bytes"
                 )
                 unread.append(RefusedRow(here, UNREAD, reason))
-            elif kind(entry) not in every:
+            elif file_format(entry) not in every:
                 reason = f"a file of this kind is not read, only {', '.join(every)}"
                 unread.append(RefusedRow(here, UNREAD, reason))
             else:
@@ -238,8 +237,8 @@ def _read(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
     if not path.is_file():
         raise DatasetError(f"there is no source {path}: give {FORMATS}")
     name = shown(path.name)
-    if kind(path) in formats.TABLE_KINDS:
+    if file_format(path) in formats.TABLE_KINDS:
         return formats.table(path, name, reading)
-    if kind(path) in formats.TEXT_KINDS:
+    if file_format(path) in formats.TEXT_KINDS:
         return iter([Record(name, formats.text_file(path, name, stem(name), reading))])
     raise DatasetError(f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from retgen.evaluation.scoring.panels import baseline_levels, bound_rows, score_measure
 from retgen.evaluation.scoring.scores import in_order
@@ -11,12 +13,37 @@ from retgen.results.measurements import Measurement
 from retgen.results.page import Page, Section
 from retgen.results.panel import Column, Panel
 from retgen.results.pictures import Level, Line, Lines
+from retgen.studies import Study
 
 if TYPE_CHECKING:
-    from retgen.studies.result import Trainings
+    from retgen.evaluation.scoring.result import Evaluation
+    from retgen.evaluation.training.result import Training
 
 
 _PANELS = 3
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """What a study with `train` found: `trained` by (trained on, dimension)."""
+
+    study: Study
+    folder: Path
+    trained: dict[tuple[str, int], Training]
+    beside: Evaluation | None
+    about: str
+    command: str
+    failures: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gen eval STUDY --json` prints."""
+        return {
+            "study": self.study.study,
+            "trained": [
+                {"on": on, "dim": dim, **one.to_json()} for (on, dim), one in self.trained.items()
+            ],
+            "beside": self.beside.to_json() if self.beside else None,
+        }
 
 
 def _scores(result: Trainings) -> Panel:
@@ -56,7 +83,7 @@ def _in_order(result: Trainings, measure: str) -> list[tuple[str, int]]:
     return sorted(result.trained, key=lambda key: (-best[key[0]], key[0], -key[1]))
 
 
-def sentences(result: Trainings) -> list[str]:
+def summary_sentences(result: Trainings) -> list[str]:
     """The summary of the page: each training set at its best dimension, against what else is."""
     first = next(iter(result.trained.values()))
     scored = first.scored_sets[0]
@@ -86,7 +113,7 @@ def sentences(result: Trainings) -> list[str]:
     return text
 
 
-def text(result: Trainings) -> str:
+def terminal_text(result: Trainings) -> str:
     """For a terminal."""
     return page_of(result).terminal(result.folder / "study.html")
 
@@ -119,7 +146,12 @@ def page_of(result: Trainings) -> Page:
     )
     about = result.about
     return Page(
-        result.study.study, "retgen study", about, sentences(result), [section], result.command
+        result.study.study,
+        "retgen study",
+        about,
+        summary_sentences(result),
+        [section],
+        result.command,
     )
 
 

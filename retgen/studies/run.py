@@ -1,4 +1,4 @@
-"""`gen eval STUDY`: its data sets are made, models scored on them or trained on them."""
+"""`gen eval STUDY` and `gen eval --seeds`: data sets made, models scored or trained on them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retgen.errors import OutputError, RunDirectoryError
-from retgen.plugins import need
-from retgen.progress import Progress, silent
+from retgen.plugins import require_modules
+from retgen.progress import Progress, no_progress
 from retgen.run import run
-from retgen.studies.result import Trainings
-from retgen.studies.study import load_study
+from retgen.studies import load_study
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.result import Evaluation
+    from retgen.studies.page import Trainings
+from typing import Any
+
+from retgen.evaluation.retrievers import check_name
+from retgen.evaluation.scoring.evaluate import evaluate, output_folder
+from retgen.evaluation.scoring.result import Evaluation
+from retgen.recipe import load_recipe
 
 
 def _about(path: Path) -> str:
@@ -39,7 +45,7 @@ def run_study(
     options: Options | None = None,
     cache: bool = True,
     command: str = "gen eval STUDY",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Evaluation | Trainings:
     """Make the data sets of a study and measure. What is given replaces what the study says.
 
@@ -55,7 +61,7 @@ def run_study(
     for name in models:
         check_name(name)
     if study.train is not None:
-        need("torch", "sentence_transformers")
+        require_modules("torch", "sentence_transformers")
     paths = {}
     for name, of in study.datasets.items():
         place = folder / "datasets" / name
@@ -82,6 +88,7 @@ def run_study(
             options=options, cache=cache, progress=progress,
         )  # fmt: skip
     from retgen.evaluation.training.train import train
+    from retgen.studies.page import Trainings, write_page
 
     trained = {}
     steps = [(on, dim) for on in spec.on for dim in sorted(set(dims or spec.dims))]
@@ -97,7 +104,30 @@ def run_study(
         study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )
     write_file(folder / "study.json", dump_json(result.to_json()))
-    from retgen.studies.page import write_page
-
     write_page(result)
     return result
+
+
+def evaluate_seeds(
+    path: str | Path,
+    seeds: int,
+    *,
+    out: str | Path | None = None,
+    progress: Progress = no_progress,
+    **given: Any,
+) -> Evaluation:
+    """Make a run or recipe anew under `seeds` consecutive seeds (`out`/seeds), and score them all.
+
+    Runs that are there are not made again. `given`: as `evaluate` takes it.
+    """
+    for name in given.get("models", ()):
+        check_name(name)  # before anything is made
+    folder = Path(out) if out is not None else output_folder([Path(path)])
+    recipe = load_recipe(path)
+    paths = [
+        run(
+            path, out=folder / "seeds" / f"seed-{seed}", overrides={"seed": seed}, progress=progress
+        ).path
+        for seed in range(recipe.seed, recipe.seed + seeds)
+    ]
+    return evaluate(paths, out=folder, over_seeds=True, progress=progress, **given)

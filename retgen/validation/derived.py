@@ -22,12 +22,11 @@ from retgen.data import Dataset
 from retgen.errors import EndpointFailed, RetgenError
 from retgen.generate import rejected_lines, table_files
 from retgen.generators.records import Records
-from retgen.manifest import COSTS, Measured, fault_of_time, manifest_of, other_format, recipe_files
+from retgen.manifest import COSTS, RunFacts, fault_of_time, manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
-from retgen.reporting.card import dataset_card
-from retgen.reporting.report import collect_report, page_of
-from retgen.reporting.training_card import training_card
+from retgen.reporting.card import dataset_card, training_card
+from retgen.reporting.report import collect_report, report_page
 from retgen.validation.findings import links
 from retgen.validation.regenerate import (
     REGENERATED,
@@ -113,7 +112,7 @@ def check_written(
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
-    rejected: list[Rejection] | None = [] if not recipe.prepared else None
+    rejected: list[Rejection] | None = [] if not recipe.needs_sources else None
     if other is None and not same:
         why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
         again.append(_not_again(why, "warning"))
@@ -336,7 +335,7 @@ def _top(one: FieldDifference) -> str:
     return one.key.partition(".")[0].partition("[")[0]
 
 
-def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> Measured:
+def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> RunFacts:
     """What the manifest says of times and costs, of which nothing else knows.
 
     Where no model was asked, it cost nothing.
@@ -345,7 +344,7 @@ def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> Measured:
     if not offline(recipe):
         costs = {key: manifest.get(key) for key in COSTS}
     versions, timings = manifest.get("versions"), manifest.get("timings")
-    return Measured(
+    return RunFacts(
         manifest.get("created", ""),
         versions if isinstance(versions, dict) else {},
         timings if isinstance(timings, dict) else {},
@@ -376,7 +375,7 @@ def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[FieldDiff
             if not isinstance(value, str) or not value[:1].isdigit():
                 yield FieldDifference(f"versions.{name}", f"is {shown(value)}, which is no version")
     stages = ["latent", "generate and write", "prove and measure", "report"]
-    if recipe.prepared:
+    if recipe.needs_sources:
         stages.insert(0, "agents")
     timings = manifest.get("timings")
     if not isinstance(timings, dict) or list(timings) != stages:
@@ -459,5 +458,5 @@ def _page(run: Path, report: Mapping[str, Any]) -> Iterator[Finding]:
     except (OSError, ValueError) as error:
         yield _wrong(name, f"it cannot be read: {error}")
         return
-    if stated != page_of(report):
+    if stated != report_page(report):
         yield _wrong(name, "it is not the page of report.json; `gen report` makes it again")

@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from retgen.data import Table
+from retgen.data import TableFiles
 from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.generators import families, family
-from retgen.lines import Place
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
-from retgen.rows import Problem
+from retgen.rows import Problem, RowPlace
 from retgen.validators.rule import SEVERITIES, Finding, Listed
 from retgen.validators.rules import listed
 
@@ -249,16 +248,16 @@ def _one(members: Sequence[Finding]) -> Finding:
 
 
 def rows_at_fault(
-    root: Path, table: Table, problems: Sequence[Problem], read: int | None = None
+    root: Path, table: TableFiles, problems: Sequence[Problem], read: int | None = None
 ) -> Iterator[Finding]:
     """Rows of a table that are none, one finding for all with the same fault.
 
     `read`: how many rows it has that are right; a table must not be empty.
     """
     if read == 0 and not problems:
-        name = Place(table.files[0], 0).below(root).name()
+        name = RowPlace(table.files[0], 0).below(root).name()
         yield Finding("schema", "error", [name], f"{name} is empty: there are no {_nouns(table)}")
-    faults: dict[str, list[Place]] = {}
+    faults: dict[str, list[RowPlace]] = {}
     places = table.places([problem.line for problem in problems])
     for place, problem in zip(places, problems, strict=True):
         faults.setdefault(problem.reason, []).append(place.below(root))
@@ -276,7 +275,7 @@ def rows_at_fault(
         yield Finding("schema", "error", [place.name() for place in members], message)
 
 
-def _nouns(table: Table) -> str:
+def _nouns(table: TableFiles) -> str:
     return "documents" if table.name == "corpus" else table.name
 
 
@@ -307,10 +306,10 @@ def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
             yield Finding("manifest", "warning", [name], message)
 
 
-def byte_order_marks(root: Path, tables: Iterable[Table]) -> Iterator[Finding]:
+def byte_order_marks(root: Path, tables: Iterable[TableFiles]) -> Iterator[Finding]:
     """Files that begin with a byte order mark, which is read past."""
     for table in tables:
-        for path in table.marked():
+        for path in table.files_with_bom():
             name = path.relative_to(root).as_posix()
             yield Finding(
                 "byte-order-mark",

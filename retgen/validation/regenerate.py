@@ -304,7 +304,7 @@ def repeat_agents(
     their files.
     """
     from retgen.agents.calls import ModelOptions
-    from retgen.with_agents import generate_with_agents
+    from retgen.generate import generate_with_agents
 
     make_folder(folder)
     call_report = generate_with_agents(recipe, folder, ModelOptions())

@@ -14,13 +14,13 @@ from retgen.data import (
     Chunk,
     Dataset,
     Document,
-    Table,
+    TableFiles,
     document_of,
     open_dataset,
 )
+from retgen.dataset_files import missing_table_hint
 from retgen.errors import DatasetError
-from retgen.lines import instead
-from retgen.memory import keep_freed
+from retgen.processes import keep_freed_memory, process_pool
 from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
@@ -31,7 +31,6 @@ from retgen.validators.notes import extra, texts_by_column
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
 from retgen.validators.rules import corpus_rules
 from retgen.validators.validation import Samples
-from retgen.workers import process_pool
 
 _BATCH = 4096  # documents
 _AT_MOST = 2000  # queries that rules see where one of them reads all itself
@@ -47,7 +46,8 @@ def which_split(dataset: Dataset, split: str | None) -> str:
     if not dataset.qrels:
         raise DatasetError(
             f"{dataset.root} holds no qrels. Looked for qrels.jsonl, qrels.tsv, qrels/*.tsv, "
-            f"and Parquet or JSON Lines under qrels/ or data/.{instead(dataset.root, 'qrels')}"
+            "and Parquet or JSON Lines under qrels/ or data/."
+            f"{missing_table_hint(dataset.root, 'qrels')}"
         )
     if split is None:
         split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
@@ -177,7 +177,7 @@ def scan(
     return whole.documents, whole.problems
 
 
-def _parts(corpus: Table) -> list[list[Chunk]]:
+def _parts(corpus: TableFiles) -> list[list[Chunk]]:
     """The corpus cut into parts, whatever the number of processes; one part at least."""
     parts: list[list[Chunk]] = [[]]
     filled = 0
@@ -240,7 +240,7 @@ def _scan_part(
     shown: Callable[[int], None] = lambda done: None,
 ) -> _Result:
     """A scan of consecutive chunks."""
-    keep_freed()
+    keep_freed_memory()
     for rule in rules:
         rule.start()
     documents, lines = 0, 0

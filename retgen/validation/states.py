@@ -23,12 +23,12 @@ from typing import Any
 import orjson
 
 from retgen.data import Chunk
-from retgen.pickles import dump, load
-from retgen.plugins import installed
+from retgen.manifest import PROOF
+from retgen.plugins import installed_plugins
+from retgen.processes import pickle_data, unpickle_data
 from retgen.validators.rules import GROUP
 from retgen.write import FileInfo, file_info, make_folder, write_file
 
-PROOF = ".proof"  # the folder, in the run directory
 _MARK = b"retgen proof 1\n"
 
 
@@ -78,7 +78,7 @@ class States:
     def keep(self, number: int, result: Any, files: Sequence[str]) -> None:
         """Keep the result of a part; `files`: what it refers to, in `folder`."""
         infos = {Path(name).name: list(file_info(Path(name))) for name in files}
-        body = dump([self._key, number, infos, result])
+        body = pickle_data([self._key, number, infos, result])
         write_file(self._path(number), _MARK + hashlib.sha256(body).digest() + body)
 
     def _path(self, number: int) -> Path:
@@ -91,7 +91,7 @@ class States:
             body = raw[start:]
             if raw[:start] != _MARK + hashlib.sha256(body).digest():
                 return None
-            key, of, infos, result = load(io.BytesIO(body))
+            key, of, infos, result = unpickle_data(io.BytesIO(body))
             if (key, of) != (self._key, number):
                 return None
             if any(list(file_info(self.folder / name)) != info for name, info in infos.items()):
@@ -137,6 +137,6 @@ def _versions() -> dict[str, str]:
         for name in ["retgen", *(match[0] for match in required if match)]:
             with contextlib.suppress(metadata.PackageNotFoundError):
                 result[name] = metadata.version(name)
-    for entry in installed(GROUP):
+    for entry in installed_plugins(GROUP):
         result[f"{entry.name}: {entry.value}"] = entry.dist.version if entry.dist else ""
     return result

@@ -16,7 +16,7 @@ import numpy as np
 
 from retgen.data import Dataset, open_dataset
 from retgen.errors import RetgenError
-from retgen.progress import Progress, silent, usable_cores
+from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
 from retgen.validation.derived import (
@@ -50,7 +50,7 @@ def validate(
     path: Path | str,
     *,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     split: str | None = None,
     off: Mapping[str, str] | None = None,
     severity: Mapping[str, str] | None = None,
@@ -125,7 +125,7 @@ def _with_people(
     if recipe is None or not recipe.file.review or dataset.run is None:
         return _validate(dataset, recipe, workers, progress, split, kept, states)
     try:
-        made = recipe.reviewed()
+        made = recipe.reviewed_records()
         first = recipe.before_review().at(scratch / BEFORE)
         earlier = tables_before(dataset.run, recipe, scratch / BEFORE, progress)
     except (RetgenError, OSError, ValueError, KeyError, TypeError) as error:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from retgen.errors import UsageError
-from retgen.messages import Origin, did_you_mean, explain
+from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.world.domain_file import (
     LISTED,
     ORDERED,
@@ -140,13 +140,13 @@ def _loaded(path: Path, _changed: int) -> Domain:
         file = DomainFile.model_validate(data)
     except ValidationError as error:
         schema = DomainFile.model_json_schema()
-        origin = Origin(path, read_yaml(path, lines=True), ())
-        raise UsageError("\n".join(explain(error, schema, data, origin, ()))) from None
+        origin = SourceMap(path, read_yaml(path, lines=True), ())
+        raise UsageError("\n".join(validation_messages(error, schema, data, origin, ()))) from None
     builder = _Builder(file)
     domain = builder.domain(path)
     problems = [*builder.problems, *problems_of_wordings(file)]
     if problems:
-        origin = Origin(path, read_yaml(path, lines=True), ())
+        origin = SourceMap(path, read_yaml(path, lines=True), ())
         raise UsageError("\n".join(f"{origin.where(keys)}: {said}" for keys, said in problems))
     return domain
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from retgen import marks
+from retgen import highlights
 from retgen.world.compose import MONTHS
 from retgen.world.expressions import (
     And,
@@ -50,7 +50,7 @@ def view(
     return {
         "asked": [(slot, said, facts.get(slot, "")) for slot, said in asked],
         "joined": _joined(expression),
-        "document": marks.cut(document["text"], spans),
+        "document": highlights.highlight_segments(document["text"], spans),
     }
 
 
@@ -116,7 +116,7 @@ def _said(condition: Condition) -> str:
             return " ".join(filter(None, ends))
 
 
-def _places(text: str, value: str) -> list[marks.Span]:
+def _places(text: str, value: str) -> list[highlights.Span]:
     """Where a value stands in the text, as texts spell it."""
     spoken = value
     if re.fullmatch(r"\d{4}-\d\d-\d\d", value):

@@ -1,4 +1,4 @@
-"""What `gen diff` counts, between data sets in any layout and between runs."""
+"""What `gen diff` counts and shows, between data sets in any layout and between runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import diff, export, run
-from retgen.changes.hashes import once
+from retgen.changes.examples import TextExample
+from retgen.changes.records import distinct_hashes
+from retgen.changes.report import example_sides, excerpts, printable
 from retgen.errors import DatasetError, UsageError
 from tests.conftest import Gen, Write, read_jsonl
 
@@ -155,7 +157,7 @@ def test_an_id_that_stands_twice(a: Path, tmp_path: Path) -> None:
 def test_repeated_values_are_told_apart() -> None:
     import numpy as np
 
-    result, repeated = once(np.array([7, 5, 7, 7], np.uint64))
+    result, repeated = distinct_hashes(np.array([7, 5, 7, 7], np.uint64))
     assert (repeated, len(set(result.tolist())), result[:2].tolist()) == (2, 4, [7, 5])
 
 
@@ -219,11 +221,11 @@ def test_what_cannot_be_read_is_named(
 
 
 def test_a_file_that_is_cut_short_while_it_is_read(a: Path, dataset: Write) -> None:
-    from retgen.changes.hashes import Source, texts
+    from retgen.changes.records import RowSource, hash_texts
     from retgen.data import open_dataset
-    from retgen.progress import silent
+    from retgen.progress import no_progress
 
-    held = texts(Source(open_dataset(a).corpus, a), silent)
+    held = hash_texts(RowSource(open_dataset(a).corpus, a), no_progress)
     assert held.records([3])[3].text == CORPUS["d4"]
     write(a / "corpus.jsonl", read_jsonl(a / "corpus.jsonl")[:2])
     with pytest.raises(DatasetError, match="changed while it was read; run the command again"):
@@ -271,3 +273,38 @@ def test_command_with_what_is_not_there(a: Path, gen: Gen) -> None:
     )  # fmt: skip
     with pytest.raises(UsageError, match="--examples: a number from 0"):
         diff(a, a, examples=-1)
+
+
+def test_a_long_text_is_shown_around_its_change() -> None:
+    words = [f"w{i}" for i in range(8000)]
+    a, b = " ".join(words), " ".join([*words[:4000], "new", *words[4001:]])
+    before, after = excerpts(a, b)
+    around = [" ".join(words[3988:4000]), " ".join(words[4001:4013])]
+    assert "".join(piece for piece, _ in before) == f"… {around[0]} w4000 {around[1]} …"
+    assert [piece for piece, special in before if special and piece] == ["w4000"]
+    assert [piece for piece, special in after if special and piece] == ["new"]
+
+
+def test_a_change_of_everything_is_cut() -> None:
+    a, b = (" ".join(f"{name}{i}" for i in range(8000)) for name in "ab")
+    before, _ = excerpts(a, b)
+    assert [piece for piece, special in before if special] == [" ".join(f"a{i}" for i in range(80))]
+    assert before[-1] == (" …", False)
+
+
+def test_scripts_without_spaces_are_cut_by_characters() -> None:
+    before, after = excerpts("更衣柜在左边", "更衣柜在右边")
+    assert before == [("更衣柜在", False), ("", False), ("左", True), ("边", False)]
+    assert after == [("更衣柜在", False), ("", False), ("右", True), ("边", False)]
+
+
+def test_white_space_alone() -> None:
+    example = TextExample("documents", "changed", "d1", {"text": "a b"}, {"text": "a b \n"})
+    assert [part for part, _, _ in example_sides(example)] == ["text, white space alone"]
+    example = TextExample("documents", "changed", "d1", {"text": "a b"}, {"text": "a c"})
+    assert [part for part, _, _ in example_sides(example)] == ["text"]
+
+
+def test_a_terminal_obeys_nothing() -> None:
+    assert printable("plain é 柜") == "plain é 柜"
+    assert printable("a\tb\x1b[0m\u202e") == "a\\tb\\x1b[0m\\u202e"

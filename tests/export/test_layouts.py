@@ -13,9 +13,9 @@ from ir_datasets.formats import TrecQrels, TrecQuery, TrecXmlQueries, TsvQueries
 from ir_datasets.util import LocalDownload
 
 from retgen import export
+from retgen.dataset_files import card_header
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export import layouts, write_export
-from retgen.layouts import card_header
 from retgen.write import whole_folder
 from tests.conftest import Gen, Write, read_jsonl
 
@@ -296,15 +296,15 @@ def test_what_a_killed_export_left_goes_and_two_never_meet(judged: Path, tmp_pat
 
 
 TOY = """
-from retgen.export.files import jsonl
-from retgen.export.layout import Layout, Page
+from retgen.export.files import write_jsonl
+from retgen.export.layout import Layout, LayoutCard
 
 class Ids(Layout):
     about = "ids.jsonl"
     readers = "nobody"
     def write(self, job):
-        jsonl(job.folder / "ids.jsonl", ({"id": one.doc_id} for one in job.documents()))
-        return Page(["Ids."])
+        write_jsonl(job.folder / "ids.jsonl", ({"id": one.doc_id} for one in job.documents()))
+        return LayoutCard(["Ids."])
 """
 
 

@@ -18,25 +18,23 @@ from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.export.facts import facts_of
 from retgen.export.mteb import score
-from retgen.export.mteb.gates import Gate, gates
-from retgen.export.mteb.metadata import task_of
-from retgen.export.mteb.score import MINILM, RANDOM
-from retgen.export.mteb.scores import Scores
+from retgen.export.mteb.gates import MINILM, RANDOM, BaselineScores, MtebGate, mteb_gates
 from retgen.export.mteb.survey import Survey, survey
+from retgen.export.mteb.task import task_of
 from tests.conftest import Write
 from tests.project import ROOT
 
 CORPUS = {f"d{i}": f"document {i} on a thing of its own" for i in range(6)}
 QUERIES = {f"q{i}": f"which one is on {i}?" for i in range(4)}
 QRELS = [(f"q{i}", f"d{i}", 1.0) for i in range(4)]
-UNKNOWN = Scores(None, "not asked")
+UNKNOWN = BaselineScores(None, "not asked")
 
 
-def asked(path: Path, scored: Scores = UNKNOWN) -> tuple[dict[str, Gate], Survey]:
+def asked(path: Path, scored: BaselineScores = UNKNOWN) -> tuple[dict[str, MtebGate], Survey]:
     """The gates of a data set as it stands, by name."""
     found = survey(open_dataset(path), path)
     task = task_of(found, facts_of(open_dataset(path), path.name), None)
-    return {one.name: one for one in gates(task, found, scored)}, found
+    return {one.name: one for one in mteb_gates(task, found, scored)}, found
 
 
 def keywords(path: Path) -> dict[str, Any]:
@@ -108,7 +106,7 @@ def test_a_planted_fault_fails_its_gate_and_is_named(
     ids: tuple[str, ...],
 ) -> None:
     found, _ = asked(dataset(CORPUS | corpus, QUERIES | queries, QRELS + qrels))
-    assert found[name] == Gate(name, "failed", message, ids)
+    assert found[name] == MtebGate(name, "failed", message, ids)
     others = {one for one in found if found[one].status == "failed"} - {name, "metadata"}
     assert not others
 
@@ -118,7 +116,7 @@ def test_a_query_of_train_in_test_is_a_leak(dataset: Write) -> None:
     rows = [{"query-id": "t1", "corpus-id": "d1", "score": 1}]
     (path / "qrels.train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found, read = asked(path)
-    assert found["leaks"] == Gate(
+    assert found["leaks"] == MtebGate(
         "leaks", "failed", "test: 1 query is a query of train as well (q1 = t1)", ("q1", "t1")
     )
     # the other split is nobody's fault, and no split to score
@@ -129,7 +127,7 @@ def test_a_query_of_train_in_test_is_a_leak(dataset: Write) -> None:
 def test_few_duplicates_are_within_what_mteb_allows(dataset: Write) -> None:
     corpus = {f"d{i}": f"document {i} on a thing of its own" for i in range(200)}
     path = dataset(corpus | {"d7": corpus["d3"]}, QUERIES, QRELS)
-    assert asked(path)[0]["duplicates"] == Gate(
+    assert asked(path)[0]["duplicates"] == MtebGate(
         "duplicates", "passed",
         "1 of 200 documents repeats another (d7), within MTEB's 1%", ("d7",),
     )  # fmt: skip
@@ -149,8 +147,10 @@ def test_scores_are_read_in_words(
     dataset: Write, chance: float, minilm: float, status: str, words: str
 ) -> None:
     path = dataset(CORPUS, QUERIES, QRELS)
-    scored = Scores({RANDOM: {"test": chance}, MINILM: {"test": minilm}}, errors={"test": 0.04})
-    assert asked(path, scored)[0]["scores"] == Gate(
+    scored = BaselineScores(
+        {RANDOM: {"test": chance}, MINILM: {"test": minilm}}, errors={"test": 0.04}
+    )
+    assert asked(path, scored)[0]["scores"] == MtebGate(
         "scores", status,  # type: ignore[arg-type]
         f"test: nDCG@10 {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: {words}",
     )  # fmt: skip

@@ -18,6 +18,16 @@ def kb(limit_run: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(limit_run, tmp_path / "kb", ignore=as_made))
 
 
+@pytest.fixture(scope="session")
+def kb_tree(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that `kb` is published as; tests read it only."""
+    folder = tmp_path_factory.mktemp("published")
+    as_made = shutil.ignore_patterns("eval", "mteb")
+    run = shutil.copytree(limit_run, folder / "kb", ignore=as_made)
+    retgen.publish(run, f"file:{folder / 'tree'}", score_up_to=0)
+    return folder / "tree"
+
+
 @pytest.fixture(autouse=True)
 def unscored(monkeypatch: pytest.MonkeyPatch) -> None:
     """MTEB and torch take some 20 s to score a run: tests of that ask for it."""
@@ -30,3 +40,11 @@ def ladders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "ladders"
     rungs = {"params.singles": False}
     return retgen.run("multiconir_people", out=out, limit=3, overrides=rungs).path
+
+
+@pytest.fixture(scope="session")
+def ladders_tree(ladders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that `ladders` is published as; tests read it only."""
+    folder = tmp_path_factory.mktemp("published") / "ladders"
+    retgen.publish(ladders, f"file:{folder}", score_up_to=0)
+    return folder

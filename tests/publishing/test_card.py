@@ -18,19 +18,23 @@ from tests.conftest import Gen, read_jsonl
 
 def published(run: Path, tmp_path: Path) -> tuple[Path, dict[str, Any], str]:
     """The folder, its card's header as the Hub's library reads it, and its text."""
+    publish(run, f"file:{tmp_path / 'published'}")
+    return read_card(tmp_path / "published")
+
+
+def read_card(folder: Path) -> tuple[Path, dict[str, Any], str]:
+    """The same of a folder that is published."""
     from huggingface_hub import DatasetCard
 
-    folder = tmp_path / "published"
-    publish(run, f"file:{folder}")
     card = DatasetCard.load(folder / "README.md")
     return folder, card.data.to_dict(), card.text
 
 
-def test_the_header_is_one_that_the_hub_knows(kb: Path, tmp_path: Path) -> None:
+def test_the_header_is_one_that_the_hub_knows(kb_tree: Path) -> None:
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCardData
 
-    folder, header, _ = published(kb, tmp_path)
+    folder, header, _ = read_card(kb_tree)
     configs = header.pop("configs")
     info = header.pop("dataset_info")
     assert header == {
@@ -50,8 +54,8 @@ def test_the_header_is_one_that_the_hub_knows(kb: Path, tmp_path: Path) -> None:
             assert set(one.get("columns", columns)) <= set(columns)
 
 
-def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, tmp_path: Path) -> None:
-    folder, header, text = published(ladders, tmp_path)
+def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, ladders_tree: Path) -> None:
+    folder, header, text = read_card(ladders_tree)
     names = [one["config_name"] for one in header["configs"]]
     assert names == [
         "default", "corpus", "queries", "graded", "corpus_metadata", "queries_metadata",

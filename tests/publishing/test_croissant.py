@@ -14,11 +14,15 @@ import pytest
 
 import retgen
 from retgen import publish
+from retgen.dataset_files import card_header
 from retgen.export import write_export
 from retgen.export.layouts import parquet
-from retgen.layouts import card_header
-from retgen.publishing.croissant.description import _CONTEXT
-from retgen.publishing.croissant.tables import distribution, record_sets, tables
+from retgen.publishing.croissant import (
+    CONTEXT,
+    croissant_tables,
+    distribution,
+    record_sets,
+)
 from retgen.publishing.destinations import destinations
 from retgen.review import open_review
 from retgen.write import file_info
@@ -98,11 +102,10 @@ def check_tables(out: Path, caplog: pytest.LogCaptureFixture) -> dict[str, int]:
     return counts
 
 
-def test_of_a_limit_run(kb: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    out = tmp_path / "out"
-    publish(kb, f"file:{out}")
+def test_of_a_limit_run(kb_tree: Path, caplog: pytest.LogCaptureFixture) -> None:
+    out = kb_tree
     assert check_tables(out, caplog) == {"corpus": 15, "queries": 100, "qrels/test": 200}
-    made, manifest = told(out), json.loads((kb / "manifest.json").read_text())
+    made, manifest = told(out), json.loads((out / "manifest.json").read_text())
     assert {key: made[key] for key in ("name", "license", "inLanguage", "creator", "url")} == {
         "name": "limit_small",
         "license": ["https://spdx.org/licenses/Apache-2.0.html"],
@@ -154,9 +157,8 @@ def test_of_a_limit_run(kb: Path, tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert "without reading the query: recall@" in made["rai:dataBiases"][0]
 
 
-def test_files_and_references(kb: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    publish(kb, f"file:{out}")
+def test_files_and_references(kb_tree: Path) -> None:
+    out = kb_tree
     made, listing = told(out), json.loads((out / "published.json").read_text())["files"]
     assert [
         (one["@type"], one["contentUrl"], one["sha256"], one["contentSize"])
@@ -178,10 +180,9 @@ def test_files_and_references(kb: Path, tmp_path: Path) -> None:
 
 
 def test_a_changed_file_is_no_longer_read(
-    kb: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    kb_tree: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    out = tmp_path / "out"
-    publish(kb, f"file:{out}")
+    out = shutil.copytree(kb_tree, tmp_path / "out")
     shutil.copy(out / "queries" / "queries.parquet", out / "qrels" / "test.parquet")
     with pytest.raises(Exception, match=r"Download\(qrels/test\.parquet\)") as error:
         rows(opened(out / "croissant.json", caplog), "qrels/test")
@@ -278,10 +279,10 @@ def test_a_corpus_of_several_files(
 def described(path: Path, out: Path) -> Path:
     """The tables of a data set that is no run, with a croissant.json of them."""
     write_export(path, "parquet", out)
-    listed = tables(out, card_header(out)["configs"])
+    listed = croissant_tables(out, card_header(out)["configs"])
     files = {name: file_info(out / name) for one in listed for name in one.files}
     made = {
-        "@context": _CONTEXT, "@type": "sc:Dataset", "name": 'a "@id"', "description": "</script>",
+        "@context": CONTEXT, "@type": "sc:Dataset", "name": 'a "@id"', "description": "</script>",
         "conformsTo": "http://mlcommons.org/croissant/1.1", "license": ["https://x.y/z"],
         "citeAs": "x", "datePublished": "2020-01-01", "version": "1.0.0",
         "distribution": distribution(listed, files), "recordSet": record_sets(out, listed),

@@ -14,7 +14,7 @@ import pytest
 
 from retgen import evaluate, publish
 from retgen.errors import UsageError
-from retgen.export.mteb.score import MINILM, RANDOM
+from retgen.export.mteb.gates import MINILM, RANDOM
 from tests.conftest import Gen
 from tests.project import ROOT
 from tests.publishing.test_publish import files
@@ -26,20 +26,32 @@ def kept_of(run: Path) -> dict[str, object]:
     """What scores.json of a run has to be of, to be taken."""
     from retgen.data import open_dataset
     from retgen.export.facts import facts_of
-    from retgen.export.mteb.metadata import task_of
-    from retgen.export.mteb.scores import _what
+    from retgen.export.mteb.gates import score_key
     from retgen.export.mteb.survey import survey
+    from retgen.export.mteb.task import task_of
 
     dataset = open_dataset(run)
     found = survey(dataset, run)
-    return _what(task_of(found, facts_of(dataset, "kb"), run), found)
+    return score_key(task_of(found, facts_of(dataset, "kb"), run), found)
 
 
 def kept(folder: Path) -> dict[str, object]:
     return dict(json.loads((folder / "mteb" / "gates.json").read_text()))
 
 
-def test_gates_are_in_the_tree_the_card_and_the_answer(kb: Path, tmp_path: Path, gen: Gen) -> None:
+def test_gates_are_in_the_tree_the_card_and_the_answer_and_refuse_nothing(
+    kb: Path, tmp_path: Path, gen: Gen
+) -> None:
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}")
+    assert (done.returncode, done.stdout.splitlines()[-2:]) == (
+        0,
+        [
+            "mteb, metadata: failed: nothing says reference; mteb.yaml in the run states it",
+            f"published: {tmp_path / 'out'}",
+        ],
+    )
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}")
+    assert done.stdout.splitlines()[-1].endswith("holds all of it already: nothing to do")
     done = gen("publish", kb, f"file:{tmp_path / 'out'}", "--json")
     shown = json.loads(done.stdout)["gates"]
     assert [one["status"] for one in shown] == STATUS
@@ -67,21 +79,8 @@ def test_a_look_scores_nothing_and_says_what_does(
     )
     assert not (kb / "mteb").exists()
     publish(kb, f"file:{tmp_path / 'out'}", score_up_to=14)  # too few: the same bytes as of 0
-    assert publish(kb, f"file:{tmp_path / 'out'}", score_up_to=0).unchanged
+    assert publish(kb, f"file:{tmp_path / 'out'}", score_up_to=0).is_unchanged
     assert "score-up-to" not in (tmp_path / "out" / "README.md").read_text()
-
-
-def test_a_failed_gate_is_shown_and_refuses_nothing(kb: Path, tmp_path: Path, gen: Gen) -> None:
-    done = gen("publish", kb, f"file:{tmp_path / 'out'}")
-    assert (done.returncode, done.stdout.splitlines()[-2:]) == (
-        0,
-        [
-            "mteb, metadata: failed: nothing says reference; mteb.yaml in the run states it",
-            f"published: {tmp_path / 'out'}",
-        ],
-    )
-    done = gen("publish", kb, f"file:{tmp_path / 'out'}")
-    assert done.stdout.splitlines()[-1].endswith("holds all of it already: nothing to do")
 
 
 def test_scores_that_are_kept_are_taken_for_the_same_data_only(kb: Path, tmp_path: Path) -> None:
@@ -94,7 +93,7 @@ def test_scores_that_are_kept_are_taken_for_the_same_data_only(kb: Path, tmp_pat
         "errors": {"test": 0.02},
     }  # fmt: skip
     (kb / "mteb" / "scores.json").write_text(json.dumps(stated))
-    assert publish(kb, f"file:{tmp_path / 'out'}").unchanged
+    assert publish(kb, f"file:{tmp_path / 'out'}").is_unchanged
 
 
 def test_scores_of_a_task_with_other_words_are_computed_again(kb: Path, tmp_path: Path) -> None:
@@ -124,9 +123,8 @@ def test_the_module_of_the_hub_names_its_repository(kb: Path, tmp_path: Path) ->
     """A copy of the repository is read where it lies; the module alone reads the Hub."""
     from retgen.data import open_dataset
     from retgen.export.facts import facts_of
-    from retgen.export.mteb.metadata import task_of
     from retgen.export.mteb.survey import survey
-    from retgen.export.mteb.task import module
+    from retgen.export.mteb.task import module, task_of
 
     dataset = open_dataset(kb)
     task = task_of(survey(dataset, kb), facts_of(dataset, "kb"), kb, "me/kb")
@@ -169,7 +167,7 @@ def test_mteb_scores_a_run_once_and_the_published_task_runs_as_written(
     written = (kb / "mteb" / "scores.json").stat().st_mtime_ns
     publish(kb, f"file:{out}")
     before = files(out)
-    assert publish(kb, f"file:{out}").unchanged
+    assert publish(kb, f"file:{out}").is_unchanged
     assert (kb / "mteb" / "scores.json").stat().st_mtime_ns == written
     # a copy that was never scored is scored to the same bytes
     publish(other, f"file:{tmp_path / 'b'}")

@@ -67,7 +67,7 @@ def change(run: Path, usd: float = 1.0) -> None:
 
 def test_one_commit_and_the_same_tree_as_a_folder(kb: Path, tmp_path: Path, hub: State) -> None:
     result = publish(kb, f"hub:{REPO}")
-    assert (result.where, result.unchanged) == (f"{hub.url}/datasets/{REPO}", False)
+    assert (result.where, result.is_unchanged) == (f"{hub.url}/datasets/{REPO}", False)
     assert hub.requests[:7] + sorted(hub.requests[7:10]) + hub.requests[10:] == FIRST
     assert len(hub.repos[REPO]) == 2
     publish(kb, f"file:{tmp_path / 'out'}")
@@ -143,7 +143,7 @@ def test_a_network_that_ends_at_any_request_leaves_nothing_half_and_a_repeat_com
     publish(kb, f"hub:{REPO}")
     assert published(hub) == FILES
     assert len(hub.repos[REPO]) == 2
-    assert publish(kb, f"hub:{REPO}").unchanged
+    assert publish(kb, f"hub:{REPO}").is_unchanged
 
 
 @pytest.mark.parametrize("number", EVERY)

@@ -17,7 +17,7 @@ import pytest
 
 import retgen
 from retgen import publish
-from retgen.layouts import card_header
+from retgen.dataset_files import card_header
 from tests.conftest import Gen
 from tests.project import ROOT
 
@@ -121,17 +121,15 @@ def printed(gen: Gen, run: Path, model: str) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_load_dataset(ladders: Path, tmp_path: Path, gen: Gen) -> None:
-    folder = tmp_path / "published"
-    publish(ladders, f"file:{folder}")
+def test_load_dataset(ladders: Path, ladders_tree: Path, tmp_path: Path, gen: Gen) -> None:
+    folder = ladders_tree
     scores = elsewhere(snippet(folder, "datasets") + WITH_DATASETS, folder, tmp_path)
     assert scores == pytest.approx(printed(gen, ladders, "rank-bm25"), abs=1e-6)
 
 
 @pytest.mark.slow
-def test_mteb(ladders: Path, tmp_path: Path, gen: Gen) -> None:
-    folder = tmp_path / "published"
-    publish(ladders, f"file:{folder}")
+def test_mteb(ladders: Path, ladders_tree: Path, tmp_path: Path, gen: Gen) -> None:
+    folder = ladders_tree
     task = re.findall(r"```python\n(import mteb\n.*?)\nmteb\.evaluate\(", DOCS, re.DOTALL)[0]
     scores = elsewhere(task.replace("me/kb", str(folder)) + WITH_MTEB, folder, tmp_path)
     # mteb rounds to five digits
@@ -139,18 +137,16 @@ def test_mteb(ladders: Path, tmp_path: Path, gen: Gen) -> None:
 
 
 @pytest.mark.slow
-def test_beir(ladders: Path, tmp_path: Path, gen: Gen) -> None:
-    folder = tmp_path / "published"
-    publish(ladders, f"file:{folder}")
+def test_beir(ladders: Path, ladders_tree: Path, tmp_path: Path, gen: Gen) -> None:
+    folder = ladders_tree
     scores = elsewhere(snippet(folder, "beir") + WITH_BEIR, folder, tmp_path)
     # BEIR rounds to five digits
     assert scores == pytest.approx(printed(gen, ladders, "minilm"), abs=1e-5)
 
 
 @pytest.mark.slow
-def test_every_configuration_of_the_card_loads(ladders: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "published"
-    publish(ladders, f"file:{folder}")
+def test_every_configuration_of_the_card_loads(ladders_tree: Path, tmp_path: Path) -> None:
+    folder = ladders_tree
     found = elsewhere(ALL_TABLES, folder, tmp_path)
     assert list(found) == [one["config_name"] for one in card_header(folder)["configs"]]
     assert found["corpus"] == {"corpus": [33, ["_id", "title", "text"]]}

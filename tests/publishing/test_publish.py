@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from retgen import evaluate, publish
+from retgen.dataset_files import card_header, corpus_files
 from retgen.errors import ChecksFailed, DatasetError, UsageError
-from retgen.layouts import card_header, corpus_files
-from retgen.publishing.changes import Change
+from retgen.publishing.destination import FileChange
 from retgen.publishing.destinations import destinations
 from retgen.review import open_review
 from tests.conftest import Gen, read_jsonl
@@ -67,14 +67,13 @@ def test_a_published_folder_is_loaded_and_lists_its_files(kb: Path, tmp_path: Pa
     assert not [path for path, data in files(out).items() if str(tmp_path).encode() in data]
 
 
-def test_the_card_says_what_the_run_says(kb: Path, tmp_path: Path) -> None:
-    publish(kb, f"file:{tmp_path / 'out'}")
-    header = card_header(tmp_path / "out")
+def test_the_card_says_what_the_run_says(kb_tree: Path) -> None:
+    header = card_header(kb_tree)
     assert header["license"] == "apache-2.0"
     assert header["language"] == ["en"]
     assert header["size_categories"] == ["n<1K"]
     assert header["tags"] == ["synthetic", "retgen", "limit"]
-    text = (tmp_path / "out" / "README.md").read_text()
+    text = (kb_tree / "README.md").read_text()
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert heads == [
         "## Loading", "## Labels", "## Query-blind baselines",
@@ -86,11 +85,10 @@ def test_the_card_says_what_the_run_says(kb: Path, tmp_path: Path) -> None:
     assert "| corpus | corpus | &#95;id, title, text | 15 |\n" in text
 
 
-def test_the_same_run_is_the_same_bytes(kb: Path, tmp_path: Path) -> None:
+def test_the_same_run_is_the_same_bytes(kb: Path, kb_tree: Path, tmp_path: Path) -> None:
     other = shutil.copytree(kb, tmp_path / "elsewhere" / "kb")
-    publish(kb, f"file:{tmp_path / 'a'}")
     publish(other, f"file:{tmp_path / 'b'}")
-    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert files(kb_tree) == files(tmp_path / "b")
 
 
 def test_the_root_of_a_disk_is_no_place(kb: Path) -> None:
@@ -104,7 +102,7 @@ def test_an_unchanged_run_is_left_alone(kb: Path, tmp_path: Path) -> None:
     publish(kb, f"file:{out}")
     before = {p: p.stat().st_ino for p in out.rglob("*")}
     again = publish(kb, f"file:{out}")
-    assert again.unchanged
+    assert again.is_unchanged
     assert (again.where, {one.kind for one in again.changes}) == ("", {"unchanged"})
     assert {p: p.stat().st_ino for p in out.rglob("*")} == before
 
@@ -137,7 +135,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
         "published.json": "changed",
     }  # fmt: skip
     assert files(out) == before
-    assert Change("old.txt", "removed", 0) in publish(kb, f"file:{out}").changes
+    assert FileChange("old.txt", "removed", 0) in publish(kb, f"file:{out}").changes
     assert list(files(out)) == FILES
 
 
@@ -221,7 +219,7 @@ def test_a_run_whose_checks_failed_and_the_same_with_the_check_switched_off(
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(
         "gen: run: the data did not pass its checks, so the run has no manifest.json, and nothing "
-        "says what its labels rest on. Not even --force publishes it:\n  near-duplicate: "
+        "gives the evidence for its labels. Not even --force publishes it:\n  near-duplicate: "
     )
     assert done.stderr.endswith(
         "\nChange the recipe, and run it again with --fresh. A check that is no proof can be "
@@ -251,28 +249,22 @@ def test_private_is_for_the_hub(kb: Path, tmp_path: Path, gen: Gen) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_published_folder_scores_as_its_run_does(kb: Path, tmp_path: Path) -> None:
-    publish(kb, f"file:{tmp_path / 'out'}")
+def test_a_published_folder_scores_as_its_run_does(kb: Path, kb_tree: Path, tmp_path: Path) -> None:
     of_run, of_folder = (
         evaluate(path, models=["bm25"], out=tmp_path / f"eval_{path.name}").to_json()
-        for path in (kb, tmp_path / "out")
+        for path in (kb, kb_tree)
     )
     assert of_run["results"][0]["metrics"] == of_folder["results"][0]["metrics"]
     assert of_run["results"][0]["metrics"]["recall@2"] > 0.9
-    assert corpus_files(tmp_path / "out") == (tmp_path / "out" / FILES[1],)
+    assert corpus_files(kb_tree) == (kb_tree / FILES[1],)
 
 
 @pytest.mark.slow  # mteb as a whole
-def test_mteb_s_own_loader_takes_it(kb: Path, tmp_path: Path) -> None:
+def test_mteb_s_own_loader_takes_it(kb: Path, kb_tree: Path) -> None:
     from mteb.abstasks.retrieval_dataset_loaders import RetrievalDatasetLoader
 
-    publish(kb, f"file:{tmp_path / 'out'}")
     loaded = RetrievalDatasetLoader(
-        hf_repo=str(tmp_path / "out"),
-        revision=None,
-        trust_remote_code=False,
-        split="test",
-        config=None,
+        hf_repo=str(kb_tree), revision=None, trust_remote_code=False, split="test", config=None
     ).load()
     assert (len(loaded["corpus"]), len(loaded["queries"])) == (15, 100)
     qrels: dict[str, dict[str, int]] = {}

@@ -17,9 +17,8 @@ import pytest
 
 from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
-from retgen.publishing.changes import Change, Standing
+from retgen.publishing.destination import FileChange, Standing, Tree
 from retgen.publishing.destinations import destination
-from retgen.publishing.tree import Tree
 from retgen.write import file_info
 from tests.conftest import Gen
 from tests.publishing import s3_server
@@ -152,7 +151,7 @@ def test_a_change_is_a_new_revision_and_the_old_one_stays(
     assert {p: objects[old + p] for p in FILES} == tree
     assert objects[f"{HERE}notes.md"] == b"of somebody"
     assert len(objects) == 2 * len(FILES) + 2
-    assert publish(kb, TO).unchanged
+    assert publish(kb, TO).is_unchanged
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut", 500, 503])
@@ -437,7 +436,7 @@ def test_a_file_that_is_sent_in_parts(tmp_path: Path, s3: State) -> None:
     (tmp_path / "published.json").write_text("{}")
     infos = {path: file_info(tmp_path / path) for path in ("big.bin", "published.json")}
     tree = Tree("big", tmp_path, infos)
-    changes = [Change(path, "added", one.bytes) for path, one in infos.items()]
+    changes = [FileChange(path, "added", one.bytes) for path, one in infos.items()]
     for number in range(1, 7):
         s3.requests.clear()
         s3.fault = lambda n, request, at=number: "drop" if n >= at else None

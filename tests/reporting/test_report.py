@@ -15,7 +15,7 @@ from retgen.errors import DatasetError
 from retgen.plots import size
 from retgen.recipe import load_recipe
 from retgen.reporting.report import collect_report, report, write_report
-from retgen.reporting.view import view
+from retgen.reporting.view import page_values
 from retgen.validators.validation import Validation
 
 EVIL = "<script>alert('x')</script>\"&"
@@ -206,7 +206,7 @@ def test_several_asked_attributes_are_found_apart(content: dict[str, Any]) -> No
         {"query": "Who likes Tea and Jam?", "relevant": ["A likes Jam, Rye and Tea."]}
     ]
     content["samples"]["documents"] = ["B likes Rye and Oats."]
-    assert view(content)["examples"]["queries"] == [
+    assert page_values(content)["examples"]["queries"] == [
         {
             "query": [("Who likes ", False), ("Tea", True), (" and ", False), ("Jam", True), ("?", False)],
             "relevant": [
@@ -222,7 +222,7 @@ def test_a_long_document_is_cut_around_what_is_asked(content: dict[str, Any]) ->
         "queries": [{"query": "Who likes Quokkas?", "relevant": [text]}],
         "documents": ["short"],
     }
-    pieces = view(content)["examples"]["queries"][0]["relevant"][0]
+    pieces = page_values(content)["examples"]["queries"][0]["relevant"][0]
     assert pieces[0] == ("… ", False)
     assert [piece for piece, hit in pieces if hit] == ["Quokkas"]
     assert pieces[-1][0].endswith(" …")
@@ -335,21 +335,23 @@ def test_a_head_start_is_said_where_luck_cannot_explain_it(content: dict[str, An
         "random": {"recall@2": 0.00004, "recall@100": 0.002},
         "rankings": {"summed IDF": {"recall@2": 0.001, "recall@100": 0.05}},
     }
-    assert view(content)["not_tests"][0] == (
+    assert page_values(content)["not_tests"][0] == (
         "Reading the query, in part.",
         "summed IDF never reads it and reaches recall@100 = 0.0500, 25 times what chance does: "
         "relevant documents differ from the others. Print the "
         "query-blind baselines beside every score.",
     )
     content["statistics"]["relevant_documents"] = 46  # then 0.05 is two documents: luck
-    assert view(content)["not_tests"][0][0] == "Limits of dimension."
+    assert page_values(content)["not_tests"][0][0] == "Limits of dimension."
 
 
 def test_where_all_documents_are_relevant_none_stands_anywhere(content: dict[str, Any]) -> None:
-    assert "Where relevant documents stand" in [title for title, _, _ in view(content)["figures"]]
+    assert "Where relevant documents stand" in [
+        title for title, _, _ in page_values(content)["figures"]
+    ]
     content["statistics"]["documents"] = 4
     assert "Where relevant documents stand" not in [
-        title for title, _, _ in view(content)["figures"]
+        title for title, _, _ in page_values(content)["figures"]
     ]
 
 
@@ -368,7 +370,7 @@ def test_ten_thousand_findings_stay_small_and_add_up(
     ]
     html = render(tmp_path, content)
     assert len(html.encode()) < 400_000
-    for group in view(content)["groups"]:
+    for group in page_values(content)["groups"]:
         assert group["count"] == 5000
         assert len(group["shown"]) == 5
         assert len(group["shown"]) + len(group["folded"]) + group["left"] == 5000
@@ -389,7 +391,7 @@ def test_a_finding_with_many_ids_keeps_what_fits(tmp_path: Path, content: dict[s
     html = render(tmp_path, content)
     assert len(html.encode()) < 400_000
     assert "999,992 more ids" in html
-    (group,) = view(content)["groups"]
+    (group,) = page_values(content)["groups"]
     for entry in group["shown"]:
         assert len(entry["ids"]) + len(entry["folded"]) + entry["left"] == 1_000_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from retgen.reporting.view import view
+from retgen.reporting.view import page_values
 from retgen.results.page import Fold, Page, Section, render
 from retgen.results.pictures import Bars
 from retgen.results.tables import TableView, best_places
@@ -64,7 +64,7 @@ def test_a_page_of_results(tmp_path: Path) -> None:
 
 def test_the_report_and_the_results_share_a_skeleton() -> None:
     result = Page("x", "retgen evaluation", "", [], [], "gen eval x").html()
-    report = render("report_page.html", view({"name": "x", "folder": "a b"}))
+    report = render("report_page.html", page_values({"name": "x", "folder": "a b"}))
     begin, end = result.index("</title>"), result.index("<header>")
     assert result[begin:end] in report
     assert "<p>Made by <code>gen eval x</code></p></footer>" in result

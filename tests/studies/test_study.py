@@ -12,10 +12,9 @@ import retgen
 from retgen.errors import RecipeError
 from retgen.evaluation.scoring.result import Evaluation
 from retgen.recipes import bundled_studies, find_study
-from retgen.studies.page import text as text_of
-from retgen.studies.result import Trainings
+from retgen.studies import load_study, plan_study
+from retgen.studies.page import Trainings, terminal_text
 from retgen.studies.run import run_study
-from retgen.studies.study import load_study, plan_study
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -116,7 +115,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     content = json.loads((tmp_path / "out" / "study.json").read_text())
     assert [(one["on"], one["dim"]) for one in content["trained"]] == list(result.trained)
     assert content["beside"]["results"][0]["model"] == "bm25"
-    lines = text_of(result).splitlines()
+    lines = terminal_text(result).splitlines()
     assert lines[0].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
     assert [line.split()[:2] for line in lines[1:5]][::3] == [["test", "16"], ["train", "8"]]
     assert lines[5].startswith("static:minilm, not trained")

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from retgen import run, validate
-from retgen.progress import silent
+from retgen.progress import no_progress
 from retgen.recipe import load_recipe
 from retgen.validation.validate import prove
 from retgen.validators.validation import Validation
@@ -568,7 +568,7 @@ def test_without_a_manifest_a_run_is_not_finished(
     assert [(one.rule, one.severity, one.message) for one in validation.findings] == [
         ("manifest", "error", message)
     ]
-    assert prove(copy, load_recipe(copy).at(copy), {}, 1, silent).findings == []
+    assert prove(copy, load_recipe(copy).at(copy), {}, 1, no_progress).findings == []
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"files": {"x": 1}}', '{"files": []}', "no"])

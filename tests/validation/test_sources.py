@@ -13,11 +13,11 @@ import pytest
 
 from retgen import validate
 from retgen.agents.calls import ModelOptions
+from retgen.generate import generate_with_agents
 from retgen.generators import families, family
 from retgen.recipe import Recipe, load_recipe
 from retgen.scaffold import new_recipe
 from retgen.validation.regenerate import unreadable_sources
-from retgen.with_agents import generate_with_agents
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.minds import mind as attributes_mind
 from tests.agents.server import serving

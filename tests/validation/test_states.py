@@ -23,8 +23,8 @@ from retgen import run, validate
 from retgen.data import Chunk, open_dataset
 from retgen.errors import ChecksFailed
 from retgen.generators.limit.tables import DocumentTable
-from retgen.pickles import dump, load
-from retgen.progress import silent
+from retgen.processes import pickle_data, unpickle_data
+from retgen.progress import no_progress
 from retgen.recipe import load_recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
@@ -125,7 +125,8 @@ def _spool(folder: Path) -> list[str]:
     """The files of terms that part 2 refers to."""
     raw = (folder / "part-000002").read_bytes()
     return [
-        str(folder / name) for name in load(io.BytesIO(raw[len(b"retgen proof 1\n") + 32 :]))[2]
+        str(folder / name)
+        for name in unpickle_data(io.BytesIO(raw[len(b"retgen proof 1\n") + 32 :]))[2]
     ]
 
 
@@ -259,14 +260,14 @@ def test_a_state_runs_nothing(tmp_path: Path) -> None:
     named = b"cretgen.validators.rule\nDocumentNotes.merge\n."  # a function, by a name with a dot
     for raw in (pickle.dumps(Evil()), pickle.dumps(run), pickle.dumps(validate), named):
         with pytest.raises(pickle.UnpicklingError, match="has no place here"):
-            load(io.BytesIO(raw))
+            unpickle_data(io.BytesIO(raw))
     states, _ = begun(tmp_path)
     states.keep(0, Evil(), [])
     assert begun(tmp_path)[1] == {}
     assert not Path("harmed").exists()
     plain = [{1: {"a"}}, Counter("ab"), defaultdict(list, a=[1]), Problem(1, "b"), 1.5, None]
-    assert load(io.BytesIO(dump(plain))) == plain
-    assert (load(io.BytesIO(dump(np.arange(3)[::2]))) == [0, 2]).all()
+    assert unpickle_data(io.BytesIO(pickle_data(plain))) == plain
+    assert (unpickle_data(io.BytesIO(pickle_data(np.arange(3)[::2]))) == [0, 2]).all()
 
 
 def plainly(value: Any) -> Any:
@@ -285,11 +286,11 @@ def test_states_of_all_rules_are_data(limit_run: Path, tmp_path: Path) -> None:
         scratch.mkdir()
         judgements = load_judgements(dataset, None, proof)
         rules = build_rules(proof, judgements, RuleSettings(), str(scratch))
-        count, _ = scan(dataset, rules, 1, None, silent, str(scratch), proof, RuleSettings())
+        count, _ = scan(dataset, rules, 1, None, no_progress, str(scratch), proof, RuleSettings())
         assert count == 15
         files = {file for rule in rules for file in rule.state.files()}
         assert {str(path) for path in scratch.iterdir()} == files  # else they would not be kept
         for rule in rules:
-            again = load(io.BytesIO(dump(rule.state)))
+            again = unpickle_data(io.BytesIO(pickle_data(rule.state)))
             assert type(again) is type(rule.state)
             np.testing.assert_equal(plainly(again), plainly(rule.state))

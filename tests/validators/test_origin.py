@@ -218,7 +218,7 @@ def test_the_same_figures_on_any_number_of_workers(
     alone = validate(folder, workers=1)
     monkeypatch.setattr(retgen.validation.scan, "_PARALLEL_FROM", 0)
     monkeypatch.setattr(retgen.validation.scan, "_PART", 7)
-    monkeypatch.setattr(retgen.data.Table.chunks, "__defaults__", (20_000,))
+    monkeypatch.setattr(retgen.data.TableFiles.chunks, "__defaults__", (20_000,))
     together = validate(folder, workers=2)
     assert together.to_json() == alone.to_json()
     assert validate(folder, workers=1).origin == alone.origin

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from retgen.data import Dataset, Qrel, Query, Table, qrel_of, query_of
+from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of
 from retgen.validators.baselines import with_best
 from retgen.validators.chance import spearman
 from retgen.validators.multiconir.evidence import meaning_faults, verdict_faults
@@ -215,7 +215,7 @@ class LadderProof(CorpusRule):
         self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
 
     def _labels(
-        self, table: Table, asked: QueryIndex, kind: _Kind, counts: LabelCounts | None
+        self, table: TableFiles, asked: QueryIndex, kind: _Kind, counts: LabelCounts | None
     ) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
         rows = _parsed(table, qrel_of)

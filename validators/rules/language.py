@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.data import Dataset
-from retgen.layouts import card_header
+from retgen.dataset_files import card_header
 from retgen.validators.languages import (
     LANGUAGES,
     code_of,

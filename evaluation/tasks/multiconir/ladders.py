@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset, Table
+from retgen.data import Dataset, TableFiles
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.candidates.sets import CandidateSet
@@ -252,7 +252,7 @@ def _tables(collection: Collection, ladders: Mapping[str, CandidateLadder]) -> l
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    table = Table(path.stem, (path,))
+    table = TableFiles(path.stem, (path,))
     for chunk in table.chunks():
         for row in table.rows(chunk):
             if not isinstance(row, dict):

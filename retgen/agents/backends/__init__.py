@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from retgen.agents.chat import Backend
-from retgen.plugins import exported
+from retgen.plugins import load_all
 
 __all__ = ["LANGCHAIN", "Backend", "backend", "backends", "judges"]
 
@@ -19,7 +19,7 @@ LANGCHAIN = "langchain"
 @cache
 def backends() -> dict[str, Backend]:
     """All backends by the names of their providers; LangChain's among them."""
-    result: dict[str, type[Backend]] = exported(__name__, __path__, Backend, "retgen.backends")
+    result: dict[str, type[Backend]] = load_all(__name__, __path__, Backend, "retgen.backends")
     return {name: one() for name, one in result.items()}
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from retgen.errors import UsageError
 from retgen.export.layout import Layout
 from retgen.messages import did_you_mean
-from retgen.plugins import exported
+from retgen.plugins import load_all
 
 __all__ = ["layout", "layouts"]
 
 
 def layouts() -> dict[str, Layout]:
     """All layouts, by the names that `--to` takes."""
-    found: dict[str, type[Layout]] = exported(__name__, __path__, Layout, "retgen.layouts")
+    found: dict[str, type[Layout]] = load_all(__name__, __path__, Layout, "retgen.layouts")
     return {name.replace("_", "-"): one() for name, one in found.items()}
 
 

@@ -12,13 +12,13 @@ from retgen.errors import DatasetError
 from retgen.export.files import (
     WITHOUT,
     document_rows,
-    jsonl,
     judged_tables,
     note_without,
     query_rows,
-    tsv,
+    write_jsonl,
+    write_tsv,
 )
-from retgen.export.layout import Job, Layout, Page, shown
+from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
 
 # csv, which BEIR's loader reads with, ends a value or begins a quoted one at these
 _BROKEN = re.compile(r'[\t\r\n\0]|^"')
@@ -30,27 +30,28 @@ class Beir(Layout):
     )
     readers = "beir (GenericDataLoader), and what reads BEIR's folders"
 
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("BEIR")
-        jsonl(job.folder / "corpus.jsonl", document_rows(job))
-        jsonl(job.folder / "queries.jsonl", query_rows(job.judged.queries()))
+        write_jsonl(job.folder / "corpus.jsonl", document_rows(job))
+        write_jsonl(job.folder / "queries.jsonl", query_rows(job.judged.queries()))
         apart = f"queries_{WITHOUT}.jsonl"
-        count = jsonl(job.folder / apart, query_rows(job.judged.queries(positive=False)))
+        count = write_jsonl(job.folder / apart, query_rows(job.judged.queries(positive=False)))
         note_without(job, count, f"they are in {apart}, what was judged of them in qrels_{WITHOUT}")
         for stem, split, qrels in judged_tables(job):
-            tsv(
+            write_tsv(
                 job.folder / stem / f"{split}.tsv", "query-id\tcorpus-id\tscore",
                 ((_id(q.query_id, job), _id(q.doc_id, job), int(q.relevance)) for q in qrels),
             )  # fmt: skip
-        return Page([
+        split = one_line(job.splits[0])
+        return LayoutCard([
             "In the layout of BEIR:", "", "```python",
             "from beir.datasets.data_loader import GenericDataLoader", "",
-            f'corpus, queries, qrels = GenericDataLoader("FOLDER").load("{shown(job.splits[0])}")',
+            f'corpus, queries, qrels = GenericDataLoader("FOLDER").load("{split}")',
             "```",
         ])  # fmt: skip
 
 
-def _id(name: str, job: Job) -> str:
+def _id(name: str, job: ExportJob) -> str:
     if _BROKEN.search(name):
         raise DatasetError(
             f"{job.path}: the id {name!r} cannot stand in BEIR's qrels, which are lines with tabs "

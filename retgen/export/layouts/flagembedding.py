@@ -10,10 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from retgen.export.files import WITHOUT, jsonl, note_without
-from retgen.export.judged import Example
-from retgen.export.layout import Job, Layout, Page, shown
-from retgen.export.training import by_negatives, origin, training_splits
+from retgen.export.files import (
+    WITHOUT,
+    note_without,
+    split_by_negatives,
+    training_origin,
+    training_splits,
+    write_jsonl,
+)
+from retgen.export.judged import TrainingExample
+from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
 
 
 class FlagEmbedding(Layout):
@@ -23,50 +29,50 @@ class FlagEmbedding(Layout):
     )
     readers = "FlagEmbedding (finetune, evaluation)"
 
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("FlagEmbedding's qrels")
         graded = job.judged.most() > 1
         for split in training_splits(job):
-            for path, examples in by_negatives(job, split):
+            for path, examples in split_by_negatives(job, split):
                 scores = split in job.dataset.graded or graded
                 scores = scores and not (split == "train" and job.tables)
-                jsonl(job.folder / path, (_row(one, scores) for one in examples))
+                write_jsonl(job.folder / path, (_row(one, scores) for one in examples))
         folder = job.folder / "evaluation"
-        jsonl(folder / "corpus.jsonl", (
+        write_jsonl(folder / "corpus.jsonl", (
             {"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()
         ))  # fmt: skip
         for split in job.splits:
-            jsonl(folder / f"{split}_queries.jsonl", (
+            write_jsonl(folder / f"{split}_queries.jsonl", (
                 {"id": one.query_id, "text": one.text} for one in job.judged.queries_of(split)
             ))  # fmt: skip
-            jsonl(folder / f"{split}_qrels.jsonl", (
+            write_jsonl(folder / f"{split}_qrels.jsonl", (
                 {"qid": q.query_id, "docid": q.doc_id, "relevance": int(q.relevance)}
                 for q in job.judged.qrels(split)
             ))  # fmt: skip
         apart = f"queries_{WITHOUT}.jsonl"
-        count = jsonl(job.folder / apart, (
+        count = write_jsonl(job.folder / apart, (
             {"id": one.query_id, "text": one.text}
             for one in job.judged.queries(positive=False)
         ))  # fmt: skip
         note_without(job, count, f"they are in {apart}")
         split = "train" if "train" in training_splits(job) else job.splits[0]
-        return Page([
+        return LayoutCard([
             "In FlagEmbedding's layout:", "", "```",
             "torchrun -m FlagEmbedding.finetune.embedder.encoder_only.base \\",
-            f"  --train_data FOLDER/train/{shown(split)}.jsonl ...",
+            f"  --train_data FOLDER/train/{one_line(split)}.jsonl ...",
             f"python -m FlagEmbedding.evaluation.custom --dataset_dir FOLDER/evaluation "
-            f"--splits {shown(job.splits[0])} ...",
+            f"--splits {one_line(job.splits[0])} ...",
             "```", "",
             "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with "
-            "`--train_group_size 1`.", *origin(job),
+            "`--train_group_size 1`.", *training_origin(job),
         ])  # fmt: skip
 
 
-def _row(example: Example, scores: bool) -> dict[str, Any]:
+def _row(example: TrainingExample, scores: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "query": example.query,
-        "pos": [one.joined for one in example.positives],
-        "neg": [one.joined for one in example.negatives],
+        "pos": [one.full_text for one in example.positives],
+        "neg": [one.full_text for one in example.negatives],
     }
     if scores:
         row["pos_scores"] = [float(one.score or 0) for one in example.positives]

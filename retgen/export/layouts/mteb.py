@@ -6,15 +6,15 @@ from retgen.data import GRADED
 from retgen.export.files import (
     WITHOUT,
     document_rows,
-    jsonl,
     judged_tables,
     note_without,
     qrel_rows,
     query_rows,
+    write_jsonl,
 )
-from retgen.export.layout import Job, Layout, Page
-from retgen.export.mteb.folder import write_mteb
-from retgen.markdown import escaped
+from retgen.export.layout import ExportJob, Layout, LayoutCard
+from retgen.export.mteb import write_mteb
+from retgen.markdown import escape_markdown
 
 _CONFIGS = {"qrels": "default", GRADED: "graded", f"qrels_{WITHOUT}": f"qrels_{WITHOUT}"}
 
@@ -26,10 +26,10 @@ class Mteb(Layout):
     )
     readers = "mteb, load_dataset"
 
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("MTEB")
-        jsonl(job.folder / "corpus.jsonl", document_rows(job))
-        jsonl(job.folder / "queries.jsonl", query_rows(job.judged.queries()))
+        write_jsonl(job.folder / "corpus.jsonl", document_rows(job))
+        write_jsonl(job.folder / "queries.jsonl", query_rows(job.judged.queries()))
         configs: dict[str, dict[str, str]] = {
             "default": {},
             "corpus": {"corpus": "corpus.jsonl"},
@@ -37,17 +37,17 @@ class Mteb(Layout):
         }
         for stem, split, qrels in judged_tables(job):
             name = f"{stem}.jsonl" if split == "test" else f"{stem}.{split}.jsonl"
-            if jsonl(job.folder / name, qrel_rows(qrels)):
+            if write_jsonl(job.folder / name, qrel_rows(qrels)):
                 configs.setdefault(_CONFIGS[stem], {})[split] = name
         apart = f"queries_{WITHOUT}"
         rows = query_rows(job.judged.queries(positive=False))
-        if count := jsonl(job.folder / f"{apart}.jsonl", rows):
+        if count := write_jsonl(job.folder / f"{apart}.jsonl", rows):
             configs[apart] = {"queries": f"{apart}.jsonl"}
             note_without(job, count, f"they are in {apart}.jsonl, a configuration of its own")
         result = write_mteb(job.folder, "", job.facts, job.dataset.run)
-        return Page([
+        return LayoutCard([
             "In the layout that MTEB reads. `task.py` beside this card is a ready task, "
             "`descriptive_stats/` has the statistics that MTEB keeps of one, `gates.json` what "
             "its checks say, `eval.yaml` is for a leaderboard on the Hub.", "",
-            *(f"- {escaped(one.line)}." for one in result),
+            *(f"- {escape_markdown(one.line)}." for one in result),
         ], configs, ("mteb",))  # fmt: skip

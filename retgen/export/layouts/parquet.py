@@ -15,16 +15,16 @@ from typing import Any
 from retgen.data import GRADED
 from retgen.export.files import (
     WITHOUT,
+    ColumnType,
     Rows,
     document_rows,
     judged_tables,
     note_without,
-    parquet,
+    parquet_writer,
     qrel_rows,
     query_rows,
 )
-from retgen.export.kinds import Kind
-from retgen.export.layout import Job, Layout, Page, shown
+from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
 
 _SHARD = 1_000_000  # documents of a file, as a run has them
 _CONFIGS = {"qrels": "default", GRADED: "graded", f"qrels_{WITHOUT}": f"qrels_{WITHOUT}"}
@@ -37,7 +37,7 @@ class Parquet(Layout):
     )
     readers = "load_dataset, the Hub and its viewer, mteb, DuckDB"
 
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         configs: dict[str, dict[str, str]] = {"default": {}}
         columns: dict[str, list[str]] = {}
         configs["corpus"] = {"corpus": self._corpus(job, columns)}
@@ -53,25 +53,25 @@ class Parquet(Layout):
         for name in columns:  # the same file once more
             configs[f"{name}_metadata"] = configs[name]
         columns |= {f"{name}_metadata": ["_id", "metadata"] for name in columns}
-        return Page([
+        return LayoutCard([
             "As Parquet:", "", "```python", "from datasets import load_dataset", "",
             'corpus = load_dataset("FOLDER", "corpus", split="corpus")',
             'queries = load_dataset("FOLDER", "queries", split="queries")',
-            f'qrels = load_dataset("FOLDER", split="{shown(job.splits[0])}")', "```",
+            f'qrels = load_dataset("FOLDER", split="{one_line(job.splits[0])}")', "```",
         ], configs, columns=columns)  # fmt: skip
 
-    def _corpus(self, job: Job, columns: dict[str, list[str]]) -> str:
+    def _corpus(self, job: ExportJob, columns: dict[str, list[str]]) -> str:
         """Write the corpus; the pattern of its files."""
         known = _Metadata(document_rows(job))
         texts = ["_id", "title", "text"]
         schema = known.schema(texts)
-        if known.there:
+        if known.has_values:
             columns["corpus"] = texts
         count = max(1, -(-known.count // _SHARD))
         rows = iter(known.rows(document_rows(job)))
         for number in range(count):
             name = f"corpus-{number:05}-of-{count:05}.parquet"
-            with parquet(job.folder / "corpus" / name, schema) as add:
+            with parquet_writer(job.folder / "corpus" / name, schema) as add:
                 for _ in range(_SHARD):
                     if (row := next(rows, None)) is None:
                         break
@@ -80,7 +80,7 @@ class Parquet(Layout):
 
     def _queries(
         self,
-        job: Job,
+        job: ExportJob,
         name: str,
         configs: dict[str, dict[str, str]],
         columns: dict[str, list[str]],
@@ -93,13 +93,13 @@ class Parquet(Layout):
         rows = known.rows(query_rows(job.judged.queries(positive)))
         if count := self._rows(job, path, known.schema(texts), rows):
             configs[name] = {"queries": path}
-            if known.there:
+            if known.has_values:
                 columns[name] = texts
         return count
 
-    def _rows(self, job: Job, path: str, schema: Any, rows: Rows) -> int:
+    def _rows(self, job: ExportJob, path: str, schema: Any, rows: Rows) -> int:
         count = 0
-        with parquet(job.folder / path, schema) as add:
+        with parquet_writer(job.folder / path, schema) as add:
             for row in rows:
                 add(row)
                 count += 1
@@ -111,13 +111,13 @@ class _Metadata:
 
     def __init__(self, rows: Rows) -> None:
         self.count = 0
-        self._kind = Kind(objects=True)
+        self._kind = ColumnType(objects=True)
         for row in rows:
             self.count += 1
             self._kind.see(row["metadata"] or None)
 
     @property
-    def there(self) -> bool:
+    def has_values(self) -> bool:
         """Whether some row has any."""
         return self._kind.type is not None
 
@@ -126,18 +126,18 @@ class _Metadata:
         import pyarrow as pa
 
         fields = [(name, pa.string()) for name in texts]
-        if self.there:
+        if self.has_values:
             fields.append(("metadata", self._kind.type))
         return pa.schema(fields)
 
     def rows(self, rows: Rows) -> Rows:
         """The rows, as the schema has them."""
-        there = self.there
+        there = self.has_values
         for row in rows:
             given = dict(row)
             metadata = given.pop("metadata")
             if there:
-                given["metadata"] = self._kind.given(metadata or None)
+                given["metadata"] = self._kind.encode_value(metadata or None)
             yield given
 
 

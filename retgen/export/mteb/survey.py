@@ -20,7 +20,7 @@ SHORT = 3  # characters: MTEB takes a text of so many for one of poor quality
 
 
 @dataclass
-class Texts:
+class TextStatistics:
     """The texts of a table, as a model reads them. `short`, `repeated`: ids, in order."""
 
     count: int = 0
@@ -56,7 +56,7 @@ class Texts:
         }
 
 
-class Pair(NamedTuple):
+class SameText(NamedTuple):
     """A query, and what has the same text."""
 
     query_id: str
@@ -64,17 +64,17 @@ class Pair(NamedTuple):
 
 
 @dataclass
-class Split:
+class SplitSurvey:
     """What is found in a split. `missing`: ids that qrels name and no table has."""
 
-    queries: Texts = field(default_factory=Texts)
+    queries: TextStatistics = field(default_factory=TextStatistics)
     positives: dict[str, int] = field(default_factory=dict)  # of every query with a qrel
     judged: set[str] = field(default_factory=set)  # documents
     missing_queries: list[str] = field(default_factory=list)
     missing_documents: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)  # a positive
-    as_document: list[Pair] = field(default_factory=list)
-    in_train: list[Pair] = field(default_factory=list)
+    as_document: list[SameText] = field(default_factory=list)
+    in_train: list[SameText] = field(default_factory=list)
 
     def relevant(self) -> dict[str, Any]:
         """MTEB's `RelevantDocsStatistics`."""
@@ -95,15 +95,15 @@ class Split:
 class Survey:
     """A data set. `digest`: of all that a score depends on, the same in every layout."""
 
-    documents: Texts
-    splits: dict[str, Split]
+    documents: TextStatistics
+    splits: dict[str, SplitSurvey]
     digest: str
 
     def statistics(self, splits: Iterable[str]) -> dict[str, Any]:
         """MTEB's descriptive statistics of the splits."""
         return {name: self._of(self.splits[name]) for name in splits}
 
-    def _of(self, split: Split) -> dict[str, Any]:
+    def _of(self, split: SplitSurvey) -> dict[str, Any]:
         documents, queries = self.documents, split.queries
         none = {f"{kind}_statistics": None for kind in ("image", "audio", "video")}
         return {
@@ -130,7 +130,7 @@ def eval_splits(splits: Sequence[str]) -> list[str]:
 def survey(dataset: Dataset, path: Path) -> Survey:
     """Read a data set. Raises `DatasetError`, naming `path`, for a row that is none."""
     digest = xxhash.xxh3_128()
-    splits = {name: Split() for name in dataset.qrels}
+    splits = {name: SplitSurvey() for name in dataset.qrels}
     for name, split in splits.items():
         for qrel in strict(dataset.qrels[name], qrel_of, path):
             score = float(qrel.relevance)
@@ -139,7 +139,7 @@ def survey(dataset: Dataset, path: Path) -> Survey:
             split.judged.add(qrel.doc_id)
             _feed(digest, name, qrel.query_id, qrel.doc_id, f"{score:g}")
     by_text = _queries(strict(dataset.queries, query_of, path), splits, digest)
-    documents = Texts()
+    documents = TextStatistics()
     unseen = {name: set(split.judged) for name, split in splits.items()}
     for one in dataset.documents(path):
         text = f"{one.title} {one.text}".strip()
@@ -148,14 +148,14 @@ def survey(dataset: Dataset, path: Path) -> Survey:
         for ids in unseen.values():
             ids.discard(one.doc_id)
         for name, query_id in by_text.get(_key(text), ()):
-            splits[name].as_document.append(Pair(query_id, one.doc_id))
+            splits[name].as_document.append(SameText(query_id, one.doc_id))
     for name, ids in unseen.items():
         splits[name].missing_documents = sorted(ids)
     return Survey(documents, splits, f"xxh3 {digest.hexdigest()}")
 
 
 def _queries(
-    queries: Iterator[Query], splits: dict[str, Split], digest: xxhash.xxh3_128
+    queries: Iterator[Query], splits: dict[str, SplitSurvey], digest: xxhash.xxh3_128
 ) -> dict[int, list[tuple[str, str]]]:
     """Count the queries of each split; (split, query) by what their texts hash to."""
     by_text: dict[int, list[tuple[str, str]]] = {}
@@ -177,7 +177,7 @@ def _queries(
         train = [query_id for name, query_id in same if name == "train"]
         for name, query_id in same:
             if train and name != "train":
-                splits[name].in_train.append(Pair(query_id, train[0]))
+                splits[name].in_train.append(SameText(query_id, train[0]))
     return by_text
 
 

@@ -1,15 +1,205 @@
-"""task.py, a module that MTEB runs as it stands, and eval.yaml, which leaderboards read."""
+"""What is known of a task's `TaskMetadata`, and what only the user knows."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from retgen.export.mteb.metadata import Task
-from retgen.yaml_text import to_yaml
+import orjson
+
+from retgen.errors import UsageError
+from retgen.evaluation.scoring.mteb_files import measure, mteb_score, task_name
+from retgen.export.facts import NO_LANGUAGE, DatasetFacts
+from retgen.export.mteb.survey import Survey, eval_splits
+from retgen.messages import did_you_mean
+from retgen.recipe import load_recipe
+from retgen.reporting import evidence
+from retgen.yaml_text import read_yaml, to_yaml
+
+# fields that nothing in a run can tell, and what to write there
+_YOURS = {
+    "reference": "a URL that documents the data set",
+    "date": "when the texts were written: (first day, last day)",
+    "domains": "what the texts are about, of MTEB's TaskDomain",
+    "task_subtypes": "of MTEB's TaskSubtype; [] where none fits",
+    "annotations_creators": "who judged the pairs, of MTEB's AnnotatorType",
+    "sample_creation": "how the texts were made, of MTEB's SampleCreationMethod",
+    "bibtex_citation": 'BibTeX of a paper on it; "" where there is none',
+}
+STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
+_ALSO = (
+    "description", "eval_langs", "license", "dialect", "prompt", "main_score", "adapted_from",
+    "is_public",
+)  # fmt: skip
+_LISTS = ("domains", "task_subtypes", "eval_langs", "dialect", "adapted_from")
+_DEEPEST = 1000  # MTEB ranks no further
+# what MTEB has words of its own for: a task module with others does not run
+WORDED = (
+    "date", "domains", "task_subtypes", "license", "annotations_creators", "dialect",
+    "sample_creation", "eval_langs",
+)  # fmt: skip
+_LANGUAGE = "the languages, by ISO 639-3 and script: eng-Latn"
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def module(task: Task, up: int) -> str:
+@dataclass(frozen=True)
+class MtebTask:
+    """A task. `fields`: of `TaskMetadata` but for `dataset`, in its order, None where not known.
+
+    `yours`: those that the user is to state, with what belongs there. `repository`: of the Hub,
+    None for a folder.
+    """
+
+    fields: Mapping[str, Any]
+    yours: Mapping[str, str]
+    repository: str | None
+
+    @property
+    def name(self) -> str:
+        """The name of the task and of its class."""
+        return str(self.fields["name"])
+
+    @property
+    def splits(self) -> list[str]:
+        """The splits it is scored on."""
+        return list(self.fields["eval_splits"])
+
+
+def task_of(found: Survey, facts: DatasetFacts, run: Path | None, loaded_as: str = "") -> MtebTask:
+    """The task of a data set. `run`: its directory; `loaded_as`: what `load_dataset` is given.
+
+    Raises `UsageError` for an mteb.yaml that states what is no field.
+    """
+    repository = loaded_as if _REPOSITORY.fullmatch(loaded_as) else None
+    splits = eval_splits(list(found.splits))
+    known = _run_fields(run) if run is not None else {}
+    what = known.pop("what", f"Retrieval data set {facts.name}")
+    made = ", made with retgen" if facts.ours else ""
+    fields: dict[str, Any] = {
+        "name": task_name(facts.name),
+        "description": f"{what}{made}",
+        "reference": f"https://huggingface.co/datasets/{repository}" if repository else None,
+        "type": "Retrieval",
+        "category": "t2t",
+        "modalities": ["text"],
+        "eval_splits": splits,
+        "eval_langs": list(facts.languages),
+        "main_score": "ndcg_at_10",
+        "date": None, "domains": None, "task_subtypes": None,
+        "license": facts.mteb_licence,
+        "annotations_creators": None, "dialect": [], "sample_creation": None,
+        "bibtex_citation": None,
+        "adapted_from": [], "is_public": repository is not None,
+    }  # fmt: skip
+    fields |= known | (_user_fields(run / STATED) if run is not None else {})
+    yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
+    if NO_LANGUAGE in fields["eval_langs"]:
+        yours["eval_langs"] = _LANGUAGE
+    return MtebTask(fields, yours, repository)
+
+
+def _user_fields(path: Path) -> dict[str, Any]:
+    """What the user says of the fields. Raises `UsageError` for what is none of them."""
+    if not path.exists():
+        return {}
+    stated = read_yaml(path, error=UsageError) or {}
+    possible = (*_YOURS, *_ALSO)
+    if not isinstance(stated, dict):
+        raise UsageError(f"{path} holds no fields: write for example `domains: [Medical]`")
+    for key in stated:
+        if key not in possible:
+            raise UsageError(
+                f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
+                f"Possible: {', '.join(possible)}"
+            )
+    return {
+        key: _checked_field(path, key, value) for key, value in stated.items() if value is not None
+    }
+
+
+def _checked_field(path: Path, key: str, value: Any) -> Any:
+    """A field as `TaskMetadata` takes it; whether MTEB knows its words is for MTEB to say.
+
+    Raises `UsageError` for another shape.
+    """
+    if key == "main_score":
+        k = str(value).rpartition("_at_")[2]
+        if measure(str(value)) and str(int(k)) == k and 0 < int(k) <= _DEEPEST:
+            return value
+        wanted = f"a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or recall_at_2"
+    elif key == "is_public":
+        if isinstance(value, bool):
+            return value
+        wanted = "true or false"
+    elif key == "date":
+        days = [str(day) for day in value] if isinstance(value, list) else []
+        if len(days) == 2 and all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in days):
+            return tuple(days)
+        wanted = "the first and the last day, [2024-01-01, 2024-12-31]"
+    elif key in _LISTS:
+        # a task without languages is none
+        if isinstance(value, list) and all(isinstance(one, str) for one in value) and (
+            value or key != "eval_langs"
+        ):  # fmt: skip
+            return value
+        wanted = "a list of texts, [eng-Latn]" if key == "eval_langs" else "a list of texts, [A, B]"
+    elif key == "prompt" and isinstance(value, dict):
+        if all(side in ("query", "document") and isinstance(value[side], str) for side in value):
+            return value
+        wanted = "a text, or texts for query and document"
+    elif isinstance(value, str):
+        return value
+    else:
+        wanted = "a text"
+    raise UsageError(f"{path}: {key} has to be {wanted}, not {str(value)[:80]!r}")
+
+
+def _run_fields(run: Path) -> dict[str, Any]:
+    """What a run knows of its texts and labels; `what`: it is, in words."""
+    manifest: dict[str, Any] = orjson.loads((run / "manifest.json").read_bytes())
+    recipe = load_recipe(run / "recipe.yaml", finished=True)
+    own = recipe.family.from_user(recipe.job)
+    models = {str(one.get("model")) for one in (manifest.get("models") or {}).values()}
+    known = {
+        "main_score": mteb_score(recipe.family.measure(recipe.job)) or "ndcg_at_10",
+        "what": f"{evidence.what_it_is(own)} ({recipe.family.about(recipe.job)})",
+        "task_subtypes": [],
+        "annotations_creators": _judged_by(manifest.get("evidence") or {}, models),
+        "sample_creation": _made_by(own, models),
+        "bibtex_citation": "",  # MTEB: empty where the data set has no paper of its own
+    }
+    if own == "nothing":  # written for it, when it was made
+        day = str(manifest.get("created", ""))[:10]
+        known["domains"] = ["Constructed", "Written"]
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+            known["date"] = (day, day)
+    return known
+
+
+def _judged_by(labels: Mapping[str, Any], models: set[str]) -> str:
+    """MTEB's `AnnotatorType` of labels by the manifest's evidence."""
+    judged, human = int(labels.get("judged", 0)), int(labels.get("human", 0))
+    if human and not judged and not labels.get("structural", 0):
+        return "human-annotated"
+    if not judged:
+        return "derived"
+    if models - {"offline"}:
+        return "LM-generated and reviewed" if human else "LM-generated"
+    return "automatic-and-reviewed" if human else "algorithmic"
+
+
+def _made_by(own: str, models: set[str]) -> str:
+    """MTEB's `SampleCreationMethod`, by what of the texts is somebody's own."""
+    if own == "nothing":
+        return "LM-generated and verified" if models - {"offline"} else "created"
+    return "found" if own == "queries" else "multiple"
+
+
+def module(task: MtebTask, up: int) -> str:
     """The source of task.py. `up`: how many folders below the tables it stands."""
     score = str(task.fields["main_score"])
     return _MODULE.format(
@@ -21,7 +211,7 @@ def module(task: Task, up: int) -> str:
     )
 
 
-def _dataset(task: Task, up: int) -> str:
+def _dataset(task: MtebTask, up: int) -> str:
     here = (
         "Path(__file__).resolve().parent" if not up else f"Path(__file__).resolve().parents[{up}]"
     )
@@ -35,7 +225,7 @@ def _dataset(task: Task, up: int) -> str:
     return "\n".join(lines)
 
 
-def _field(task: Task, key: str) -> str:
+def _field(task: MtebTask, key: str) -> str:
     value = task.fields[key]
     yours = f"  # for you to state: {task.yours[key]}" if key in task.yours else ""
     return f"        {key}={_literal(value)},{yours}\n"
@@ -52,7 +242,7 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def eval_yaml(task: Task) -> str:
+def eval_yaml(task: MtebTask) -> str:
     """eval.yaml of a benchmark on the Hub, with the ids under which MTEB reports its scores.
 
     The keys are those of the Hub (docs/hub/eval-results) and of MTEB's `HFEvalMeta`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
-from retgen.plugins import exported
+from retgen.plugins import load_all
 from retgen.publishing.destination import Destination
 
 __all__ = ["destination", "destinations"]
@@ -16,7 +16,7 @@ __all__ = ["destination", "destinations"]
 
 def destinations() -> dict[str, type[Destination]]:
     """All destinations, by what stands before the colon."""
-    return exported(__name__, __path__, Destination, "retgen.destinations")
+    return load_all(__name__, __path__, Destination, "retgen.destinations")
 
 
 def destination(text: str) -> Destination:

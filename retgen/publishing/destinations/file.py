@@ -10,9 +10,14 @@ from pathlib import Path
 import orjson
 
 from retgen.errors import OutputError, UsageError
-from retgen.publishing.changes import LISTING, Change, Standing, stored
-from retgen.publishing.destination import Destination
-from retgen.publishing.tree import Tree
+from retgen.publishing.destination import (
+    LISTING,
+    Destination,
+    FileChange,
+    Standing,
+    Tree,
+    stored_file,
+)
 from retgen.write import AtomicFile, make_folder, os_errors, settle_folder, whole_folder
 
 
@@ -51,7 +56,7 @@ class File(Destination):
                     f"{folder} holds {', '.join(others[:3])}, which gen publish did not put "
                     "there, and would be lost: move it away, or name another folder"
                 )
-            return Standing({path: stored(file) for path, file in there.items()}, ours)
+            return Standing({path: stored_file(file) for path, file in there.items()}, ours)
 
     def _ours(self, name: str) -> frozenset[str]:
         try:
@@ -69,7 +74,7 @@ class File(Destination):
             )
         return files | {LISTING}
 
-    def put(self, tree: Tree, standing: Standing, changes: list[Change], message: str) -> str:
+    def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Write a folder beside it, and let it take its place."""
         with _without_out(), whole_folder(self._folder, replace=True) as folder:
             for path in tree.files:

@@ -15,9 +15,15 @@ from typing import Any, NoReturn
 import orjson
 
 from retgen.errors import DatasetError, EndpointFailed, RetgenError, UsageError
-from retgen.publishing.changes import LISTING, Change, Standing, Stored, changes
-from retgen.publishing.destination import Destination
-from retgen.publishing.tree import Tree
+from retgen.publishing.destination import (
+    LISTING,
+    Destination,
+    FileChange,
+    Standing,
+    StoredFile,
+    Tree,
+    tree_changes,
+)
 from retgen.write import scratch_folder
 
 # what the Hub, or its page for a new repository, puts there itself
@@ -115,7 +121,7 @@ class Hub(Destination):
         except (ValueError, KeyError, TypeError):
             self._taken(f"holds a {LISTING} that gen publish did not write")
 
-    def put(self, tree: Tree, standing: Standing, changes: list[Change], message: str) -> str:
+    def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Commit what changes upon the head that was looked at."""
         where = f"{self._api.endpoint}/datasets/{self.address}"
         if standing.version is None:
@@ -140,7 +146,9 @@ class Hub(Destination):
             self._moved()
         return standing
 
-    def _commit(self, tree: Tree, standing: Standing, changes: list[Change], message: str) -> None:
+    def _commit(
+        self, tree: Tree, standing: Standing, changes: list[FileChange], message: str
+    ) -> None:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations: list[Any] = [
@@ -161,7 +169,7 @@ class Hub(Destination):
             standing = self.standing(tree.name, writing=True)
         except RetgenError:
             return False
-        listed = changes(tree.folder, tree.files, standing)
+        listed = tree_changes(tree.folder, tree.files, standing)
         return all(one.kind == "unchanged" for one in listed)
 
     def _moved(self) -> NoReturn:
@@ -219,10 +227,10 @@ class Hub(Destination):
         return text[:300]
 
 
-def _stored(file: Any) -> Stored:
+def _stored(file: Any) -> StoredFile:
     if file.lfs is not None:
-        return Stored(f"sha256 {file.lfs.sha256}", file.size)
-    return Stored(f"git {file.blob_id}", file.size)
+        return StoredFile(f"sha256 {file.lfs.sha256}", file.size)
+    return StoredFile(f"git {file.blob_id}", file.size)
 
 
 @contextlib.contextmanager

@@ -20,9 +20,14 @@ from typing import Any, NoReturn
 import orjson
 
 from retgen.errors import EndpointFailed, RetgenError, UsageError
-from retgen.publishing.changes import LISTING, Change, Standing, Stored
-from retgen.publishing.destination import Destination
-from retgen.publishing.tree import Tree
+from retgen.publishing.destination import (
+    LISTING,
+    Destination,
+    FileChange,
+    Standing,
+    StoredFile,
+    Tree,
+)
 from retgen.write import dump_json
 
 POINTER, REVISIONS = "current.json", "revisions/"
@@ -134,7 +139,7 @@ class S3(Destination):
             return frozenset()
         return frozenset(orjson.loads(data)["files"]) | {LISTING}
 
-    def put(self, tree: Tree, standing: Standing, changes: list[Change], message: str) -> str:
+    def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Upload what is not there under the tree's own digest, then let the pointer name it."""
         revision = _named(tree.files[LISTING].sha256)
         pointer = dump_json({"name": tree.name, "revision": revision}).encode()
@@ -145,7 +150,7 @@ class S3(Destination):
         with self._errors():
             for path in paths:
                 key, info = f"{REVISIONS}{revision}/{path}", tree.files[path]
-                if self._stored(key) == Stored(f"sha256 {info.sha256}", info.bytes):
+                if self._stored(key) == StoredFile(f"sha256 {info.sha256}", info.bytes):
                     continue  # of a publish that was cut short
                 marks = {"Metadata": {"sha256": info.sha256}}
                 if path in kept:  # the store copies it by itself
@@ -171,13 +176,13 @@ class S3(Destination):
         except RetgenError:
             return False
 
-    def _stored(self, key: str) -> Stored | None:
+    def _stored(self, key: str) -> StoredFile | None:
         """An object, by the digest that was written with it: another tool's writing drops that."""
         try:
             head = self._store.call_s3("head_object", Bucket=self._bucket, Key=self._path + key)
         except FileNotFoundError:
             return None
-        return Stored(f"sha256 {head['Metadata'].get('sha256', '')}", head["ContentLength"])
+        return StoredFile(f"sha256 {head['Metadata'].get('sha256', '')}", head["ContentLength"])
 
     def _taken(self, why: str) -> NoReturn:
         raise UsageError(

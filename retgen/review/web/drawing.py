@@ -20,7 +20,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from retgen import marks
+from retgen import highlights
 from retgen.review.records import ShownPair
 
 
@@ -72,15 +72,18 @@ def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, 
     """Words of the query marked in the document, and the query's evidence span."""
     text = document["text"]
     return {
-        "query": [marks.Piece(query["text"])],
-        "title": marks.cut(document["title"], marks.query_words(query["text"], document["title"])),
-        "document": marks.cut(
-            text, [*_evidence_spans(query, document), *marks.query_words(query["text"], text)]
+        "query": [highlights.Segment(query["text"])],
+        "title": highlights.highlight_segments(
+            document["title"], highlights.query_word_spans(query["text"], document["title"])
+        ),
+        "document": highlights.highlight_segments(
+            text,
+            [*_evidence_spans(query, document), *highlights.query_word_spans(query["text"], text)],
         ),
     }
 
 
-def _evidence_spans(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[marks.Span]:
+def _evidence_spans(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[highlights.Span]:
     """`metadata.span` of a query, in characters of its source, as characters of the document."""
     of_query, of_document = query["metadata"], document["metadata"]
     source = of_query.get("source")

@@ -227,13 +227,13 @@ def name_of(review: Review) -> str:
 
 def label_source(review: Review) -> str:
     """Who gave the labels of a data set, in a few words; "" where nobody says it."""
-    from retgen.reporting.evidence import OFFLINE, who
+    from retgen.reporting.evidence import OFFLINE, worker_name
 
     manifest = review_files.manifest_of(review.dataset)
     if review_files.labels_proven(manifest):
         return "proven from the texts"
     models, judges = manifest.get("models", {}), manifest.get("judges", {})
-    names = {who(models[agent]["model"]) for agent in judges if agent in models}
+    names = {worker_name(models[agent]["model"]) for agent in judges if agent in models}
     return f"judged by {' and '.join(sorted(names)) or OFFLINE}" if judges else ""
 
 

@@ -24,7 +24,7 @@ from retgen.evaluation.search.candidates.neural import embeddings_of
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.mining import mine
-from retgen.progress import silent
+from retgen.progress import no_progress
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 NAMES = get_args(Similarity)
@@ -68,7 +68,7 @@ def test_search_and_candidate_sets(
     loaded = retriever(str(tmp_path / "model"), options)
     assert isinstance(loaded, DenseRetriever)
     for _ in range(2):  # encoded, then from the cache
-        for one in loaded.rank(collection, 60, silent):
+        for one in loaded.rank(collection, 60, no_progress):
             assert one.dim is not None
             assert one.details["similarity"] == model.similarity_fn_name
             wanted = expected(model, one.dim)
@@ -79,7 +79,7 @@ def test_search_and_candidate_sets(
     for system in embeddings_of("m", loaded):
         assert system.dim is not None
         wanted = expected(model, system.dim)
-        for i, scores in enumerate(system.scorer.score(groups, silent)):
+        for i, scores in enumerate(system.scorer.score(groups, no_progress)):
             np.testing.assert_allclose(scores, wanted[i, i : i + 5], rtol=1e-4, atol=1e-5)
 
 

@@ -31,7 +31,7 @@ from retgen.evaluation.search import lexical, rerank
 from retgen.evaluation.search.fusion import fuse
 from retgen.evaluation.search.late import LateRetriever, maxsim
 from retgen.evaluation.search.rankings import Rankings
-from retgen.progress import silent
+from retgen.progress import no_progress
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def collection(limit_run: Path) -> Collection:
 
 
 def ranked(name: str, collection: Collection, depth: int = 5, **options: Any) -> list[Any]:
-    return list(retriever(name, Options(**options)).rank(collection, depth, silent))
+    return list(retriever(name, Options(**options)).rank(collection, depth, no_progress))
 
 
 def texts(collection: Collection) -> list[str]:
@@ -446,7 +446,7 @@ def test_late_interaction_halves_where_memory_runs_out(collection: Collection, t
     whole = ranked(name, collection, depth=3)[0]
     late = retriever(name, Options())
     with Scarce(120_000) as scarce:
-        result = next(iter(late.rank(collection, 3, silent)))
+        result = next(iter(late.rank(collection, 3, no_progress)))
     assert scarce.refused > 0
     np.testing.assert_array_equal(result.rankings.documents, whole.rankings.documents)
     assert result.details["notes"]
@@ -596,7 +596,7 @@ def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_pat
     details = result["details"]
     assert (details["dtype"], details["device"], details["hub"]) == ("bfloat16", "cpu", name)
     options = Options(dtype="bf16", max_length=32, query_prompt="find: ", device="cpu")
-    ours = next(iter(retriever("minilm", options).rank(load(limit_run), 10, silent)))
+    ours = next(iter(retriever("minilm", options).rank(load(limit_run), 10, no_progress)))
     scores = Measures(["recall@2"]).per_query(load(limit_run), ours.rankings)
     assert result["metrics"]["recall@2"] == pytest.approx(float(scores.mean()), abs=0.03)
 

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from retgen.studies.seeds import evaluate_seeds
 
 import retgen
 from retgen.errors import DatasetError, UsageError
@@ -23,8 +24,7 @@ from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.significance import compare, units_of
 from retgen.evaluation.search.base import slug
-from retgen.progress import silent
-from retgen.studies.seeds import evaluate_seeds
+from retgen.progress import no_progress
 from tests.pages import Read, rendered
 
 CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}
@@ -272,7 +272,7 @@ def test_results_stand_beside_mtebs_own(dataset, tmp_path: Path) -> None:  # typ
     loaded = cache.load_results(tasks=["NFCorpus"], include_remote=False).join_revisions()
     scores = {one.model_name: one.task_results[0].get_score() for one in loaded.model_results}
     expected = Measures(["nDCG@10"])
-    ranked = [retriever("bm25", Options()).rank(load(folder), 10, silent)]
+    ranked = [retriever("bm25", Options()).rank(load(folder), 10, no_progress)]
     (best,) = ranked[0]
     ndcg = float(expected.per_query(load(folder), best.rankings).mean())
     assert scores == {"mteb/baseline-bm25s": 0.25, "retgen/bm25": round(ndcg, 5)}

@@ -24,7 +24,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.thresholds import Threshold, classify, labelled_pairs
 from retgen.evaluation.search.dense import DenseRetriever
-from retgen.progress import silent
+from retgen.progress import no_progress
 
 # a word's cosine with "ask"
 COSINES = {"ask": 1.0, "nine": 0.9, "eight": 0.8, "six": 0.6, "two": 0.2}
@@ -125,7 +125,9 @@ def test_every_dimension_against_all_cosines(limit_run: Path) -> None:
     collection = load(limit_run)
     dense = retriever("static:minilm", Options(dims=(8, 384), cache=None))
     assert isinstance(dense, DenseRetriever)
-    outcomes = classify("static:minilm", dense, labelled_pairs(collection), collection, 0.3, silent)
+    outcomes = classify(
+        "static:minilm", dense, labelled_pairs(collection), collection, 0.3, no_progress
+    )
     assert [(one.label, one.tuned) for one in outcomes] == [
         ("static:minilm, first 8", False), ("static:minilm, first 8", True),
         ("static:minilm", False), ("static:minilm", True),

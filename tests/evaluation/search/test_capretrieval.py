@@ -17,7 +17,7 @@ from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.search.candidates.lexical import CapRetrievalScorer as Candidates
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.capretrieval import matching_scores, protocol
-from retgen.progress import silent
+from retgen.progress import no_progress
 
 CHINESE = {
     "c1": "图片中显示了一只猫在沙发上睡觉。",
@@ -36,7 +36,7 @@ def chinese(dataset) -> Collection:  # type: ignore[no-untyped-def]
 
 
 def only(name: str, collection: Collection, depth: int = 5) -> Any:
-    return next(iter(retriever(name, Options()).rank(collection, depth, silent)))
+    return next(iter(retriever(name, Options()).rank(collection, depth, no_progress)))
 
 
 def by_hand(documents: list[list[str]], queries: list[list[str]], depth: int) -> list[list[int]]:
@@ -146,7 +146,7 @@ def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
     groups = [CandidateSet(query.text, texts) for query in chinese.queries]
     for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
         ranked = only(name, chinese).rankings
-        scores = Candidates(name).score(groups, silent)
+        scores = Candidates(name).score(groups, no_progress)
         for row, result in enumerate(scores):
             there = ranked.documents[row] >= 0
             expected = np.zeros(len(texts), np.float32)

@@ -17,7 +17,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever, type_of
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.training import make_config
-from retgen.progress import silent
+from retgen.progress import no_progress
 from tests.evaluation.search.kinds import save_models
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -165,7 +165,7 @@ def test_sparse_encoders_rank_as_sentence_transformers(
         model.save_pretrained(str(folder := tmp_path / "model"))
     name = f"sparse:{folder}"
     loaded = retriever(name, Options(max_length=6, dims=(16,)))
-    (one,) = loaded.rank(words, 10, silent)
+    (one,) = loaded.rank(words, 10, no_progress)
     texts = [text for _, block in words.blocks(100) for text in block]
     model.max_seq_length = 6
     queries = [query.text for query in words.queries]
@@ -184,7 +184,7 @@ def test_sparse_encoders_rank_as_sentence_transformers(
     kind = type_of(name)
     assert kind is not None
     (system,) = kind.systems(name, loaded, Options())
-    first, second = system.scorer.score(groups, silent)
+    first, second = system.scorer.score(groups, no_progress)
     np.testing.assert_allclose(first, expected[0, :5], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(second, expected[3, 9:10], rtol=1e-5, atol=1e-5)
 

@@ -27,7 +27,7 @@ from retgen.evaluation.training.variants import (
     plans,
     with_mined_negatives,
 )
-from retgen.progress import silent
+from retgen.progress import no_progress
 from retgen.statistics.clustered import Units
 from tests.conftest import Gen, Write
 
@@ -57,7 +57,7 @@ def kettles(dataset: Write) -> Path:
 def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path) -> None:
     """q1 and q3 are one question, so what either asks for is relevant to both."""
     pairs = read_pairs(kettles)
-    result = with_mined_negatives(pairs, kettles, 2, "bm25", Options(), silent)
+    result = with_mined_negatives(pairs, kettles, 2, "bm25", Options(), no_progress)
     assert (result.anchors, result.positives) == (pairs.anchors, pairs.positives)
     copper = ["copper kettle lids", "copper pans and pots"]
     assert result.query_ids == ["q1", "q1", "q2", "q3"]
@@ -69,7 +69,7 @@ def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path
         f"{pairs.origin}, with 2 negatives a query mined by bm25 (2 of 4 taken at random, where "
         "bm25 ranks too few)"
     )
-    assert with_mined_negatives(pairs, kettles, 2, "bm25", Options(), silent) == result
+    assert with_mined_negatives(pairs, kettles, 2, "bm25", Options(), no_progress) == result
 
 
 def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
@@ -79,7 +79,7 @@ def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
     ], [[]], ["x"], "a test")  # fmt: skip
     by_id = Pairs(["copper pots"], ["pans"], [[]], ["y"], "a test", ["d4"])
     of = [
-        with_mined_negatives(pairs, kettles, 1, "bm25", Options(), silent)
+        with_mined_negatives(pairs, kettles, 1, "bm25", Options(), no_progress)
         for pairs in (by_text, by_id)
     ]
     assert not {"in three short", "in four short"} & {of[0].negatives[0][0][50:64]}
@@ -93,19 +93,19 @@ def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
 def test_a_corpus_of_positives_alone(dataset: Write) -> None:
     path = dataset({"d1": "owls hoot"}, {"q1": "who hoots"}, [("q1", "d1", 1)])
     with pytest.raises(DatasetError, match="relevant to 1 of the queries, such as 'who hoots'"):
-        with_mined_negatives(read_pairs(path), path, 1, "bm25", Options(), silent)
+        with_mined_negatives(read_pairs(path), path, 1, "bm25", Options(), no_progress)
 
 
 def test_plans_take_as_many_negatives_as_the_pairs_have(other: Path) -> None:
     pairs, config = read_pairs(other), TrainConfig()
     source = PairSource(other)
-    of = plans(["in-batch", "mined", "own"], source, config, "bm25", Options(), silent)
+    of = plans(["in-batch", "mined", "own"], source, config, "bm25", Options(), no_progress)
     assert list(of) == ["in-batch", "mined", "own"]
     assert of["own"] == (pairs, config, "the pairs' own negatives")
     assert of["in-batch"] == (pairs, TrainConfig(hard_negatives=0), "in-batch negatives only")
     assert of["mined"].config == TrainConfig(hard_negatives=1)
     assert set(map(len, of["mined"].pairs.negatives)) == {1}
-    alone = plans(["mined"], source, TrainConfig(hard_negatives=0), "bm25", Options(), silent)
+    alone = plans(["mined"], source, TrainConfig(hard_negatives=0), "bm25", Options(), no_progress)
     assert alone["mined"].config.hard_negatives == 4
 
 

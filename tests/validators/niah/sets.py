@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from retgen import pickles
+from retgen import processes
 from retgen.data import open_dataset
 from retgen.validation.scan import load_judgements
 from retgen.validators.niah import NIAHSpec, proof_rules
@@ -267,7 +267,9 @@ class Set:
                 batch.metadata.append(row["metadata"])
             rule.start()
             rule.scan(batch)
-            states.append(pickles.load(BytesIO(pickles.dump(rule.state))))  # as from a process
+            states.append(
+                processes.unpickle_data(BytesIO(processes.pickle_data(rule.state)))
+            )  # as from a process
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from retgen.plugins import classes, installed
+from retgen.plugins import classes, installed_plugins
 from retgen.validators.rule import CorpusRule, Judgements, QueryRule, Rule, RuleContext
 from retgen.validators.rules import GROUP, corpus_rules, listed, query_rules, types
 from tests.project import Project
@@ -152,4 +152,6 @@ def test_an_installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.syspath_prepend(tmp_path)
     (result,) = classes("none", [], Rule, GROUP)
     assert result.table() == (("shouting", "warning", "documents in capitals only"),)
-    assert [(one.name, one.value) for one in installed(GROUP)] == [("shouting", "rules_of_others")]
+    assert [(one.name, one.value) for one in installed_plugins(GROUP)] == [
+        ("shouting", "rules_of_others")
+    ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retgen import pickles
+from retgen import processes
 from retgen.data import open_dataset
 from retgen.generators.tables import Ids
 from retgen.generators.world.params import WorldParams
@@ -60,7 +60,9 @@ class Set:
         for first in range(0, len(self.corpus), size):
             rule.start()
             rule.scan(batch_of(self.corpus[first : first + size], first))
-            states.append(pickles.load(BytesIO(pickles.dump(rule.state))))  # as from a process
+            states.append(
+                processes.unpickle_data(BytesIO(processes.pickle_data(rule.state)))
+            )  # as from a process
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen import pickles
+from retgen import processes
 from retgen.data import open_dataset
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Finding
@@ -36,7 +36,9 @@ def findings(tables: Tables, folder: Path, parts: int = 1) -> list[Finding]:
     for first in range(0, len(tables["corpus"]), size):
         rule.start()
         rule.scan(batch_of(tables["corpus"][first : first + size], first))
-        states.append(pickles.load(BytesIO(pickles.dump(rule.state))))  # as from a process
+        states.append(
+            processes.unpickle_data(BytesIO(processes.pickle_data(rule.state)))
+        )  # as from a process
     rule.state, *later = states
     for number, state in enumerate(later, start=1):
         rule.state.merge(state, number * size)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from retgen.evaluation.search.candidates.chunked import BestChunk
 from retgen.evaluation.search.candidates.lexical import TFIDFScorer
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.progress import silent
+from retgen.progress import no_progress
 
 
 def halves(texts: Sequence[str]) -> list[list[str]]:
@@ -20,10 +20,10 @@ def test_a_text_scores_as_its_best_chunk() -> None:
         CandidateSet("red sun", ("red | sun", "red sun | moon", "moon", "moon | red")),
         CandidateSet("moon", ("moon", "sun | sun")),
     ]
-    scores = scorer.score(groups, silent)
+    scores = scorer.score(groups, no_progress)
     chunks = [CandidateSet("red sun", ("red", "sun", "red sun", "moon", "moon", "moon", "red")),
               CandidateSet("moon", ("moon", "sun", "sun"))]  # fmt: skip
-    each = [one.tolist() for one in TFIDFScorer().score(chunks, silent)]
+    each = [one.tolist() for one in TFIDFScorer().score(chunks, no_progress)]
     assert scores[0].tolist() == [max(each[0][:2]), each[0][2], 0.0, each[0][6]]
     assert scores[1].tolist() == [each[1][0], 0.0]
     assert scorer.noise == TFIDFScorer.noise

@@ -22,7 +22,7 @@ from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.late import maxsim
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
-from retgen.progress import silent
+from retgen.progress import no_progress
 from tests.evaluation.tasks.multiconir.made import write_ladders
 
 
@@ -55,7 +55,7 @@ def system(name: str, **options: object) -> System:
 def score(
     name: str, groups: Sequence[CandidateSet], **options: object
 ) -> list[NDArray[np.float64]]:
-    return system(name, **options).scorer.score(groups, silent)
+    return system(name, **options).scorer.score(groups, no_progress)
 
 
 def corpus_texts(collection: Collection) -> list[str]:
@@ -76,16 +76,16 @@ def test_the_papers_bm25_is_rank_bm25_over_the_candidates(groups: list[Candidate
 def test_of_two_documents_a_word_in_one_counts_nothing() -> None:
     """What tells them apart is not counted: P and HN1 tie, and a tie is a loss."""
     group = CandidateSet("red roof", ("the roof was red", "the roof was blue"))
-    first, second = BM25PaperScorer().score([group], silent)[0]
+    first, second = BM25PaperScorer().score([group], no_progress)[0]
     assert first == second
     # of three, red stands in one: log(2.5 / 1.5), one and a half times the mean frequency apart
     wider = CandidateSet("red", ("the roof was red", "the roof was blue", "the roof was dry"))
-    scores = BM25PaperScorer().score([wider], silent)[0]
+    scores = BM25PaperScorer().score([wider], no_progress)[0]
     assert scores.tolist() == pytest.approx([math.log(2.5 / 1.5), 0, 0])
 
 
 def test_bm25_is_that_of_the_retriever(collection: Collection, groups: list[CandidateSet]) -> None:
-    ranked = next(iter(retriever("bm25", Options()).rank(collection, 88, silent)))
+    ranked = next(iter(retriever("bm25", Options()).rank(collection, 88, no_progress)))
     texts = corpus_texts(collection)
     rows = {query.text: row for row, query in enumerate(collection.queries)}
     compared = 0
@@ -121,13 +121,13 @@ def test_the_same_words_make_a_tie(groups: list[CandidateSet]) -> None:
     for name, noise in (("bm25", 0.0), ("tfidf", 1e-6), ("rank-bm25", 0.0)):
         scorer = systems(name, None, Options())[0].scorer
         assert scorer.noise == noise
-        for result in scorer.score(pairs, silent):
+        for result in scorer.score(pairs, no_progress):
             assert result[0] == pytest.approx(result[1], rel=noise), name
 
 
 def test_tfidf_is_that_of_the_retriever(collection: Collection, groups: list[CandidateSet]) -> None:
     texts = corpus_texts(collection)
-    ranked = next(iter(retriever("tfidf", Options()).rank(collection, len(texts), silent)))
+    ranked = next(iter(retriever("tfidf", Options()).rank(collection, len(texts), no_progress)))
     rows = {query.text: row for row, query in enumerate(collection.queries)}
     for group, result in zip(groups, score("tfidf", groups), strict=True):
         found = ranked.rankings.documents[rows[group.query]].tolist()
@@ -153,8 +153,8 @@ def test_every_text_is_encoded_once_for_all_dimensions(groups: list[CandidateSet
     loaded = systems("static:minilm", retriever("static:minilm", options), options)
     assert [one.dim for one in loaded] == [32, 384]
     for one in loaded:
-        one.scorer.score(groups, silent)
-        one.scorer.score(groups[:2], silent)
+        one.scorer.score(groups, no_progress)
+        one.scorer.score(groups[:2], no_progress)
     details = loaded[0].details()
     assert details["full_dimension"] is False
     vectors = loaded[0].scorer._vectors  # type: ignore[attr-defined]
@@ -170,7 +170,7 @@ def test_what_is_the_same_after_truncation_ties() -> None:
     others = [CandidateSet("a red roof", (f"{begin} {i}",)) for i in range(40)]
     one = system("minilm", max_length=16)
     plan_group = CandidateSet("a red roof", texts)
-    (result, *_) = one.scorer.score([plan_group, *others], silent)
+    (result, *_) = one.scorer.score([plan_group, *others], no_progress)
     assert np.ptp(result) <= one.scorer.noise * result.max()
     assert one.details()["truncated"]["documents"] == 43
 
@@ -179,7 +179,7 @@ def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
     name = "late:minilm"
     late = retriever(name, Options())
     some = [CandidateSet(one.query, one.texts[:3]) for one in groups[:3:2]]  # of two ladders
-    loaded = systems(name, late, Options())[0].scorer.score(some, silent)
+    loaded = systems(name, late, Options())[0].scorer.score(some, no_progress)
     for group, scores in zip(some, loaded, strict=True):
         expected = maxsim(
             late.embed([group.query], "query"),  # type: ignore[attr-defined]

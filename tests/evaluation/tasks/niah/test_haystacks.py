@@ -22,7 +22,7 @@ from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.progress import Progress, silent
+from retgen.progress import Progress, no_progress
 from tests.evaluation.tasks.niah.made import GROUPS, ORDERS, PLACES, write_haystacks
 
 
@@ -147,7 +147,7 @@ def test_what_a_system_reads_by_what_it_tells(
     system = System(None, Counting(), lambda: details)
     (reading,) = comparison.readings("counting", system)
     assert (reading.name, reading.system) == ("counting", system)
-    scores = system.scorer.score(reading.comparison.sets, silent)
+    scores = system.scorer.score(reading.comparison.sets, no_progress)
     (cells,) = reading.comparison.measure(scores, 0.0).domains.values()
     variant = cells.variants[0]
     reach = [cells.reach[variant, n] for n in (32, 64)]
@@ -178,7 +178,7 @@ def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
     comparison = HaystackData(load(made)).comparison()
     (reading,) = comparison.readings("counting", System(None, Counting()))
     (cells,) = (
-        reading.comparison.measure(Counting().score(reading.comparison.sets, silent), 0.0)
+        reading.comparison.measure(Counting().score(reading.comparison.sets, no_progress), 0.0)
         .domains.values()
     )  # fmt: skip
     views = titles({"counting": cells})

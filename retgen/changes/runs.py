@@ -1,8 +1,11 @@
-"""What `gen eval` wrote of two data sets, system by system, query by query."""
+"""What two runs state, compared: recipes and manifests key by key, scores system by system.
+
+Scores are those that `gen eval` wrote, compared query by query where the queries are the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +14,104 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.changes.stated import read_json
 from retgen.data import Dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.scoring.significance import PairedDifference, compare, holm, units_of
 from retgen.evaluation.search.base import label, slug
+from retgen.yaml_text import read_yaml
 
+# of manifest.json; what follows from the tables, and what a run took, is not compared
+_KEYS = (
+    "family", "complete", "evidence", "judges", "models", "prompts", "word_lists", "licences",
+    "languages", "parent", "lineage", "versions",
+)  # fmt: skip
+_AGAIN = "Write it again with the command that made it, or take it away"
+_System = tuple[str, int | None]  # model, dim
+_Systems = dict[_System, dict[str, Any]]
 _Key = tuple[str, int | None, str]  # model, dim, measure
+KeyDifferences = dict[str, dict[str, list[Any]]]  # what -> key -> [in A, in B]
+
+
+def manifest_differences(a: Dataset, b: Dataset) -> tuple[KeyDifferences | None, list[str]]:
+    """The keys that differ, of `recipe` and of each part of the manifest; notes on what is missing.
+
+    None where one of both is no run. Raises `DatasetError` for a file that cannot be read.
+    """
+    outside = [str(one.root) for one in (a, b) if one.run is None]
+    if len(outside) == 1:
+        return None, [f"{outside[0]} is no run: recipes, evidence and versions are not compared"]
+    if outside:
+        return None, []
+    result = {"recipe": _differing(_recipe(a), _recipe(b))}
+    before, after = _manifest(a), _manifest(b)
+    notes = [
+        f"{one.run} has no manifest.json, so its run is not finished: evidence, versions and "
+        "training files are not compared"
+        for one, manifest in ((a, before), (b, after))
+        if manifest is None
+    ]
+    if before is not None and after is not None:
+        for key in _KEYS:
+            result[key] = _differing(before.get(key), after.get(key), key)
+        result["training"] = _differing(_training(before), _training(after))
+    return {what: keys for what, keys in result.items() if keys}, notes
+
+
+def _recipe(dataset: Dataset) -> dict[str, Any]:
+    path = (dataset.run or dataset.root) / "recipe.yaml"
+    try:
+        result = read_yaml(path, error=DatasetError)
+    except DatasetError as error:
+        raise DatasetError(f"{str(error).rstrip('.')}. {_AGAIN}") from error
+    if not isinstance(result, dict):
+        raise DatasetError(f"{path} holds no recipe. {_AGAIN}")
+    return result
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """An object that retgen wrote; None where there is no such file."""
+    try:
+        result = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{path} cannot be read as JSON. {_AGAIN}") from error
+    if not isinstance(result, dict):
+        raise DatasetError(f"{path} holds no JSON object. {_AGAIN}")
+    return result
+
+
+def _manifest(dataset: Dataset) -> dict[str, Any] | None:
+    return read_json((dataset.run or dataset.root) / "manifest.json")
+
+
+def _training(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The hash of each training file."""
+    files = manifest.get("files")
+    return {
+        name: info.get("sha256")
+        for name, info in (files if isinstance(files, dict) else {}).items()
+        if name.startswith("training/") and isinstance(info, dict) and name != "training/README.md"
+    }
+
+
+def _differing(a: Any, b: Any, name: str = "") -> dict[str, list[Any]]:
+    """Dotted key -> both values, None where a side has no such key."""
+    before, after = dict(_flat(a, name)), dict(_flat(b, name))
+    return {
+        key: [before.get(key), after.get(key)]
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
+    }
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _flat(one, f"{name}.{key}" if name else str(key))
+    elif name:
+        yield name, value
 
 
 @dataclass(frozen=True)
@@ -49,7 +142,7 @@ class ScoreChange:
         return result
 
 
-def scores(
+def score_changes(
     a: tuple[Dataset, Path], b: tuple[Dataset, Path], metrics: Sequence[str]
 ) -> tuple[list[ScoreChange], list[str]]:
     """Differences of all systems that were scored on both, and notes on what was not compared.
@@ -59,7 +152,7 @@ def scores(
     folders = [_folder(*one) for one in (a, b)]
     results = [read_json(folder / "eval.json") for folder in folders]
     held = [
-        result is not None and (one[0].run is not None or _of(result, one[1]))
+        result is not None and (one[0].run is not None or _is_same_dataset(result, one[1]))
         for result, one in zip(results, (a, b), strict=True)
     ]
     if not all(held):
@@ -78,7 +171,7 @@ def scores(
     changes = _means(_systems(before), _systems(after), metrics)
     if not changes:
         return [], ["scores are not compared: no system was scored on both with one measure"]
-    return _paired(changes, folders, (a, b), str(after.get("split")))
+    return _with_intervals(changes, folders, (a, b), str(after.get("split")))
 
 
 def _folder(dataset: Dataset, path: Path) -> Path:
@@ -88,21 +181,18 @@ def _folder(dataset: Dataset, path: Path) -> Path:
     return output_folder([path])
 
 
-def _of(result: dict[str, Any], path: Path) -> bool:
+def _is_same_dataset(result: dict[str, Any], path: Path) -> bool:
     """Whether scores outside of a run are of this data set, and not of a namesake."""
     return Path(str(result.get("dataset"))).resolve() == path.resolve()
 
 
-def _systems(result: dict[str, Any]) -> dict[tuple[str, int | None], dict[str, Any]]:
+def _systems(result: dict[str, Any]) -> _Systems:
     rows = result.get("results")
     return {
         (row["model"], row.get("dim")): row
         for row in (rows if isinstance(rows, list) else [])
         if isinstance(row, dict) and isinstance(row.get("metrics"), dict) and "model" in row
     }
-
-
-_Systems = dict[tuple[str, int | None], dict[str, Any]]
 
 
 def _means(before: _Systems, after: _Systems, metrics: Sequence[str]) -> list[ScoreChange]:
@@ -128,7 +218,7 @@ def _means(before: _Systems, after: _Systems, metrics: Sequence[str]) -> list[Sc
     return result
 
 
-def _paired(
+def _with_intervals(
     changes: list[ScoreChange],
     folders: Sequence[Path],
     sets: Sequence[tuple[Dataset, Path]],
@@ -163,7 +253,7 @@ def _paired(
             values[name] = table
         for one in compare(units, {"B": values["B"], "A": values["A"]}, measures):
             compared[(*system, one.measure)] = one
-    compared = _corrected(compared)
+    compared = _holm_corrected(compared)
     drawn = units.note or f"intervals and p-values of scores are over {units.name} of B"
     return [replace(one, compared=compared[_key(one)]) for one in changes], [drawn]
 
@@ -185,7 +275,7 @@ def _per_query(
         return None
 
 
-def _corrected(compared: dict[_Key, PairedDifference]) -> dict[_Key, PairedDifference]:
+def _holm_corrected(compared: dict[_Key, PairedDifference]) -> dict[_Key, PairedDifference]:
     """Holm's correction over the systems of each measure."""
     result: dict[_Key, PairedDifference] = {}
     for measure in dict.fromkeys(key[2] for key in compared):

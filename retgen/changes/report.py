@@ -1,17 +1,20 @@
-"""What a diff says, in tables and texts, and how a terminal prints it."""
+"""The result of `gen diff`: as JSON, as tables and texts on a terminal, as a page."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from retgen.changes.examples import Example, LabelExample
-from retgen.changes.matched import LabelChanges, TextChanges
-from retgen.changes.result import Diff, all_labels
+from retgen.changes.records import LabelChanges, TextChanges
+from retgen.changes.runs import KeyDifferences, ScoreChange
 from retgen.evaluation.scoring.panels import p_value, signed_interval
-from retgen.reporting.examples import marked
-from retgen.results.page import Segments
+from retgen.reporting.page_parts import mark_differences
+from retgen.results.page import ChangedRecord, Page, Section, Segments
 from retgen.results.tables import TableView
 from retgen.tokenizer import laid_out
 
@@ -23,7 +26,64 @@ _KEYS = 40  # keys a terminal lists
 _COUNTS = ("same", "changed", "added", "removed", "renamed")
 
 
-def counts(diff: Diff) -> TableView:
+@dataclass(frozen=True)
+class Diff:
+    """What changed from A to B. `qrels`, `graded`: by split. `stated`: what recipes and manifests
+    say otherwise, None where one of both is no run.
+    """
+
+    a: Path
+    b: Path
+    documents: TextChanges
+    queries: TextChanges
+    qrels: dict[str, LabelChanges]
+    graded: dict[str, LabelChanges]
+    examples: list[Example]
+    stated: KeyDifferences | None
+    scores: list[ScoreChange]
+    notes: list[str] = field(default_factory=list)
+    command: str = ""
+
+    @property
+    def same_records(self) -> bool:
+        """Whether all records are the same, in the same order."""
+        texts = (self.documents, self.queries)
+        labels = [*self.qrels.values(), *self.graded.values()]
+        return not any(one.differ for one in texts) and not any(one.differ for one in labels)
+
+    @property
+    def differ(self) -> bool:
+        """Whether records, or what a run says of them, differ; versions and scores do not count."""
+        return not self.same_records or bool((self.stated or {}).keys() - {"versions"})
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen diff --json` prints it."""
+        return {
+            "a": str(self.a),
+            "b": str(self.b),
+            "differ": self.differ,
+            "documents": self.documents.to_json(),
+            "queries": self.queries.to_json(),
+            "qrels": {split: one.to_json() for split, one in self.qrels.items()},
+            "labels": all_labels(self.qrels),
+            "graded": {split: one.to_json() for split, one in self.graded.items()},
+            "grades": all_labels(self.graded),
+            "examples": [one.to_json() for one in self.examples],
+            "manifest": self.stated,
+            "scores": [one.to_json() for one in self.scores],
+            "notes": self.notes,
+        }
+
+
+def all_labels(splits: dict[str, LabelChanges]) -> dict[str, int]:
+    """How many labels went from what to what, of all splits: {"0->1": 3, "none->1": 2}."""
+    total: Counter[str] = Counter()
+    for one in splits.values():
+        total += one.labels
+    return {change: total[change] for change in sorted(total)}
+
+
+def counts_table(diff: Diff) -> TableView:
     """A row a table, a column a kind of change."""
     rows = []
     for name, texts in (("documents", diff.documents), ("queries", diff.queries)):
@@ -41,14 +101,14 @@ def remarks(diff: Diff) -> list[str]:
     """What the counts do not say: which parts changed, order, labels."""
     result = []
     for name, texts in (("documents", diff.documents), ("queries", diff.queries)):
-        result += _of_texts(name, texts)
+        result += _text_remarks(name, texts)
     for stem, splits in (("qrels", diff.qrels), ("grades", diff.graded)):
         if any(one.labels for one in splits.values()):
-            result.append(f"{stem}: {_labels(splits)}")
+            result.append(f"{stem}: {_label_text(splits)}")
     return result
 
 
-def _of_texts(name: str, changes: TextChanges) -> list[str]:
+def _text_remarks(name: str, changes: TextChanges) -> list[str]:
     result = []
     if len(changes.pairs[0]):
         parts = [f"{count:,} in {part}" for part, count in changes.parts.items() if count]
@@ -60,14 +120,14 @@ def _of_texts(name: str, changes: TextChanges) -> list[str]:
     return result
 
 
-def _labels(splits: dict[str, LabelChanges]) -> str:
+def _label_text(splits: dict[str, LabelChanges]) -> str:
     return ", ".join(
         f"{change.replace('->', ' -> ')}: {number:,}"
         for change, number in all_labels(splits).items()
     )
 
 
-def stated_keys(diff: Diff) -> TableView | None:
+def manifest_table(diff: Diff) -> TableView | None:
     """A row a key of recipe or manifest that differs; None where none does."""
     rows = [
         [key if what != "recipe" else f"recipe: {key}", *map(_value, values)]
@@ -109,7 +169,7 @@ def verdict(diff: Diff) -> str:
     return "No difference: the same records in the same order."
 
 
-def title_of(example: Example) -> str:
+def example_title(example: Example) -> str:
     """What an example is of."""
     if isinstance(example, LabelExample):
         labels = " -> ".join(
@@ -123,7 +183,7 @@ def title_of(example: Example) -> str:
     return f"{what} {example.what}: {example.id}{was}"
 
 
-def sides_of(example: Example) -> list[tuple[str, Segments | None, Segments | None]]:
+def example_sides(example: Example) -> list[tuple[str, Segments | None, Segments | None]]:
     """(part, before, after) of an example, cut where they differ, long texts shortened."""
     if isinstance(example, LabelExample):
         held = {"query": example.query, "document": example.document}
@@ -160,32 +220,32 @@ def excerpts(a: str, b: str) -> tuple[Segments, Segments]:
     Of the words from the first that differs to the last, no more than 80 are shown.
     """
     before, after = laid_out(a), laid_out(b)
-    same = _shared(before, after)
-    tail = _shared(before[same:][::-1], after[same:][::-1])
+    same = _common_prefix(before, after)
+    tail = _common_prefix(before[same:][::-1], after[same:][::-1])
     start = max(0, same - _AROUND)
     result = []
     shown = []
     for words in (before, after):
         stop = min(len(words) - tail + _AROUND, len(words), same + _WORDS)
         shown.append((words[start:stop], stop < len(words)))
-    for pieces, (_, cut) in zip(marked(shown[0][0], shown[1][0]), shown, strict=True):
+    for pieces, (_, cut) in zip(mark_differences(shown[0][0], shown[1][0]), shown, strict=True):
         result.append([*([("…", False)] if start else []), *pieces,
                        *([(" …", False)] if cut else [])])  # fmt: skip
     return result[0], result[1]
 
 
-def _shared(a: Sequence[str], b: Sequence[str]) -> int:
+def _common_prefix(a: Sequence[str], b: Sequence[str]) -> int:
     """How many words both begin with."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((place for place, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
-def text(diff: Diff) -> str:
+def terminal_text(diff: Diff) -> str:
     """All of it for a terminal. Control characters of records are spelt out."""
-    parts = [f"A  {diff.a}\nB  {diff.b}", counts(diff).text()]
+    parts = [f"A  {diff.a}\nB  {diff.b}", counts_table(diff).text()]
     if remarked := remarks(diff):
         parts.append("\n".join(remarked))
-    if (keys := stated_keys(diff)) is not None:
+    if (keys := manifest_table(diff)) is not None:
         rows = [[printable(cell) for cell in row] for row in keys.rows[:_KEYS]]
         parts.append(TableView(keys.head, rows, keys.names).text())
         if len(keys.rows) > _KEYS:
@@ -199,18 +259,18 @@ def text(diff: Diff) -> str:
 
 
 def _lines(example: Example) -> list[str]:
-    result = [printable(title_of(example))]
-    for part, before, after in sides_of(example):
+    result = [printable(example_title(example))]
+    for part, before, after in example_sides(example):
         name = f"{part}: " if isinstance(example, LabelExample) or part != "text" else ""
         if isinstance(example, LabelExample):
-            result.append(f"    {name}{_marked(after or [], '')}")
+            result.append(f"    {name}{_with_signs(after or [], '')}")
             continue
-        result += [f"  - {name}{_marked(before, '-')}"] if before is not None else []
-        result += [f"  + {name}{_marked(after, '+')}"] if after is not None else []
+        result += [f"  - {name}{_with_signs(before, '-')}"] if before is not None else []
+        result += [f"  + {name}{_with_signs(after, '+')}"] if after is not None else []
     return result
 
 
-def _marked(pieces: Segments, sign: str) -> str:
+def _with_signs(pieces: Segments, sign: str) -> str:
     return "".join(
         f"[{sign}{printable(piece)}{sign}]" if special else printable(piece)
         for piece, special in pieces
@@ -223,3 +283,32 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def diff_page(diff: Diff) -> Page:
+    """Counts, what is said otherwise, scores, examples with words marked."""
+    sections = [Section("Records", tables=[counts_table(diff)], notes=remarks(diff))]
+    if (keys := manifest_table(diff)) is not None:
+        sections.append(Section("Recipe and manifest", tables=[keys]))
+    if (table := score_table(diff)) is not None:
+        sections.append(Section("Scores", tables=[table]))
+    if diff.examples:
+        changes = [ChangedRecord(example_title(one), _texts(one)) for one in diff.examples]
+        sections.append(Section("Examples", changes=changes))
+    if diff.notes:
+        sections.append(Section("Notes", notes=diff.notes))
+    a, b = (path.resolve().name for path in (diff.a, diff.b))
+    return Page(
+        f"{a} → {b}", "gen diff", f"What changed from A ({diff.a}) to B ({diff.b}).",
+        [verdict(diff)], sections, diff.command,
+    )  # fmt: skip
+
+
+def _texts(example: Example) -> list[tuple[str, bool, Segments]]:
+    result = []
+    for part, before, after in example_sides(example):
+        # the texts of a qrel are not what changed
+        names = (part, part) if isinstance(example, LabelExample) else (f"A, {part}", f"B, {part}")
+        result += [(names[0], True, before)] if before is not None else []
+        result += [(names[1], False, after)] if after is not None else []
+    return result

@@ -1,15 +1,56 @@
-"""The tables of a published folder in Croissant's words: files, record sets, fields."""
+"""croissant.json of a published data set: Croissant 1.1 with the responsible-AI fields 1.0.
+
+https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html and croissant-rai-spec.html there.
+Files and tables are described as a reader loads them: files, record sets, fields.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.dataset_files import card_header
 from retgen.export.files import WITHOUT
-from retgen.write import FileInfo
+from retgen.manifest import fault_of_time
+from retgen.publishing.card import bibtex
+from retgen.publishing.responsible_ai import responsible_ai_fields
+from retgen.recipe import load_recipe
+from retgen.reporting import evidence
+from retgen.reporting.card import content_id
+from retgen.write import FileInfo, dump_json
 
+CROISSANT = "croissant.json"
+_CONFORMS_TO = ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
+_SPDX = {
+    name.casefold(): name
+    for name in (
+        "Apache-2.0 MIT CC0-1.0 CC-BY-2.0 CC-BY-3.0 CC-BY-4.0 CC-BY-SA-3.0 CC-BY-SA-4.0 "
+        "CC-BY-NC-4.0 CC-BY-NC-SA-3.0 CC-BY-NC-SA-4.0 CC-BY-NC-ND-4.0 CC-BY-ND-4.0 ODC-By-1.0 "
+        "ODbL-1.0 PDDL-1.0 AFL-3.0 BSD-3-Clause MPL-2.0"
+    ).split()
+}
+# of Croissant: the terms that are no terms of schema.org
+_TERMS = (
+    "annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field "
+    "fileProperty fileObject fileSet format includes isArray isLiveDataset jsonPath key md5 "
+    "parentField path readLines recordSet references regex repeated replace samplingRate "
+    "sdVersion separator source subField transform unArchive value"
+).split()
+CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{term: f"cr:{term}" for term in _TERMS},
+}
 _FORMAT = "application/x-parquet"
 _IDS = {"query-id": "queries/_id", "corpus-id": "corpus/_id"}  # columns to what they refer to
 _ABOUT = {
@@ -27,7 +68,81 @@ _OTHERS = {
 _GRADES = {"score": "Grade of the pair; what counts as relevant stands in the qrels."}
 
 
-class Table(NamedTuple):
+def croissant(
+    run: Path,
+    manifest: Mapping[str, Any],
+    review: Mapping[str, Any] | None,
+    refused: Sequence[str],
+    folder: Path,
+    files: Mapping[str, FileInfo],
+) -> str:
+    """The text of croissant.json. `folder`: with tables and card; `files`: what is in it.
+
+    The same for the same run. `refused`: what it is published in spite of.
+    """
+    recipe = load_recipe(run / "recipe.yaml", finished=True)
+    family, header = recipe.family, card_header(folder)
+    listed = croissant_tables(folder, header["configs"])
+    splits = [table.split for table in listed if table.config == "default"]
+    return dump_json({
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "name": manifest["name"],
+        "description": f"{evidence.what_it_is(family.from_user(recipe.job))}: "
+                       f"{family.about(recipe.job)}. README.md says more; files that are "
+                       "named, and are not beside it, are those of the run.",
+        "conformsTo": _CONFORMS_TO,
+        "url": "README.md",
+        "license": _licences(manifest, header),
+        **_times(manifest),
+        "version": _version(manifest, files),
+        "creator": {
+            "@type": "sc:Organization", "name": "not stated",
+            "description": "No person or organisation is named: the run does not say who made it.",
+        },
+        "citeAs": bibtex(manifest),
+        "keywords": [*header["tags"], *header["task_categories"]],
+        **({"inLanguage": header["language"]} if header.get("language") else {}),
+        **responsible_ai_fields(run, recipe, manifest, review, refused, splits),
+        "distribution": distribution(listed, files),
+        "recordSet": record_sets(folder, listed),
+    })  # fmt: skip
+
+
+def _licences(manifest: Mapping[str, Any], header: Mapping[str, Any]) -> list[Any]:
+    """One that holds for all of it, or one for each part."""
+    if whole := _SPDX.get(str(header.get("license")).casefold()):
+        return [_url(whole)]
+    result = []
+    for part, text in (manifest.get("licences") or {"data set": ""}).items():
+        known = _SPDX.get(re.sub(r" \(.*\)$", "", text.strip()).replace(" ", "-").casefold())
+        result.append({
+            "@type": "sc:CreativeWork", "name": " ".join(text.split()) or "not stated",
+            "description": f"Licence of: {part}", **({"url": _url(known)} if known else {}),
+        })  # fmt: skip
+    return result
+
+
+def _url(spdx: str) -> str:
+    return f"https://spdx.org/licenses/{spdx}.html"
+
+
+def _times(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """When it was made, which is when it could first be published: no clock is asked."""
+    created = manifest.get("created")
+    if not isinstance(created, str) or fault_of_time(created):
+        return {}
+    return {"dateCreated": created, "datePublished": created}
+
+
+def _version(manifest: Mapping[str, Any], files: Mapping[str, FileInfo]) -> str:
+    """One more for each review that changed it; behind it the digest of the tables."""
+    tables = {path: info.sha256 for path, info in files.items() if path.endswith(".parquet")}
+    digest = content_id(tables).rpartition(" ")[2][:12]
+    return f"{1 + len(manifest.get('lineage') or ())}.0.0+{digest}"
+
+
+class CroissantTable(NamedTuple):
     """A split of a configuration. `name`: its record set; `files`: below the folder, in order."""
 
     name: str
@@ -36,12 +151,12 @@ class Table(NamedTuple):
     files: tuple[str, ...]
 
 
-def tables(folder: Path, configs: list[Mapping[str, Any]]) -> list[Table]:
+def croissant_tables(folder: Path, configs: list[Mapping[str, Any]]) -> list[CroissantTable]:
     """The tables that the card of a folder names, corpus and queries first.
 
     Of configurations that show columns of the same files the first.
     """
-    result: list[Table] = []
+    result: list[CroissantTable] = []
     for config in configs:
         for one in config["data_files"]:
             paths = sorted(p.relative_to(folder).as_posix() for p in folder.glob(one["path"]))
@@ -50,12 +165,14 @@ def tables(folder: Path, configs: list[Mapping[str, Any]]) -> list[Table]:
             stem, _, file = one["path"].partition("/")
             whole = stem.startswith(("corpus", "queries"))
             name = stem if whole else f"{stem}/{Path(file).stem}"
-            result.append(Table(name, config["config_name"], one["split"], tuple(paths)))
+            result.append(CroissantTable(name, config["config_name"], one["split"], tuple(paths)))
     return sorted(result, key=lambda table: ("corpus", "queries").index(table.name)
                   if table.name in ("corpus", "queries") else 2)  # fmt: skip
 
 
-def distribution(listed: list[Table], files: Mapping[str, FileInfo]) -> list[dict[str, Any]]:
+def distribution(
+    listed: list[CroissantTable], files: Mapping[str, FileInfo]
+) -> list[dict[str, Any]]:
     """The files, each with its hash, and of a table in several files the set of these."""
     result: list[dict[str, Any]] = []
     for table in listed:
@@ -74,7 +191,7 @@ def distribution(listed: list[Table], files: Mapping[str, FileInfo]) -> list[dic
     return result
 
 
-def record_sets(folder: Path, listed: list[Table]) -> list[dict[str, Any]]:
+def record_sets(folder: Path, listed: list[CroissantTable]) -> list[dict[str, Any]]:
     """The tables as record sets, with the types of their columns and what these refer to."""
     import pyarrow.parquet as pq
 
@@ -103,7 +220,7 @@ def record_sets(folder: Path, listed: list[Table]) -> list[dict[str, Any]]:
     return result
 
 
-def _about(table: Table) -> str:
+def _about(table: CroissantTable) -> str:
     apart = WITHOUT in table.name
     if table.name.startswith("queries"):
         what = "Queries without a positive in any split" if apart else "Queries with a positive"
@@ -116,13 +233,13 @@ def _about(table: Table) -> str:
     return f"{what}. In load_dataset: configuration {table.config}, split {table.split}."
 
 
-def _source(table: Table) -> dict[str, Any]:
+def _source(table: CroissantTable) -> dict[str, Any]:
     if len(table.files) > 1:
         return {"fileSet": {"@id": f"{table.name}-files"}}
     return {"fileObject": {"@id": table.files[0]}}
 
 
-def _target(table: Table, column: str, names: set[str]) -> str | None:
+def _target(table: CroissantTable, column: str, names: set[str]) -> str | None:
     """The field that a column refers to, None where its ids stand in two tables."""
     split_up = f"queries_{WITHOUT}" in names and table.config != "default"
     if not table.name.startswith("qrels") or (column == "query-id" and split_up):

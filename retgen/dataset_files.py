@@ -1,11 +1,20 @@
-"""Where the tables of a data set stand: layouts of run directories, MTEB, BEIR and the Hub."""
+"""The files that hold the tables of a data set: layouts of run directories, MTEB, BEIR and the Hub.
+
+Also hints for a path that holds no data set, and files that are compressed.
+"""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from retgen.compressed import COMPRESSED
 from retgen.errors import DatasetError
 from retgen.yaml_text import parse_yaml
 
@@ -23,7 +32,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
 }
 
 
-def files_of(root: Path) -> dict[str, tuple[Path, ...]]:
+def table_files(root: Path) -> dict[str, tuple[Path, ...]]:
     """The files of corpus and queries; none for a table that is not there."""
     declared = _declared_files(root)
     return {name: declared.get(name) or _find(root, *_patterns(name)) for name in _TABLES}
@@ -58,7 +67,7 @@ def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
     return ()
 
 
-def splits(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
+def split_files(root: Path, stem: str, *folders: str) -> dict[str, tuple[Path, ...]]:
     """Split name to files: STEM.jsonl is the test split, others carry theirs in their name.
 
     Where there is no such file, the files of a folder of the same name, or of `folders`.
@@ -119,3 +128,62 @@ def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
         if files and len({path.suffix for path in files}) == 1:
             result[name] = tuple(files)
     return result
+
+
+def enclosing_dataset_hint(path: Path) -> str:
+    """The folder of a run or data set that a file lies in, as a hint; nothing where it is none."""
+    for folder in path.parents[:2]:
+        if (folder / "recipe.yaml").is_file() or any(folder.glob("corpus*")):
+            return f": {folder}"
+    return ""
+
+
+def missing_table_hint(root: Path, stem: str) -> str:
+    """What to do with a file that looks as if it were the missing table; nothing without one."""
+    if (root / "dataset").is_dir():
+        return f" Its recipe.yaml is missing: put it back, or give {root / 'dataset'}."
+    read = {".jsonl", ".parquet"} | ({".tsv"} if stem == "qrels" else set())
+    result = {*root.glob(f"{stem}.*"), *root.glob(f"{stem}-*"), *root.glob(f"{stem}/*")}
+    names = sorted(path.relative_to(root).as_posix() for path in result if path.is_file())
+    names = [name for name in names if Path(name).suffix not in read]
+    for name in names:
+        if Path(name).suffix.lower() in (*COMPRESSED, ".zip"):
+            return f" {name} is compressed: unpack it first."
+    formats = "JSON Lines, Parquet or TSV" if stem == "qrels" else "JSON Lines or Parquet"
+    return f" {names[0]} is in no format that is read: write it as {formats}." if names else ""
+
+
+def _zst(path: Path) -> IO[bytes]:
+    import pyarrow as pa
+
+    return io.BufferedReader(pa.input_stream(str(path), compression="zstd"))
+
+
+COMPRESSED: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _zst,
+}  # fmt: skip
+
+
+def file_format(path: Path) -> str:
+    """What a file holds, by its name: "a.csv.gz" is a .csv."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, decompressed if its name says that it is compressed."""
+    suffix = path.suffix.lower()
+    if suffix not in COMPRESSED:
+        with open(path, "rb") as file:
+            yield file
+        return
+    try:
+        with COMPRESSED[suffix](path) as file:
+            yield file
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's, not the format's
+        raise DatasetError(
+            f"{path}: is not a whole {suffix} file ({error}); compress it again"
+        ) from error

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from retgen.tokenizer import STOPWORDS, content_stems, unspaced
+from retgen.tokenizer import STOPWORDS, content_stems, is_unspaced
 
 Span = tuple[int, int, str]
 _WORD = re.compile(r"\w+")
 _FEWEST = 2  # characters of a phrase in a script without spaces; one alone stands everywhere
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """A stretch of a text; `kind` "" where it is not marked."""
 
     text: str
@@ -26,7 +26,7 @@ class Piece(NamedTuple):
     was: str = ""
 
 
-def cut(text: str, spans: Iterable[Span]) -> list[Piece]:
+def highlight_segments(text: str, spans: Iterable[Span]) -> list[Segment]:
     """All of a text in pieces; where spans overlap, the one that is named first holds."""
     taken: list[Span] = []
     for start, end, kind in spans:
@@ -35,12 +35,12 @@ def cut(text: str, spans: Iterable[Span]) -> list[Piece]:
             taken.append((start, end, kind))
     result, at = [], 0
     for start, end, kind in sorted(taken):
-        result += [Piece(text[at:start]), Piece(text[start:end], kind)]
+        result += [Segment(text[at:start]), Segment(text[start:end], kind)]
         at = end
-    return [piece for piece in (*result, Piece(text[at:])) if piece.text]
+    return [piece for piece in (*result, Segment(text[at:])) if piece.text]
 
 
-def query_words(query: str, text: str) -> list[Span]:
+def query_word_spans(query: str, text: str) -> list[Span]:
     """Where the content words of a query stand in a text, in any inflection.
 
     Of scripts without spaces: the longest stretches of the query.
@@ -57,7 +57,7 @@ def _query_words(query: str, stems: frozenset[str], text: str) -> Iterator[Span]
             known[word] = word not in STOPWORDS and bool(content_stems(word) & stems)
         if not known[word]:
             continue
-        if any(map(unspaced, word)):
+        if any(map(is_unspaced, word)):
             for start, end in _stretches(query, match[0]):
                 yield match.start() + start, match.start() + end, "query"
         else:
@@ -78,22 +78,22 @@ def _stretches(query: str, text: str) -> Iterator[tuple[int, int]]:
             at += 1
 
 
-def changes(before: str, after: str) -> list[Piece]:
+def changed_segments(before: str, after: str) -> list[Segment]:
     """All of `after` in pieces; of words that differ, with what stood there in `before`."""
     from rapidfuzz.distance import Levenshtein
 
     old, new = (re.findall(r"\s*\S+", text) for text in (before, after))
-    result: list[Piece] = []
+    result: list[Segment] = []
     for step in Levenshtein.opcodes(old, new):
         words = "".join(new[step.dest_start : step.dest_end])
         was = "".join(old[step.src_start : step.src_end])
         if step.tag == "equal":
-            result.append(Piece(words))
+            result.append(Segment(words))
             continue
         space = words[: len(words) - len(words.lstrip())] or (" " if not words else "")
         if result and result[-1].kind:  # neighbours are one change
             last = result.pop()
-            result.append(Piece(last.text + words, "changed", (last.was + was).strip()))
+            result.append(Segment(last.text + words, "changed", (last.was + was).strip()))
         else:
-            result += [Piece(space), Piece(words[len(space) :], "changed", was.strip())]
+            result += [Segment(space), Segment(words[len(space) :], "changed", was.strip())]
     return [piece for piece in result if piece.text or piece.was]

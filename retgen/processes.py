@@ -1,17 +1,19 @@
-"""Processes that work for this one, and end when it ends, however it ends."""
+"""Worker processes: a pool that ends with this process, freed memory, and pickles of data only."""
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import is_dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, BinaryIO
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -66,3 +68,49 @@ def _start(
 def _end_with(watched: Connection) -> None:
     wait([watched])  # nothing is ever sent: it is the end of the other side
     os._exit(1)
+
+
+_MOST = 31 << 20  # bytes; of larger blocks glibc learns nothing (its limit is 32 MiB)
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep freed blocks that arrays of a few MB would ask for again.
+
+    glibc gives every freed block above a size back to the system, which costs a page fault for
+    each of its 4 KB next time; that size grows to the largest block freed so far. Here one that
+    nobody wrote to, so it costs nothing. Elsewhere this does nothing.
+    """
+    bytearray(_MOST)
+
+
+_ALLOWED = {
+    "builtins": {"bool", "bytearray", "complex", "dict", "float", "frozenset", "int", "list",
+                 "set", "str", "tuple"},
+    "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
+    "numpy": {"dtype", "ndarray"},
+    "numpy._core.multiarray": {"_reconstruct", "scalar"},
+    "numpy._core.numeric": {"_frombuffer"},
+    "numpy.core.multiarray": {"_reconstruct", "scalar"},
+    "numpy.core.numeric": {"_frombuffer"},
+}  # fmt: skip
+
+
+def pickle_data(value: Any) -> bytes:
+    """A pickle of `value`."""
+    return pickle.dumps(value, protocol=5)
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if name in _ALLOWED.get(module, ()):
+            return super().find_class(module, name)
+        if module in ("retgen.data", "retgen.rows") or module.startswith("retgen.validators."):
+            result = super().find_class(module, name) if "." not in name else None
+            if isinstance(result, type) and (is_dataclass(result) or issubclass(result, tuple)):
+                return result
+        raise pickle.UnpicklingError(f"{module}.{name} has no place here")
+
+
+def unpickle_data(file: BinaryIO) -> Any:
+    """The next pickle of a file. Raises `UnpicklingError` where it holds more than data."""
+    return _Reader(file).load()
