@@ -113,7 +113,7 @@ def test_terminal_card_page_and_report_agree(recipe: list[str], gen: Gen, tmp_pa
 def test_what_the_set_is_follows_its_needles(needles: list[str], said: str) -> None:
     recipe = load_recipe("niah", {"params.needles": needles})
     assert recipe.family.about(recipe.job) == f"{said} in haystacks of exact lengths"
-    assert recipe.family.own(recipe.job) == "nothing"
+    assert recipe.family.from_user(recipe.job) == "nothing"
 
 
 def test_card_and_report_say_what_a_score_is_of(tmp_path: Path) -> None:

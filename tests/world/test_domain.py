@@ -131,13 +131,13 @@ def test_bundled_domains_are_rich(name: str) -> None:
     assert domain.name == name
     assert len(slots) >= 16
     assert all(len(slot.document) >= 8 and len(slot.query) >= 8 for slot in slots)
-    assert all(len(slot.values) >= 30 for slot in slots if slot.listed)
+    assert all(len(slot.values) >= 30 for slot in slots if slot.is_listed)
     assert sum(slot.share == 1 for slot in slots) >= 10
     assert {"person", "relation"} <= {slot.type for slot in slots}
-    assert sum(slot.ordered for slot in slots) >= 3
-    deep = [slot for slot in slots if slot.listed and all(v.parents for v in slot.values)]
-    assert len(deep) + sum(slot.ordered for slot in slots) >= 8
-    assert all(slot.most and slot.least for slot in slots if slot.ordered)
+    assert sum(slot.is_ordered for slot in slots) >= 3
+    deep = [slot for slot in slots if slot.is_listed and all(v.parents for v in slot.values)]
+    assert len(deep) + sum(slot.is_ordered for slot in slots) >= 8
+    assert all(slot.most and slot.least for slot in slots if slot.is_ordered)
     assert len(domain.others) >= 6
     assert len(domain.fillers) >= 40
     # "at least two of these three: one that ..." would find documents by its own words

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from retgen.studies.seeds import evaluate_seeds
+from retgen.studies.run import evaluate_seeds
 
 import retgen
 from retgen.errors import DatasetError, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from retgen.studies.seeds import evaluate_seeds
+from retgen.studies.run import evaluate_seeds
 
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate

@@ -216,7 +216,7 @@ def test_facts_changed_in_text_and_metadata_alike_are_caught(
             for place, fact in enumerate(note["facts"])
             for name, _, value in [fact.partition("=")]
             # a third value of the changed slot in the twin makes a twin as well
-            if domain.slots[name].listed and (role, name) != ("twin", note["changed"])
+            if domain.slots[name].is_listed and (role, name) != ("twin", note["changed"])
         ]
         if note["role"] != role or not listed:
             continue
