@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from retgen.agents.calls import ModelOptions
-from retgen.evaluation.scoring.mteb_files import mteb_score
+from retgen.evaluation.scoring.measures import mteb_score
 from retgen.generate import generate_with_agents, write_rejections
 from retgen.generators import Family, families, family
 from retgen.generators.params import Job

@@ -28,8 +28,13 @@ from retgen.evaluation.retrievers import (
 )
 from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
-from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
-from retgen.evaluation.scoring.mteb_files import dataset_folder, measure, mteb_task_of, write_mteb
+from retgen.evaluation.scoring.measures import (
+    Measures,
+    default_names,
+    judged_names,
+    measure_of_mteb,
+)
+from retgen.evaluation.scoring.mteb_files import dataset_folder, mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import Evaluation, Scored
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
@@ -227,7 +232,9 @@ def _score(
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
     units = units_of(collection)
-    main = Measures([name] if (name := measure(mteb_task_of(collection).main_score)) else [])
+    main = Measures(
+        [name] if (name := measure_of_mteb(mteb_task_of(collection).main_score)) else []
+    )
     depth = max(measures.depth(collection.documents), main.depth(collection.documents))
     depth = max(depth, analysis.depth())
     scores: list[Score] = []

@@ -32,6 +32,28 @@ _RISING = frozenset("ap bpref err infap iprec ndcg p r rbp rprec rr success".spl
 _Run = Mapping[str, Mapping[str, float]]
 
 
+_OF_MTEB = {
+    "ndcg": "nDCG", "recall": "R", "map": "AP", "mrr": "RR", "precision": "P",
+    "hit_rate": "Success",
+}  # fmt: skip
+_TO_MTEB = {
+    "ndcg": "ndcg", "recall": "recall", "r": "recall", "map": "map", "ap": "map", "mrr": "mrr",
+    "rr": "mrr", "p": "precision", "success": "hit_rate",
+}  # fmt: skip
+
+
+def mteb_score(name: str) -> str | None:
+    """MTEB's name of a measure, None where it has none."""
+    base, _, k = name.lower().partition("@")
+    return f"{_TO_MTEB[base]}_at_{k}" if base in _TO_MTEB and k.isdigit() else None
+
+
+def measure_of_mteb(name: str) -> str | None:
+    """ir-measures' name of a score of MTEB, None where it has none."""
+    base, _, k = name.rpartition("_at_")
+    return f"{_OF_MTEB[base]}@{k}" if base in _OF_MTEB and k.isdigit() else None
+
+
 def default_names(documents: int, grades: bool = False, main: str = "") -> list[str]:
     """What is measured unless asked otherwise: cutoffs that do not reach the whole corpus.
 

@@ -29,23 +29,16 @@ from collections.abc import Iterable
 
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.cache import default_folder
+from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
 from retgen.messages import did_you_mean
 from retgen.write import AtomicFile
 
 DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
 _NO_REVISION = "no_revision_available"  # as MTEB writes it
-_MEASURES = {
-    "ndcg": "nDCG", "recall": "R", "map": "AP", "mrr": "RR", "precision": "P",
-    "hit_rate": "Success",
-}  # fmt: skip
-_ALIASES = {
-    "ndcg": "ndcg", "recall": "recall", "r": "recall", "map": "map", "ap": "map", "mrr": "mrr",
-    "rr": "mrr", "p": "precision", "success": "hit_rate",
-}  # fmt: skip
 
 
-class MtebTask(NamedTuple):
+class MtebTaskName(NamedTuple):
     """A data set as MTEB names it."""
 
     name: str
@@ -63,27 +56,17 @@ def task_name(name: str) -> str:
     return prefix + joined + ("" if joined.endswith("Retrieval") else "Retrieval")
 
 
-def mteb_score(name: str) -> str | None:
-    """MTEB's name of a measure, None where it has none."""
-    base, _, k = name.lower().partition("@")
-    return f"{_ALIASES[base]}_at_{k}" if base in _ALIASES and k.isdigit() else None
-
-
-def measure(name: str) -> str | None:
-    """ir-measures' name of a score of MTEB, None where it has none."""
-    base, _, k = name.rpartition("_at_")
-    return f"{_MEASURES[base]}@{k}" if base in _MEASURES and k.isdigit() else None
-
-
-def mteb_task_of(collection: Collection) -> MtebTask:
+def mteb_task_of(collection: Collection) -> MtebTaskName:
     """What MTEB calls this data set: its own words for its own tasks."""
     try:
         stated = orjson.loads((collection.path / DESCRIPTION).read_bytes())
-        return MtebTask(**{key: stated[key] for key in MtebTask._fields})
+        return MtebTaskName(**{key: stated[key] for key in MtebTaskName._fields})
     except (OSError, ValueError, KeyError, TypeError):
         pass
     score = mteb_score(collection.main_measure) or "ndcg_at_10"
-    return MtebTask(task_name(collection.name), "local", "default", _languages(collection), score)
+    return MtebTaskName(
+        task_name(collection.name), "local", "default", _languages(collection), score
+    )
 
 
 def _languages(collection: Collection) -> list[str]:
@@ -110,7 +93,7 @@ def write_mteb(
     for name, value in score.metrics.items():
         if (score_name := mteb_score(name)) is not None:
             named[score_name] = round(value, 5)
-    if measure(task.main_score):
+    if measure_of_mteb(task.main_score):
         named[task.main_score] = round(main, 5)
     row = {**named, "main_score": round(main, 5), "hf_subset": task.subset,
            "languages": task.languages}  # fmt: skip
@@ -228,7 +211,7 @@ def write_task(task: Any, folder: Path) -> None:
     make_folder(folder)
     name, subset = next(iter(task.dataset.items()))
     languages = task.metadata.eval_langs  # a list, or one for each subset
-    described = MtebTask(
+    described = MtebTaskName(
         task.metadata.name, task.metadata.revision, name,
         list(languages[name] if isinstance(languages, Mapping) else languages),
         task.metadata.main_score,

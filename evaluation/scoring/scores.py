@@ -12,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.scoring.mteb_files import mteb_score
+from retgen.evaluation.scoring.measures import mteb_score
 from retgen.evaluation.search.base import label, slug
 from retgen.evaluation.search.rankings import Rankings, write_run
 from retgen.statistics.clustered import Estimate

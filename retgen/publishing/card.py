@@ -343,14 +343,14 @@ def evaluation_page(run: Path, manifest: Mapping[str, Any]) -> str | None:
     for model in sorted(set(models), key=len, reverse=True):
         if "/" in model and Path(model).expanduser().exists():
             text = text.replace(model, Path(model).name)
+    text = re.sub(r"\A# .*\n+", "", text)  # the name of the data set
     return re.sub(r"(?m)^(#+ )", r"#\1", text)
 
 
 def scores_section(text: str) -> list[str]:
     """The summary and the first table, for a card that links the rest."""
-    parts = re.split(r"(?m)^(?=### )", text)
-    first = re.split(r"(?m)^(?=#### )", parts[1])[0] if len(parts) > 1 else ""
-    lines = ["## Scores", "", parts[0].strip(), ""]
-    if first:
-        lines += ["\n".join(first.splitlines()[1:]).strip(), ""]
+    summary, _, sections = text.partition("### ")
+    lines = ["## Scores", "", summary.strip(), ""]
+    if table := re.search(r"(?m)^\|.*(?:\n\|.*)*", sections):
+        lines += [table[0], ""]
     return [*lines, f"Of `gen eval`; [{SCORES}]({SCORES}) has all of them.", ""]

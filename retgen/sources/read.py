@@ -220,7 +220,7 @@ def refusals(refused: Sequence[RefusedRow]) -> str:
     ]
     if "source/encoding" in first:
         parts.append("convert the file to UTF-8")
-    return f"RefusedRow are {'; '.join(parts)}." if parts else ""
+    return f"Refused are {'; '.join(parts)}." if parts else ""
 
 
 def _hash(text: str) -> int:

@@ -26,7 +26,7 @@ TOO_FEW = "too few items for an interval"
 
 
 @dataclass(frozen=True)
-class Measure:
+class AgreementMeasure:
     """`value`, with a percentile bootstrap interval over items; None where `reason` says why.
 
     An interval takes `FEWEST` items that were judged twice, and a value in 9 of 10 resamples.
@@ -50,7 +50,7 @@ def agreement(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Measure]:
+) -> dict[str, AgreementMeasure]:
     """All measures of grades by (items, reviewers); None: not judged. Above 0 is positive.
 
     `categories`: the grades that could be given, which AC1 counts; those that were, by default.
@@ -72,13 +72,13 @@ def agreement(
     samples = draws.reshape(resamples, len(rows))
     enough = (counts.sum(1) >= 2).sum() >= FEWEST
 
-    def measure(value: Callable[[Floats], float], data: Floats) -> Measure:
+    def measure(value: Callable[[Floats], float], data: Floats) -> AgreementMeasure:
         try:
             found = value(data)
         except UndefinedAgreement as undefined:
-            return Measure(None, reason=str(undefined))
+            return AgreementMeasure(None, reason=str(undefined))
         low, high = _bootstrap(value, data, samples, level) if enough else (None, None)
-        return Measure(found, low, high, TOO_FEW if low is None else "")
+        return AgreementMeasure(found, low, high, TOO_FEW if low is None else "")
 
     return {
         "raw": measure(raw, counts),

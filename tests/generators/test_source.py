@@ -105,5 +105,5 @@ def test_no_document_that_can_be_used(tmp_path: Path) -> None:
         describe_source(tmp_path, tmp_path)
     assert str(error.value) == (
         f"{tmp_path} holds no document that can be used. "
-        "RefusedRow are 1 by source/empty, the first at a.txt: the file is empty."
+        "Refused are 1 by source/empty, the first at a.txt: the file is empty."
     )

@@ -17,7 +17,7 @@ def test_refusals_are_counted_by_rule_with_the_first_of_each() -> None:
         RefusedRow("a:3", "source/encoding", "the line is not UTF-8"),
     ]
     assert refusals(every) == (
-        "RefusedRow are 2 by source/encoding, the first at a:2: the line is not UTF-8; "
+        "Refused are 2 by source/encoding, the first at a:2: the line is not UTF-8; "
         "1 by source/json, the first at a:1: the line is not JSON; convert the file to UTF-8."
     )
     assert refusals([]) == ""

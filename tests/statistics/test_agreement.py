@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.statistics.agreement import ONE_CATEGORY, ONE_RATING, TOO_FEW, Measure, ac1, agreement
+from retgen.statistics.agreement import (
+    ONE_CATEGORY,
+    ONE_RATING,
+    TOO_FEW,
+    AgreementMeasure,
+    ac1,
+    agreement,
+)
 
 N = None
 FOUR = [  # 30 items, four reviewers, grades 0 to 3
@@ -23,8 +30,10 @@ def test_many_reviewers_with_missing_verdicts():
     assert round(found["ac1"].value, 5) == 0.57995
     assert round(found["raw"].value, 5) == 0.68452
     assert round(found["krippendorff"].value, 5) == 0.54392
-    assert found["cohen"] == Measure(None, reason="it is of two reviewers")
-    assert found["fleiss"] == Measure(None, reason="not all items are judged equally often")
+    assert found["cohen"] == AgreementMeasure(None, reason="it is of two reviewers")
+    assert found["fleiss"] == AgreementMeasure(
+        None, reason="not all items are judged equally often"
+    )
     for name in ("raw", "positive", "krippendorff", "ac1"):
         assert found[name].low < found[name].value < found[name].high
 
@@ -68,20 +77,24 @@ def test_rare_positives():
 def test_nothing_to_compare():
     once = agreement([[1, None], [None, 0]])
     assert {measure.reason for measure in once.values()} == {ONE_RATING}
-    assert agreement([])["raw"] == Measure(None, reason=ONE_RATING)
+    assert agreement([])["raw"] == AgreementMeasure(None, reason=ONE_RATING)
     same = agreement([[0, 0]] * 12, resamples=10)
-    assert same["raw"] == Measure(1, 1, 1)
-    assert same["positive"] == Measure(None, reason="nothing is judged relevant")
+    assert same["raw"] == AgreementMeasure(1, 1, 1)
+    assert same["positive"] == AgreementMeasure(None, reason="nothing is judged relevant")
     for name in ("cohen", "fleiss", "krippendorff", "ac1"):
-        assert same[name] == Measure(None, reason=ONE_CATEGORY)
-    assert agreement([[0, 0]] * 12, categories=(0, 1), resamples=10)["ac1"] == Measure(1, 1, 1)
+        assert same[name] == AgreementMeasure(None, reason=ONE_CATEGORY)
+    assert agreement([[0, 0]] * 12, categories=(0, 1), resamples=10)["ac1"] == AgreementMeasure(
+        1, 1, 1
+    )
     few = agreement([[0, 0]] * 11 + [[1, None]], resamples=10)
-    assert few["raw"] == Measure(1, None, None, TOO_FEW)
+    assert few["raw"] == AgreementMeasure(1, None, None, TOO_FEW)
 
 
 def test_a_measure_that_few_resamples_have_is_given_without_an_interval():
     found = agreement([[1, 1]] + [[0, 0]] * 19, resamples=200)["positive"]
-    assert found == Measure(1.0, reason=TOO_FEW)  # a third of the resamples lack the one positive
+    assert found == AgreementMeasure(
+        1.0, reason=TOO_FEW
+    )  # a third of the resamples lack the one positive
 
 
 def test_patterns_stand_for_as_many_items():

@@ -12,7 +12,8 @@ from typing import Any
 import orjson
 
 from retgen.errors import UsageError
-from retgen.evaluation.scoring.mteb_files import measure, mteb_score, task_name
+from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
+from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.export.facts import NO_LANGUAGE, DatasetFacts
 from retgen.export.mteb.survey import Survey, eval_splits
 from retgen.messages import did_you_mean
@@ -128,7 +129,7 @@ def _checked_field(path: Path, key: str, value: Any) -> Any:
     """
     if key == "main_score":
         k = str(value).rpartition("_at_")[2]
-        if measure(str(value)) and str(int(k)) == k and 0 < int(k) <= _DEEPEST:
+        if measure_of_mteb(str(value)) and str(int(k)) == k and 0 < int(k) <= _DEEPEST:
             return value
         wanted = f"a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or recall_at_2"
     elif key == "is_public":

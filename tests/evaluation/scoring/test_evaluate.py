@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from retgen.studies.run import evaluate_seeds
 
 import retgen
 from retgen.errors import DatasetError, UsageError
@@ -25,6 +24,7 @@ from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.significance import compare, units_of
 from retgen.evaluation.search.base import slug
 from retgen.progress import no_progress
+from retgen.studies.run import evaluate_seeds
 from tests.pages import Read, rendered
 
 CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from retgen.studies.run import evaluate_seeds
 
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.panels import scores_panel
 from retgen.evaluation.scoring.summary import sentences
+from retgen.studies.run import evaluate_seeds
 from tests.pages import Read
 
 NAMES = [f"{i:02}" for i in range(30)]

@@ -67,7 +67,7 @@ TASK = '''
 
 from retgen.data import query_of
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.task import Comparison, Measured, Task, TaskData
+from retgen.evaluation.tasks.task import Comparison, Task, TaskData, TaskMeasures
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
 from retgen.results.panel import Column, Panel
@@ -80,7 +80,7 @@ class Pairs(Comparison):
     def measure(self, scores, noise):
         won = [float(one[0] - one[1] > noise * abs(one[0])) for one in scores]
         rows = [{"query": s.query, "won": w} for s, w in zip(self.sets, won)]
-        return Measured({"colours": sum(won) / len(won)}, rows)
+        return TaskMeasures({"colours": sum(won) / len(won)}, rows)
 
 
 class ChoiceData(TaskData):

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from retgen import export, plan, run, validate
+from retgen import export, plan, preview, run, validate
 from retgen.errors import RecipeError, SourceRefused, UsageError
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import documents_of
@@ -417,7 +417,7 @@ def test_a_test_set_that_holds_everything(tmp_path: Path, dataset: Any) -> None:
 
 
 def test_preview_shows_queries_of_a_passage(finished: Path) -> None:
-    shown = plan(finished.parent / "kb.yaml")
+    shown = preview(finished.parent / "kb.yaml")
     assert "The queries of d0" in str(shown)
 
 

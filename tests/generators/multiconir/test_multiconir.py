@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from retgen import export, plan, run, validate
+from retgen import export, plan, preview, run, validate
 from retgen.data import open_dataset
 from retgen.errors import ChecksFailed, DatasetError, RecipeError, SourceRefused
 from retgen.generators.multiconir.checks import split
@@ -261,7 +261,7 @@ def test_the_report_shows_a_ladder(finished: Path) -> None:
     assert "PROVEN" in page
     assert page.count("<del>") >= 8
     assert 'id="certificate"' not in page  # nothing is known of the rest of the corpus
-    shown = plan(f"multiconir_{finished.name}", 1)
+    shown = preview(f"multiconir_{finished.name}", 1)
     assert len(shown["example"]["rows"]) == 10
 
 
