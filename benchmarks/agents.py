@@ -205,7 +205,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
         async def all_of(name: str, first: int, count: int) -> None:
             stage = context.stage(name, count, agent)
             questions = (Naming(thing=thing(number)) for number in range(first, first + count))
-            done = context.accepted(
+            done = context.accepted_records(
                 stage, questions, lambda one: context.answer(agent, one), Naming.model_dump
             )
             async for _ in done:

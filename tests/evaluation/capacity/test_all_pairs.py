@@ -64,7 +64,7 @@ def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     for name in ("critical_n", "closed_form"):
         assert (out / "figures" / f"{name}.png").stat().st_size > 10_000
     table = (out / "capacity.md").read_text()
-    assert table.startswith("The ")
+    assert table.startswith("# All pairs\n\nDocuments that fit in d dimensions")
     assert "\n| " in table
 
 

@@ -222,7 +222,7 @@ def test_what_is_shown(split: Training) -> None:
         for model in ("untrained", *ARMS, "BM25")
     ]
     assert [len(row) for row in table[:5]] == [4, 5, 6, 6, 4]
-    assert lines[head + 21] == split.to_json()["dilemma"]
+    assert split.to_json()["dilemma"] in lines[:head]
     assert [line for line in lines if line.startswith("note: there: ")] == [
         "note: there: 14 of its 28 documents and 1 of its 2 queries stand in the training pairs",
         "note: there: its queries have no column set, so it is scored whole",
