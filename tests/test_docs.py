@@ -194,7 +194,7 @@ def test_the_domain_of_the_page_runs_as_shown(own_domain: Path) -> None:
     assert len(runs) == 2
     _shown_is_printed(runs)
     scores = CliRunner().invoke(app, ["eval", "outputs/lighthouses"]).stdout
-    by_wording = scores.partition("Scores by wording\n\n")[2].partition("\npage: ")[0]
+    by_wording = scores.partition("Scores by wording\n")[2].partition("\npage: ")[0]
     assert by_wording
     assert by_wording in page
     (own_domain / "lighthouses.patterns.yaml").unlink()
