@@ -116,10 +116,10 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     assert [(one["on"], one["dim"]) for one in content["trained"]] == list(result.trained)
     assert content["beside"]["results"][0]["model"] == "bm25"
     lines = terminal_text(result).splitlines()
-    assert lines[0].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
-    assert [line.split()[:2] for line in lines[1:5]][::3] == [["test", "16"], ["train", "8"]]
-    assert lines[5].startswith("static:minilm, not trained")
-    assert lines[6].startswith("bm25")
+    assert lines[1].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
+    assert [line.split()[:2] for line in lines[2:6]][::3] == [["test", "16"], ["train", "8"]]
+    assert lines[6].startswith("static:minilm, not trained")
+    assert lines[7].startswith("bm25")
     page = (tmp_path / "out" / "study.html").read_text()
     assert page.count("<svg") == 2
     assert "recall@2 of static:minilm after training, at the best dimension: " in page
