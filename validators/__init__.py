@@ -1,1 +1,1 @@
-"""Rules over any retrieval data set, and a module a family for its structural proof."""
+"""Rules over any retrieval data set, and a folder for the structural proof of each family."""

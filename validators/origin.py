@@ -230,7 +230,7 @@ _WARN = 0.55
 
 
 def is_separable(result: Mapping[str, Any]) -> bool:
-    """Whether the marks are worth a warning; `result`: see `separable.measure`."""
+    """Whether the marks are worth a warning; `result`: see `measure`."""
     return bool(result) and result["auc"] > _WARN and result["low"] > 0.5
 
 

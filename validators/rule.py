@@ -112,7 +112,7 @@ class Judgements:
 
 
 class RuleState(ABC):
-    """What a rule knows after its part of the corpus, as data: see `retgen.pickles`."""
+    """What a rule knows after its part of the corpus, as data: see `retgen.processes`."""
 
     def files(self) -> Sequence[str]:
         """Files that the state refers to, in the folder that the rule was given for them."""

@@ -17,22 +17,20 @@ from retgen.evaluation.scoring.panels import (
 from retgen.evaluation.scoring.summary import LEVEL, against
 from retgen.evaluation.training.subgroups_page import subgroups_section
 from retgen.evaluation.training.variants import AFTER, BEFORE
-from retgen.results.measurements import Measurement
+from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Page, Section
 from retgen.results.panel import Column, Panel
-from retgen.results.pictures import Line, Lines
+from retgen.results.pictures import Bars, Line, Lines
 from retgen.results.tables import TableView
 
 if TYPE_CHECKING:
     from retgen.evaluation.training.result import ScoredSet, Training
-from retgen.results.measurements import Measure
-from retgen.results.pictures import Bars
-
-if TYPE_CHECKING:
-    from retgen.evaluation.training.result import Training
-
 
 _CHANGE = Measure("change", signed=True)
+_LOSS = (
+    "The training loss, a mean over the steps between two points. Without duplicates the last "
+    "batches of an epoch are small, and the loss of a small batch is low."
+)
 
 
 def _panel(result: Training) -> Panel:
@@ -95,12 +93,6 @@ def compared_section(result: Training) -> Section:
             )
         ],
     )  # fmt: skip
-
-
-_LOSS = (
-    "The training loss, a mean over the steps between two points. Without duplicates the last "
-    "batches of an epoch are small, and the loss of a small batch is low."
-)
 
 
 def _scores(result: Training, scored: ScoredSet) -> list[Panel]:

@@ -88,7 +88,7 @@ def train_command(
     compare: Annotated[
         str | None,
         typer.Option(
-            metavar="ARMS",
+            metavar="VARIANTS",
             help="Train once for each, the reference first, and say which wins: kinds of negatives "
             "(own,mined,in-batch), or training/*.parquet (kw+sm,kw,sm).",
         ),

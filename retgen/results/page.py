@@ -1,4 +1,4 @@
-"""HTML pages: one file each, without scripts or requests; whatever is text is escape_markdown.
+"""HTML pages: one file each, without scripts or requests; whatever is text is escaped.
 
 `page.html` is what all of them share: head, style, heading, summary, sections, and the command that
 makes the page again. Results fill it from a `Page`, the report of a run from report.json.

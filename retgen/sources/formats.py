@@ -299,7 +299,7 @@ def _not_loaded(name: str, split: str, error: Exception) -> DatasetError:
     )
 
 
-PLAIN, MARKDOWN, HTML = (".txt", ".rst"), (".md", ".markdown"), (".html", ".htm")
+MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
 TEXT_KINDS = (".txt", *MARKDOWN, ".rst", *HTML)
 
 _UTF8_BYTES = 4  # of a character at most

@@ -91,7 +91,8 @@ def _last(encoding: Any, start: int, stop: int) -> int:
 
 
 def token_counter(name: str) -> TokenCounter:
-    """The counter of `minilm`, `words`, a tokenizer.json or a folder with one. Raises `Unread`."""
+    """The counter of `minilm`, `words`, a tokenizer.json or a folder with one. Raises
+    `NoTokenizer`."""
     if name == "words":
         return _Words()
     try:

@@ -1,7 +1,7 @@
 """Origin: can positives be told from their hard negatives without the query?
 
 If rewriting, mining or judging left marks in the documents ("not", a length, a style), a model
-learns the marks, and a score against these negatives measures them. See `separable`.
+learns the marks, and a score against these negatives measures them. See `retgen.validators.origin`.
 """
 
 from __future__ import annotations

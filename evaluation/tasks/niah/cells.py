@@ -1,4 +1,4 @@
-"""Values question by question, and their means with intervals: the resampling unit is a question.
+"""Values question by question, and their means with intervals: the unit of intervals is a question.
 
 Haystacks of a question share needle and filler, so its rows do not vary by themselves.
 """

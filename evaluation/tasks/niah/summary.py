@@ -1,7 +1,7 @@
 """The measures of one system as JSON: what eval.json has under `haystacks`.
 
 - `questions`: how many
-- `variants`: haystacks of one make each, under one wording of the questions:
+- `arms`: haystacks of one variant each, under one wording of the questions:
   - `needle`, `filler`, `filtered`, `distractors`; `query`: question, expansion_100, ...;
     `queries_truncated`: the share of these queries that the system does not read whole
   - `by_length`: by tokens: `haystacks` a question, `truncated` (the share that the system does not
