@@ -7,7 +7,7 @@ others, z = log(sum_N exp(s/t)) + log(sum_R exp(-s/t)) is a smooth form of -marg
 it, both with a temperature t that falls while the optimiser runs:
 
 - `smallest`: the sum of log(1 + exp(z)), which is nothing once a query is in order: feasibility;
-- `widen_margin`: the log of the sum of exp(z) over the queries, which only the worst queries matter to:
+- `widen_margin`: the log of the sum of exp(z) over the queries, to which only the worst matter:
   the largest margin for unit vectors.
 
 Not finding an embedding proves nothing.
@@ -115,7 +115,8 @@ def smallest(
 
     The first is sought at `highest` from random starts. Then the directions in which its vectors
     vary least are dropped, and the rest optimised again: a quarter of them at first, half as many
-    after each failure, until dropping a single one has failed for every seed. Rows as in `widen_margin`.
+    after each failure, until dropping a single one has failed for every seed. Rows: as in
+    `widen_margin`.
     """
     relevant = _relevant(matrix, device)
     units = best = None

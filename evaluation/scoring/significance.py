@@ -96,7 +96,7 @@ def compare(
 
 
 def holm(rows: Sequence[Row]) -> list[PairedDifference]:
-    """Rows of a `PairedDifference` less its last value, which is Holm's correction over all of them."""
+    """The differences of rows that lack the last value: Holm's correction over all of them."""
     known = {i: p for i, row in enumerate(rows) if (p := row[-1]) is not None}
     adjusted: dict[int, float] = {}
     worst = 0.0
