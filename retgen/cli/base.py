@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import os
 import re
@@ -13,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TextIO, TypeVar, cast
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -303,32 +302,6 @@ def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
     raise typer.Exit(code)
 
 
-class _Terminal:
-    """A stream that may go away: what is written between that and its signal is not an error."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        """Write to it, or to nobody."""
-        return self._unless_gone(lambda: self._stream.write(text)) or len(text)
-
-    def flush(self) -> None:
-        """Flush it, if somebody is there."""
-        self._unless_gone(self._stream.flush)
-
-    def _unless_gone(self, work: Callable[[], R]) -> R | None:
-        try:
-            return work()
-        except OSError as error:
-            if error.errno != errno.EIO:
-                raise
-            return None
-
-
 @contextlib.contextmanager
 def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
     """A bar a stage on stderr, if that is a terminal; else a line now and then.
@@ -346,7 +319,7 @@ def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    console = Console(file=cast("TextIO", _Terminal(sys.stderr)))
+    console = Console(stderr=True)
     columns = TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn()
     notes = TextColumn("{task.fields[note]}")
     with Bars(*columns, TimeRemainingColumn(), notes, console=console, transient=True) as bars:
