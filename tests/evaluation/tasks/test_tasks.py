@@ -143,7 +143,10 @@ def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> N
     ]  # fmt: skip
     assert content["results"][0]["choices"]["accuracy"] == 1.0  # the shorter document
     assert len((folder / "per_choice" / "bm25.jsonl").read_text().splitlines()) == 6
-    assert "## Choices\n\nWhich of two?\n\n### Accuracy of a choice of two" in (folder / "eval.md").read_text()
+    assert (
+        "## Choices\n\nWhich of two?\n\n### Accuracy of a choice of two"
+        in (folder / "eval.md").read_text()
+    )
     assert "Which of two?" in (folder / "eval.html").read_text()
 
 
