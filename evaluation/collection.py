@@ -153,7 +153,7 @@ def load(
     listed = np.array(sorted(doc.encode() for doc in named), dtype=np.bytes_)
     missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
     notes += _dangling(by_query, queries, kept, missing)
-    manifest = _manifest(dataset)
+    manifest = manifest_of(dataset)
     return Collection(
         path, path.resolve().name, split, dataset, ids, priority, kept,
         {q.query_id: by_query.get(q.query_id, {}) for q in kept}, bool(manifest.get("complete")),
@@ -293,7 +293,7 @@ def _ids(dataset: Dataset, path: Path, progress: Progress) -> NDArray[np.bytes_]
     return np.concatenate(parts)
 
 
-def _manifest(dataset: Dataset) -> dict[str, Any]:
+def manifest_of(dataset: Dataset) -> dict[str, Any]:
     """What a run says of its data set; nothing of others."""
     if dataset.run is None:
         return {}

@@ -63,11 +63,6 @@ class Subgroup:
         """Its queries in a sentence."""
         return self.value if self.value == ALL else f"{self.value} queries"
 
-    def change(self, first: str, second: str, measure: str) -> str:
-        """A difference and its interval; empty where there is none."""
-        change = difference_between(self.comparisons, first, second, measure)
-        return "" if change is None else change_text(change)
-
 
 @dataclass(frozen=True)
 class Subgroups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from retgen.results.measurements import MISSING, Measure, Measurement
 from retgen.results.tables import Place, TableView, best_places
@@ -158,7 +158,3 @@ class Panel:
             values = [one.value if (one := found[i]) else None for i in mine]
             result |= {(mine[i], at) for i, _ in best_places({at: values}, lowest)}
         return result
-
-    def to_json(self) -> dict[str, Any]:
-        """The panel as data: its title, and the rows of its measurements."""
-        return {"title": self.title, "measurements": [one.to_json() for one in self.measurements]}

@@ -9,6 +9,7 @@ from typing import Any
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.collection import manifest_of
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.review import candidates, goals, items, review_files
@@ -93,7 +94,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
         settings = replace(Settings(goals=goals.DEFAULT), **wanted)
     split = wanted.get("split", stands.split if stands is not None else None)
     made = candidates.make_pool(path, split, settings.pool, settings.depth, progress)
-    manifest = review_files.manifest_of(dataset)
+    manifest = manifest_of(dataset)
     labels = [r for given in made.collection.qrels.values() for r in given.values()]
     files = review_files.files_of(dataset, made.collection.split)
     stamp = review_files.stamp(files)

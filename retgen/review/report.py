@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from retgen.errors import UsageError
-from retgen.review import goals, review_files
+from retgen.evaluation.collection import manifest_of
+from retgen.review import goals
 from retgen.review.certificates import Judged, certify
 from retgen.review.records import Population, Verdict
 from retgen.review.results import (
@@ -212,7 +213,7 @@ def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[st
 
     Each population is one label of the judge. `accuracy`: over both, weighted by their sizes.
     """
-    manifest = review_files.manifest_of(review.dataset)
+    manifest = manifest_of(review.dataset)
     evidence = manifest.get("evidence")
     if not isinstance(evidence, dict) or not evidence.get("judged"):
         return None

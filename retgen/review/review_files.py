@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.data import Dataset
 from retgen.write import lock_file, os_errors
 
@@ -51,17 +49,6 @@ def digest(files: list[Path]) -> str:
         with open(path, "rb") as file:
             result.update(hashlib.file_digest(file, "sha256").digest())
     return result.hexdigest()
-
-
-def manifest_of(dataset: Dataset) -> dict[str, Any]:
-    """What a run says of itself; nothing where there is none, or it cannot be read."""
-    if dataset.run is None:
-        return {}
-    try:
-        manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
 
 
 def labels_proven(manifest: dict[str, Any]) -> bool | None:

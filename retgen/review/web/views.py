@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
+from retgen.evaluation.collection import manifest_of
 from retgen.review import review_files
 from retgen.review.consensus import by_item, standing
 from retgen.review.records import Item, Mode, Part, Verdict
@@ -229,7 +230,7 @@ def label_source(review: Review) -> str:
     """Who gave the labels of a data set, in a few words; "" where nobody says it."""
     from retgen.reporting.evidence import OFFLINE, worker_name
 
-    manifest = review_files.manifest_of(review.dataset)
+    manifest = manifest_of(review.dataset)
     if review_files.labels_proven(manifest):
         return "proven from the texts"
     models, judges = manifest.get("models", {}), manifest.get("judges", {})
