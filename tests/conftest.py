@@ -25,10 +25,16 @@ params: {pattern: dense, docs: 400, queries: 100, k: 2, attributes_per_doc: 20}
 """
 
 
+def pytest_configure() -> None:
+    """A third of the time of importing all tests would go into searches for garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay until the end: no search for garbage passes over them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def test_every_rule_is_documented() -> None:
             assert f"`{name}`" in text, name
 
 
+@pytest.mark.slow
 def test_the_check_of_an_embedding_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,6 +101,7 @@ def test_while_documents_are_written(tmp_path: Path, form: str, workers: int) ->
     assert left
 
 
+@pytest.mark.slow
 def test_while_labels_are_proven(tmp_path: Path) -> None:
     """Room for the data set, and none for what the proof keeps beside it."""
     text, left = fill(tmp_path, "out", "2300k", "jsonl", 1)
@@ -140,6 +141,7 @@ def twice(folder: Path, size: str, *words: str | Path) -> str:
     return (folder / "first.txt").read_text()
 
 
+@pytest.mark.slow
 def test_while_parquet_is_exported(tmp_path: Path) -> None:
     """Arrow would end the process."""
     made = run("limit_small", out=tmp_path / "run", overrides={"params.docs": 3000}).path

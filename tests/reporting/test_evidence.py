@@ -66,6 +66,7 @@ def test_the_best_of_each_measure_is_kept() -> None:
     assert baselines(LARGE)["best"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe",
     [

@@ -224,6 +224,7 @@ def test_all_looked_at_is_the_rate_itself(limit_run: Path, tmp_path: Path) -> No
     assert after["corrected"] is None
 
 
+@pytest.mark.slow
 def test_who_overlooks_planted_errors_gets_no_certificate(dataset: Any, tmp_path: Path) -> None:
     corpus = {f"d{i}": f"fig{i} number{i}" for i in range(600)}
     path = dataset(

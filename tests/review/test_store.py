@@ -71,6 +71,7 @@ def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
         assert [v.item_id for v in kept if v.annotator == name] == [f"item{i}" for i in range(40)]
 
 
+@pytest.mark.slow
 def test_who_reads_while_others_judge_sees_verdicts_of_one_instant(tmp_path: Path) -> None:
     path = tmp_path / "verdicts.sqlite"
     store = Store(path)

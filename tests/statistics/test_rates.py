@@ -54,6 +54,7 @@ def test_a_simple_random_sample():
     assert found.worth == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_a_weighted_sample_estimates_the_whole():
     """Nearly half of what is seen is wrong, as suspicion says; of the population it is a tenth."""
     rng = np.random.default_rng(1)

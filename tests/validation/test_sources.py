@@ -115,6 +115,7 @@ def spoil(path: Path, data: bytes | None) -> None:
 ROWS = ("an extra row",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", families())
 def test_every_file_that_a_family_leaves_is_read_by_what_it_says_of_it(
     name: str, tmp_path: Path

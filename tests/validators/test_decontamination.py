@@ -295,6 +295,7 @@ def test_an_empty_text_is_like_nothing() -> None:
     assert overlapping([], ["a"]) == overlapping(["a"], []) == overlapping([], []) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0.05, 0.3, 0.6, 0.95])
 @pytest.mark.parametrize(
     ("make", "scorer"), [(english, REFERENCE), (mixed, ANY_SCRIPT)], ids=["english", "chinese"]

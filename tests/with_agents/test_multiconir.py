@@ -375,6 +375,7 @@ def quoted_from_nowhere(answer: dict[str, Any], prompt: str) -> None:
         one["quote"] = "nowhere"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "change", "rule", "message"),
     [

@@ -92,6 +92,7 @@ def test_vectors_that_are_none_are_refused(bad: np.ndarray) -> None:
 # --- found embeddings ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_found_embeds_and_is_not_below_the_lower_bound(seed: int) -> None:
     matrix = reduced(random_matrix(seed))
@@ -113,6 +114,7 @@ def test_the_dimension_of_all_pairs_is_found() -> None:
     assert min(gaps(matrix, result.queries, result.documents)) == result.gap
 
 
+@pytest.mark.slow
 def test_a_bracket_is_narrowed() -> None:
     matrix = reduced(patterns.projective(7), 50_000)
     assert (certificate(matrix).lower, certificate(matrix).upper) == (4, 16)

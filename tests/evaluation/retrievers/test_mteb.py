@@ -56,6 +56,7 @@ def test_the_reason_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert str(error.value).startswith(REFUSED[name])
 
 
+@pytest.mark.slow
 def test_before_torch_is_loaded(limit_run: Path, tmp_path: Path) -> None:
     name = "mteb:openai/text-embedding-3-small"
     environment = {key: value for key, value in os.environ.items() if key not in KEYS}

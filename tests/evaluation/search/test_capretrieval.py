@@ -117,6 +117,7 @@ def test_most_queries_decide_the_language() -> None:
         assert protocol("bm25-capretrieval", queries).described["language"] == language
 
 
+@pytest.mark.slow
 def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path: Path) -> None:
     code = (
         "import sys\n"

@@ -336,6 +336,7 @@ def test_a_loaded_task_is_written_and_read_again(
     assert [row["metrics"] for row in here] == [row["metrics"] for row in there]
 
 
+@pytest.mark.slow
 def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_path: Path) -> None:
     settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0}
     result = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")

@@ -173,6 +173,7 @@ def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
     assert same[3] == same[0] | {"seed": 43}
 
 
+@pytest.mark.slow
 def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
     result = compared.to_json()
     assert list(result["outside"]) == ["limit", "twin"]
@@ -200,6 +201,7 @@ def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
     assert result["test"]["arms"] == result["outside"]["twin"]["arms"]
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_variants(compared: Training) -> None:
     lines = text_of(compared).splitlines()
     head = lines.index(next(line for line in lines if line.startswith("data set ")))
@@ -240,6 +242,7 @@ def answered(variants: dict[str, list[float]], before: list[float], at: Training
     return replace(at, variants=made, scored_sets=scored_sets).conclusion()
 
 
+@pytest.mark.slow
 def test_who_won(compared: Training) -> None:
     """Won: above each of the others for sure; and whether that is better than not to train."""
     none, half, most = [0.0] * 100, [0.0, 1.0] * 50, [0.0, 1.0, 1.0, 1.0] * 25
@@ -264,6 +267,7 @@ def test_who_won(compared: Training) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_finished_comparison_is_shown_again(
     compared: Training, other: Path, limit_run: Path
 ) -> None:

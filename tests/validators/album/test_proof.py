@@ -250,6 +250,7 @@ def mutations(change: Callable[..., Tables | None], language: str, count: int) -
             yield changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_every_change_is_found(change: Callable[..., Tables | None], language: str) -> None:

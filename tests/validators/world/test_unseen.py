@@ -25,6 +25,7 @@ from .sets import DOMAINS
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unseen", "seen"])
 def test_rate(name: str) -> None:
     """At least 90% are read rightly. Run with -s to see the rate of each domain."""
