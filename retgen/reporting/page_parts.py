@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from retgen import plots
+from retgen.reporting import figures as svg
+from retgen.results.numbers import number
 from retgen.results.page import Segments
 from retgen.tokenizer import STOPWORDS, laid_out
 from retgen.validators.baselines import solves
@@ -122,7 +123,7 @@ def _highlight(text: str, phrases: Sequence[str]) -> Segments:
 
 
 def value_range(values: Mapping[str, Any]) -> str:
-    low, high = plots.number(values["min"]), plots.number(values["max"])
+    low, high = number(values["min"]), number(values["max"])
     return low if low == high else f"{low}–{high}"
 
 
@@ -148,12 +149,12 @@ def certificate_part(stated: Mapping[str, Any]) -> dict[str, Any] | None:
                 "details": "; ".join(f"{k.replace('_', ' ')}: {_plain(v)}"
                                      for k, v in details.items()),
             })  # fmt: skip
-    exact = f"exactly {plots.number(upper)}"
+    exact = f"exactly {number(upper)}"
     return {
         "upper": upper,
-        "needs": "Needs " + (exact if lower == upper else f"at least {plots.number(lower)} and at "
-                             f"most {plots.number(upper)}") + " dimensions",
-        "bracket": plots.bracket(lower, upper) if upper and lower is not None else "",
+        "needs": "Needs " + (exact if lower == upper else f"at least {number(lower)} and at "
+                             f"most {number(upper)}") + " dimensions",
+        "bracket": svg.bracket(lower, upper) if upper and lower is not None else "",
         "bounds": bounds,
         "skipped": stated.get("skipped") or [],
         "densities": [
@@ -173,7 +174,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     if isinstance(value, int | float):
-        return plots.number(value, 6)
+        return number(value, 6)
     if isinstance(value, list):
         text = ", ".join(map(_plain, value[:12]))
         return text + (f" and {len(value) - 12} more" if len(value) > 12 else "")
@@ -196,7 +197,7 @@ def baselines_part(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
     ]
     at_cutoffs = all("@" in c for c in random)
     series = [
-        plots.Series(name, [(int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores])
+        svg.Series(name, [(int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores])
         for name, scores in rankings.items()
         if at_cutoffs and not scores.keys().isdisjoint(random)
     ]
@@ -208,7 +209,7 @@ def baselines_part(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
         ),
         "cutoffs": list(random),
         "rows": rows,
-        "plot": plots.line_plot(series, "cutoff k", "recall@k") if series else "",
+        "plot": svg.line_plot(series, "cutoff k", "recall@k") if series else "",
     }
 
 
@@ -231,35 +232,33 @@ def figures(
         ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
     ):
         values = statistics.get(key) or {}
-        bars = plots.bins(values.get("histogram") or {})
+        bars = svg.bins(values.get("histogram") or {})
         if not bars:
             continue
-        caption = f"{value_range(values)}, mean {plots.number(values['mean'], 2)}"
+        caption = f"{value_range(values)}, mean {number(values['mean'], 2)}"
         if len(bars) == 1:
-            total = plots.number(bars[0].height)
-            figures.append(
-                (title, "", (plots.number(bars[0].low), f"in each of the {total} {counted}"))
-            )
+            total = number(bars[0].height)
+            figures.append((title, "", (number(bars[0].low), f"in each of the {total} {counted}")))
         else:
-            figures.append((title, plots.histogram(bars, x_label, counted), caption))
+            figures.append((title, svg.histogram(bars, x_label, counted), caption))
     positions = samples.get("positions") or []
     if 0 < sum(positions) < statistics.get("documents", 0):
         figures.append((
             "Where relevant documents stand",
-            plots.strip(positions, "position in the corpus", "relevant documents"),
+            svg.strip(positions, "position in the corpus", "relevant documents"),
             "If these crowd somewhere, a ranking by position finds them.",
         ))  # fmt: skip
     if picture:
-        queries, documents = (plots.number(picture[key]) for key in ("queries", "documents"))
+        queries, documents = (number(picture[key]) for key in ("queries", "documents"))
         figures.append((
             "The qrel matrix",
-            plots.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
+            svg.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
             "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
         ))  # fmt: skip
         if picture["shared"]:
             figures.append((
                 "The document graph",
-                plots.cells(picture["shared"], f"{documents} relevant documents", "the same"),
+                svg.cells(picture["shared"], f"{documents} relevant documents", "the same"),
                 "Marks: documents that are relevant to a common query.",
             ))  # fmt: skip
     return figures

@@ -1,7 +1,7 @@
 """What the report page says, from report.json to the variables of report_page.html.
 
 Everything is plain values; nothing is escaped here, the template does that. Whatever a run that
-stopped early could not say is left out. plots.py draws the figures.
+stopped early could not say is left out. figures.py draws the figures.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from retgen import plots
 from retgen.reporting import evidence
 from retgen.reporting.page_parts import (
     baselines_part,
@@ -22,6 +21,7 @@ from retgen.reporting.page_parts import (
     query_examples,
     value_range,
 )
+from retgen.results.numbers import number, score
 from retgen.results.page import Segments
 from retgen.validators.origin import is_separable
 from retgen.yaml_text import to_yaml
@@ -123,7 +123,7 @@ class _Verdict(NamedTuple):
 
 def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verdict:
     qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
-    count = f"{plots.number(proven)} of {plots.number(qrels)} qrels"
+    count = f"{number(proven)} of {number(qrels)} qrels"
     proof = (content.get("manifest") or {}).get(
         "proof"
     ) or "rebuilt from the words of the documents"
@@ -144,14 +144,14 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         kinds = {"proven": proven, "judged": content.get("judged_qrels", 0),
                  "settled by people": content["human_qrels"],
                  "of texts that people changed": content.get("edited_qrels", 0)}  # fmt: skip
-        said = ", ".join(f"{plots.number(n)} {kind}" for kind, n in kinds.items() if n)
-        return _Verdict("fair", "REVIEWED", f"of {plots.number(qrels)} qrels {said}")
+        said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
+        return _Verdict("fair", "REVIEWED", f"of {number(qrels)} qrels {said}")
     if judged := content.get("judged_qrels", 0):
         judges = (content.get("manifest") or {}).get("judged") or "they are a judge's"
         return _Verdict(
             "fair",
             "JUDGED",
-            f"{plots.number(judged)} of {plots.number(qrels)} qrels: {judges}",
+            f"{number(judged)} of {number(qrels)} qrels: {judges}",
         )
     if proven:
         return _Verdict("fair", "PARTLY PROVEN", f"{count}, {proof}; no errors")
@@ -170,20 +170,20 @@ def _tiles(
     relevant = statistics.get("relevant_per_query") or {}
     play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
     # of several splits only the queries of one are looked at
-    tested = f"{plots.number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
+    tested = f"{number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
     small = {
-        "documents": f"{plots.number(play)} relevant" if play is not None else "",
+        "documents": f"{number(play)} relevant" if play is not None else "",
         "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
-        "qrels": ", ".join(f"{plots.number(n)} {kind}" for kind, n in labels.items() if n),
+        "qrels": ", ".join(f"{number(n)} {kind}" for kind, n in labels.items() if n),
     }
-    tiles = [(plots.number(merged[key]), key, small[key]) for key in small if key in merged]
+    tiles = [(number(merged[key]), key, small[key]) for key in small if key in merged]
     if words:
-        tiles.append((plots.number(words["mean"], 1), "words per document", value_range(words)))
+        tiles.append((number(words["mean"], 1), "words per document", value_range(words)))
     if evidence.dimensions_needed(certificate):
         span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
         tiles.append((value_range(span), "dimensions needed", "to rank relevant first, proven"))
     if counts.get("rejected"):
-        tiles.append((plots.number(counts["rejected"]), "rejected", "see rejected.jsonl"))
+        tiles.append((number(counts["rejected"]), "rejected", "see rejected.jsonl"))
     return tiles
 
 
@@ -210,13 +210,13 @@ def _tests(
             f"Whether a retriever puts the {value_range(relevant)} relevant "
             f"document{'' if value_range(relevant) == '1' else 's'} of each of "
             f"{_count_text(_queries_counted(statistics), 'query', 'queries')} before the rest of "
-            f"{plots.number(statistics['documents'])}.",
+            f"{number(statistics['documents'])}.",
         ))  # fmt: skip
     if columns and columns["mean"] > 1:
         text.append((
             "Combining.",
-            f"The queries draw on {plots.number(statistics['relevant_documents'])} documents, each "
-            f"relevant to {plots.number(columns['mean'], 1)} queries on average: the same "
+            f"The queries draw on {number(statistics['relevant_documents'])} documents, each "
+            f"relevant to {number(columns['mean'], 1)} queries on average: the same "
             "documents must come first for different queries.",
         ))  # fmt: skip
     rankings = (baselines.get("rankings") or {}).values()
@@ -228,7 +228,7 @@ def _tests(
     if telling:
         text.append((
             "Cutoffs that tell something.",
-            ", ".join(f"{name} (baseline {plots.score(value)})" for name, value in telling)
+            ", ".join(f"{name} (baseline {score(value)})" for name, value in telling)
             + ". The baseline is what the best query-blind ranking reaches.",
         ))  # fmt: skip
     if manifest.get("complete"):
@@ -250,7 +250,7 @@ def _head_start(statistics: Mapping[str, Any], baselines: Mapping[str, Any]) -> 
     if not times:
         return ""
     return (
-        f"{name} never reads it and reaches {cutoff} = {plots.score(recall)}, {times:.0f} times "
+        f"{name} never reads it and reaches {cutoff} = {score(recall)}, {times:.0f} times "
         "what chance does: relevant documents differ from the others. Print the "
         "query-blind baselines beside every score."
     )
@@ -280,7 +280,7 @@ def _not_tests(
             "training on them, may exploit that.",
         ))  # fmt: skip
     if certificate.get("upper"):
-        upper = plots.number(certificate["upper"])
+        upper = number(certificate["upper"])
         text.append((
             "Limits of dimension.",
             f"Vectors of {upper} dimensions can represent these qrels: a low score does not show "
@@ -361,5 +361,5 @@ def _code_spans(text: str) -> Segments:
     return [(piece, i % 2 == 1) for i, piece in enumerate(text.split("`")) if piece]
 
 
-def _count_text(number: int, one: str, many: str = "") -> str:
-    return f"{plots.number(number)} {one if number == 1 else many or one + 's'}"
+def _count_text(count: int, one: str, many: str = "") -> str:
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"

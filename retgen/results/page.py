@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from retgen import plots
 from retgen.markdown import escape_markdown
+from retgen.results.numbers import number, score, size
 from retgen.results.tables import TableView
 from retgen.write import write_file
 
@@ -176,5 +176,5 @@ def _compiled(template: str) -> jinja2.Template:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"number": plots.number, "score": plots.score, "size": plots.size}
+    environment.filters |= {"number": number, "score": score, "size": size}
     return environment.get_template(template)

@@ -12,10 +12,10 @@ import orjson
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.plots import size
 from retgen.recipe import load_recipe
 from retgen.reporting.report import collect_report, report, write_report
 from retgen.reporting.view import page_values
+from retgen.results.numbers import size
 from retgen.validators.validation import Validation
 
 EVIL = "<script>alert('x')</script>\"&"
