@@ -149,7 +149,9 @@ def cut_share(
     plain = Tokenizer.from_str(backend.to_str())
     plain.no_truncation()
     plain.no_padding()
-    lengths = np.array([len(one.ids) for one in plain.encode_batch(sample)])
+    marked = not isinstance(model[0], StaticEmbedding)  # whose texts begin and end unmarked
+    encoded = plain.encode_batch(sample, add_special_tokens=marked)
+    lengths = np.array([len(one.ids) for one in encoded])
     beyond = np.maximum(lengths - limit, 0)
     if not beyond.any():
         return {}
