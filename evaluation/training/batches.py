@@ -80,7 +80,7 @@ class BatchTrainer(SentenceTransformerTrainer):
         """As for dense gradients, whose norm torch has not for sparse ones."""
         sparse = [p for p in model.parameters() if p.grad is not None and p.grad.is_sparse]
         if not sparse:
-            return super()._clip_grad_norm(model)
+            return super()._clip_grad_norm(model)  # type: ignore[no-untyped-call]
         (one,) = sparse
         one.grad = one.grad.coalesce()
         values = one.grad.values()

@@ -88,7 +88,8 @@ def _nonlexical(subgroup: Subgroup, scored: ScoredSet, first: str) -> str:
     )
     change = difference_between(subgroup.comparisons, first, start, measure)
     over = f"; training adds {change_text(change)} over {shown[start]}" if change else ""
+    where = where.removesuffix(",")  # of a data set outside
     return (
-        f"{where[0].upper()}{where[1:]} {subgroup.queries:,} queries share no content word with "
+        f"{where[0].upper()}{where[1:]}, {subgroup.queries:,} queries share no content word with "
         f"their document ({measure}): {values}{over}."
     )
