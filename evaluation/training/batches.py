@@ -69,11 +69,11 @@ class BatchTrainer(SentenceTransformerTrainer):
         Adam over a whole vocabulary costs more than all else in a step. Lazy Adam (SparseAdam)
         leaves a row, with its momentum, as it is until its token comes again.
         """
-        (first, *others) = [one for one in self.model.parameters() if one.requires_grad]
+        trained = [one for one in self.model.parameters() if one.requires_grad]
         bags = [one for one in self.model.modules() if isinstance(one, torch.nn.EmbeddingBag)]
-        if self.optimizer is None and bags and not others:
+        if self.optimizer is None and bags and len(trained) == 1:
             bags[0].sparse = True  # its gradients hold the rows of a batch
-            self.optimizer = torch.optim.SparseAdam([first], lr=self.args.learning_rate)
+            self.optimizer = torch.optim.SparseAdam(trained, lr=self.args.learning_rate)
         return super().create_optimizer(model)
 
     def _clip_grad_norm(self, model: Any) -> Any:

@@ -26,10 +26,10 @@ def findings(scored: ScoredSet, first: str) -> Iterator[str]:
 
 
 def _gain(scored: ScoredSet, first: str) -> Iterator[str]:
-    """What training adds over idf alone, with its interval."""
-    over = scored.difference(first, IDF, scored.primary)
+    """What training adds, over idf alone where there is that, with its interval."""
     untrained = scored.difference(IDF, BEFORE, scored.primary)
-    if over is None or untrained is None:
+    over = scored.difference(first, IDF if untrained else BEFORE, scored.primary)
+    if over is None:
         return
     if over[1] > 0:
         verdict = "Training adds"
@@ -37,10 +37,13 @@ def _gain(scored: ScoredSet, first: str) -> Iterator[str]:
         verdict = "Training loses"
     else:
         verdict = "Training adds nothing sure:"
-    yield (
-        f"{verdict} {change_text(over)} {scored.primary} over idf alone {scored.where}; idf alone, "
-        f"without training, has {change_text(untrained)} over the untrained model."
-    )
+    start, rest = "the untrained model", ""
+    if untrained:
+        start = "idf alone"
+        rest = (
+            f"; idf alone, without training, has {change_text(untrained)} over the untrained model"
+        )
+    yield f"{verdict} {change_text(over)} {scored.primary} over {start} {_where(scored)}{rest}."
 
 
 def _fusion(scored: ScoredSet, first: str) -> Iterator[str]:
@@ -72,15 +75,15 @@ def _ceiling(scored: ScoredSet, first: str) -> Iterator[str]:
         rules.append("above the model, trained and untrained, by 95% intervals")
     if rules:
         yield (
-            f"BM25 has {value:.4f} {scored.where}, {' and '.join(rules)}: its queries share words "
-            "with their documents. This set cannot show what a model finds beyond shared words, "
+            f"BM25 has {value:.4f} {_where(scored)}, {' and '.join(rules)}: its queries share "
+            "words with their documents. This set cannot show what a model finds beyond shared words, "
             "nor which of two good models is better; queries that people wrote can (--outside)."
         )
 
 
 def _nonlexical(subgroup: Subgroup, scored: ScoredSet, first: str) -> str:
     """The queries that share no content word with their document."""
-    means, measure, where = subgroup.means, scored.primary, scored.where
+    means, measure, where = subgroup.means, scored.primary, _where(scored)
     start = IDF if IDF in means else BEFORE
     shown = {BEFORE: "untrained", IDF: "idf alone", first: "trained", BM25: "BM25"}
     values = ", ".join(
@@ -88,8 +91,12 @@ def _nonlexical(subgroup: Subgroup, scored: ScoredSet, first: str) -> str:
     )
     change = difference_between(subgroup.comparisons, first, start, measure)
     over = f"; training adds {change_text(change)} over {shown[start]}" if change else ""
-    where = where.removesuffix(",")  # of a data set outside
     return (
         f"{where[0].upper()}{where[1:]}, {subgroup.queries:,} queries share no content word with "
         f"their document ({measure}): {values}{over}."
     )
+
+
+def _where(scored: ScoredSet) -> str:
+    """The place of a data set before a comma or a full stop."""
+    return scored.where.removesuffix(",")
