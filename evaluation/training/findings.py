@@ -76,8 +76,8 @@ def _ceiling(scored: ScoredSet, first: str) -> Iterator[str]:
     if rules:
         yield (
             f"BM25 has {value:.4f} {_where(scored)}, {' and '.join(rules)}: its queries share "
-            "words with their documents. This set cannot show what a model finds beyond shared words, "
-            "nor which of two good models is better; queries that people wrote can (--outside)."
+            "words with their documents. This set cannot show what a model finds beyond shared "
+            "words, nor which of two good models is better; queries that people wrote can (--outside)."
         )
 
 

@@ -75,7 +75,7 @@ def test_the_first_steps_by_hand(static: SentenceTransformer, pairs: Pairs, tmp_
     after = weights(trained)["0.embedding.weight"]
     np.testing.assert_allclose(after, table, atol=2e-4)
     others = np.setdiff1d(np.arange(len(table)), sorted(touched))
-    assert len(others) > 30_000
+    assert len(others) > 29_000
     np.testing.assert_array_equal(after[others], started["idf"][others].astype(np.float32))
     assert np.abs(after - started["idf"])[sorted(touched)].min(axis=1).max() > 0.01
 
