@@ -77,7 +77,8 @@ def _ceiling(scored: ScoredSet, first: str) -> Iterator[str]:
         yield (
             f"BM25 has {value:.4f} {_where(scored)}, {' and '.join(rules)}: its queries share "
             "words with their documents. This set cannot show what a model finds beyond shared "
-            "words, nor which of two good models is better; queries that people wrote can (--outside)."
+            "words, nor which of two good models is better; queries that people wrote can "
+            "(--outside)."
         )
 
 
