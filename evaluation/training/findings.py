@@ -74,11 +74,11 @@ def _ceiling(scored: ScoredSet, first: str) -> Iterator[str]:
     if compared and all(change[1] > 0 for change in compared):
         rules.append("above the model, trained and untrained, by 95% intervals")
     if rules:
+        instead = "; queries that people wrote may (--outside)" if scored.role == "test" else ""
         yield (
             f"BM25 has {value:.4f} {_where(scored)}, {' and '.join(rules)}: its queries share "
             "words with their documents. This set cannot show what a model finds beyond shared "
-            "words, nor which of two good models is better; queries that people wrote can "
-            "(--outside)."
+            f"words, nor which of two good models is better{instead}."
         )
 
 

@@ -56,7 +56,8 @@ def _panel(result: Training, scored: ScoredSet, subgroups: Subgroups) -> Panel:
             rows.append(Measurement(system, measure, by, subgroup.means[name][measure]))
             for other, words in others.items():
                 change = difference_between(subgroup.comparisons, name, other, measure)
-                if name not in (BM25, BEFORE, other) and change is not None:
+                shown = name not in (BM25, BEFORE, other) and (name, other) != (IDF, reference)
+                if shown and change is not None:
                     rows.append(Measurement(system, "change", {**by, "against": words}, *change))
     changed = Measure("change", signed=True, better="")
     changes = [Column(f"against {words}", changed, {"against": words})

@@ -80,7 +80,7 @@ def test_gains_that_are_none(tmp_path: Path, trained: int, start: str) -> None:
 
 LIMITS = (
     ": its queries share words with their documents. This set cannot show what a model finds beyond "
-    "shared words, nor which of two good models is better; queries that people wrote can (--outside)."
+    "shared words, nor which of two good models is better; queries that people wrote may (--outside)."
 )
 
 
