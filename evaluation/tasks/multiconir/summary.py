@@ -33,6 +33,7 @@ from typing import Any
 from retgen.evaluation.tasks.multiconir.ladders import STYLES
 from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Rates
+from retgen.evaluation.tasks.task import estimate_json
 from retgen.statistics.clustered import Estimate
 
 RANDOM = {"win_rate": 0.5, "flip_rate": 0.5}  # of a random order, which has no ties
@@ -123,7 +124,7 @@ def summary(rates: Rates) -> dict[str, Any]:
         return {
             style or "mean": {
                 "by_rung": values([read.rung(i, style, kind) for i in rungs]),
-                "average": _json(read(*read.task2(style, kind))),
+                "average": estimate_json(read(*read.task2(style, kind))),
             }
             for style in styles
             if read(*read.task2(style, kind)) is not None
@@ -133,7 +134,7 @@ def summary(rates: Rates) -> dict[str, Any]:
     for words in read.words:
         result = climb(("length", words)) or {}
         change = rates.difference(read.task2(None, ("length", words)), read.task2())
-        padded[str(words)] = result | {"change": _json(change)}
+        padded[str(words)] = result | {"change": estimate_json(change)}
     flips = [[("flip", i)] for i in rungs]
     conditions = [
         [("condition", s, read.conditions, c) for s in read.styles] for c in lengths
@@ -147,8 +148,8 @@ def summary(rates: Rates) -> dict[str, Any]:
         "task1": {
             style or "mean": {
                 "by_query": values([read.query(n, style) for n in lengths]),
-                "average": _json(read(*read.task1(style))),
-                "decline": _json(
+                "average": estimate_json(read(*read.task1(style))),
+                "decline": estimate_json(
                     rates.difference(read.query(1, style), read.query(read.conditions, style))
                 ),
             }
@@ -157,16 +158,16 @@ def summary(rates: Rates) -> dict[str, Any]:
         "task2": climb(("rung",)),
         "task3": {
             "by_rung": values(flips),
-            "flip_rate": _json(read(*(cell for one in flips for cell in one))),
+            "flip_rate": estimate_json(read(*(cell for one in flips for cell in one))),
         }
         if rates.where("flip")
         else None,
         "task4": padded or None,
         "position": {
             "by_place": values([[("place", i)] for i in places]),
-            "average": _json(read(*(("place", i) for i in places))),
+            "average": estimate_json(read(*(("place", i) for i in places))),
             "margin": values([[("margin", i)] for i in places]),
-            "average_margin": _json(read(*(("margin", i) for i in places))),
+            "average_margin": estimate_json(read(*(("margin", i) for i in places))),
         }
         if places
         else None,
@@ -174,21 +175,21 @@ def summary(rates: Rates) -> dict[str, Any]:
             "by_query": [
                 values([read.query(n, violated=v) for v in range(1, n + 1)]) for n in lengths
             ],
-            "longest": _json(violated),
+            "longest": estimate_json(violated),
             "all": values([read.query(n, violated=n) for n in lengths]),
-            "all_average": _json(read(*read.all_violated())),
+            "all_average": estimate_json(read(*read.all_violated())),
         }
         if any(int(cell[3]) > 1 for cell in rates.where("violated"))
         else None,
         "by_condition": values(conditions) if rates.where("condition") else None,
         "singles": {
             "by_query": values([read.single(n) for n in lengths]),
-            "average": _json(read(*read.singles())),
-            "ties_half": _json(rates.halved(read.singles())),
+            "average": estimate_json(read(*read.singles())),
+            "ties_half": estimate_json(rates.halved(read.singles())),
             "beats_all": values([read.single(n, "beats all") for n in lengths]),
             "random": [1 / (n + 1) for n in lengths],
             "by_wording": {
-                name: dict(zip(("win_rate", "ties_half"), map(_json, both), strict=True))
+                name: dict(zip(("win_rate", "ties_half"), map(estimate_json, both), strict=True))
                 for name in read.wordings
                 for both in [read.by_wording(name)]
             },
@@ -196,20 +197,16 @@ def summary(rates: Rates) -> dict[str, Any]:
         if rates.where("single")
         else None,
         "ties_half": {
-            "task1": _json(rates.halved(read.task1())),
-            "task2": _json(rates.halved(read.task2())),
+            "task1": estimate_json(rates.halved(read.task1())),
+            "task2": estimate_json(rates.halved(read.task2())),
         },
         "blind": {
-            "task1": _json(read(*read.blind())),
+            "task1": estimate_json(read(*read.blind())),
             "by_query": values([[("blind", s, n) for s in read.styles] for n in lengths]),
-            "task2": _json(read(*read.task2(None, ("blind rung",)))),
+            "task2": estimate_json(read(*read.task2(None, ("blind rung",)))),
         }
         if rates.where("blind")
         else None,
-        "tied": {str(cell[1]): _json(read(cell)) for cell in rates.where("tied")},
+        "tied": {str(cell[1]): estimate_json(read(cell)) for cell in rates.where("tied")},
         "random": RANDOM,
     }
-
-
-def _json(estimate: Estimate | None) -> dict[str, float | None] | None:
-    return estimate._asdict() if estimate else None

@@ -8,9 +8,8 @@ from retgen.evaluation.tasks.niah.cells import CellKey, Cells, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.panels import AUC, CONTROL, HaystackRow, variant_words
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective, read_whole
+from retgen.evaluation.tasks.task import about_each
 from retgen.statistics.clustered import Estimate
-
-_NAMED = 4  # systems that get a sentence of their own
 
 
 def sentences(systems: dict[str, Cells]) -> list[str]:
@@ -18,14 +17,14 @@ def sentences(systems: dict[str, Cells]) -> list[str]:
     # of the data set with the fewest questions
     warning = too_few(min(len(cells.questions) for cells in systems.values()))
     result = [f"{warning}."] if warning else []
-    for label, cells in list(systems.items())[:_NAMED]:
-        variant = cells.variants[0]
-        which = " · ".join([label, *variant_words(variant, cells.variants).values()])
-        result += [_course(which, cells, variant), _unread(which, cells, variant)]
-    if len(systems) > _NAMED:
-        result.append(f"{len(systems) - _NAMED} more systems stand in the tables.")
-    result.append(_detectable(systems))
-    return [sentence for sentence in result if sentence]
+    result += about_each(systems, _of_first_variant)
+    return [sentence for sentence in [*result, _detectable(systems)] if sentence]
+
+
+def _of_first_variant(label: str, cells: Cells) -> tuple[str, str]:
+    variant = cells.variants[0]
+    which = " · ".join([label, *variant_words(variant, cells.variants).values()])
+    return _course(which, cells, variant), _unread(which, cells, variant)
 
 
 _NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
