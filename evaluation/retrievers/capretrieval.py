@@ -26,4 +26,4 @@ class CapRetrieval(RetrieverType):
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.CapRetrievalScorer(name))]
+        return [System(None, lexical.word_scorer(name))]

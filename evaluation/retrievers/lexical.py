@@ -1,4 +1,4 @@
-"""BM25 as bm25s has it."""
+"""What counts words: BM25 as bm25s and as rank-bm25 have it, TF-IDF as scikit-learn has it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Retriever, RetrieverType, System
 
 
-class BM25(RetrieverType):
+class Lexical(RetrieverType):
     names: ClassVar[Mapping[str, str]] = {
-        "bm25": "bm25s with its defaults, English Snowball stemmer and stopwords"
+        "bm25": "bm25s with its defaults, English Snowball stemmer and stopwords",
+        "rank-bm25": "BM25Okapi with its defaults, no stemmer, no stopwords",
+        "tfidf": "cosine of tf-idf vectors as scikit-learn has them, no stemmer, no stopwords",
     }
 
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search import lexical
 
-        return lexical.BM25Retriever()
+        return lexical.word_retriever(name)
 
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.BM25Scorer())]
+        return [System(None, lexical.word_scorer(name))]
