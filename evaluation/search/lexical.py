@@ -206,7 +206,7 @@ def rank_all(
     name: str,
     progress: Progress,
 ) -> Rankings:
-    """Rank all documents with a score above 0. `score`: a query that is not empty -> (documents,)."""
+    """Rank all documents that score above 0. `score`: a query, not empty, -> (documents,)."""
 
     def rows() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         nothing = np.zeros(collection.documents, np.float32)

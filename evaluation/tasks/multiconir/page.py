@@ -24,7 +24,8 @@ from retgen.evaluation.tasks.multiconir.panels import (
 from retgen.evaluation.tasks.multiconir.rates import Rates
 from retgen.evaluation.tasks.multiconir.summary import RateTable
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.results.measurements import Measurement
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.numbers import listed
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Panel
 from retgen.results.pictures import CHANCE, Line, Lines
@@ -183,6 +184,7 @@ def _curve(name: str, read: RateTable, cells: Sequence[Sequence[Cell]], like: st
 
 
 _NAMED = 3  # systems named in a sentence
+_RATE = Measure("rate", 1, percent=True, sign="%")
 
 
 def sentences(systems: Mapping[str, RateTable]) -> list[str]:
@@ -202,7 +204,7 @@ def _winners(systems: Mapping[str, RateTable]) -> str:
     if not rates:
         return ""
     order = sorted(rates, key=lambda label: -rates[label].value)
-    message = [f"{label} {_spanned(rates[label])}" for label in order[:_NAMED]]
+    message = [f"{label} {_RATE.spanned(rates[label])}" for label in order[:_NAMED]]
     more = f", {len(order) - _NAMED} more below" if len(order) > _NAMED else ""
     return f"Average win rate of the positive over HN1 (Task 1): {', '.join(message)}{more}."
 
@@ -223,7 +225,7 @@ def _decline(systems: Mapping[str, RateTable]) -> str:
     if same:
         which = "every system" if same == len(declines) else f"{same} of {len(declines)} systems"
         parts.append(f"shows no clear change for {which}")
-    return f"From 1 to {conditions} conditions the win rate {_listed(parts)}."
+    return f"From 1 to {conditions} conditions the win rate {listed(parts)}."
 
 
 def _others(systems: Mapping[str, RateTable]) -> str:
@@ -233,13 +235,14 @@ def _others(systems: Mapping[str, RateTable]) -> str:
     if rates:
         best = max(rates, key=lambda label: rates[label].value)
         parts.append(f"Among neighbours down the ladder (Task 2) {best} wins most, "
-                     f"{_spanned(rates[best])}")  # fmt: skip
+                     f"{_RATE.spanned(rates[best])}")  # fmt: skip
     if flips:
         least = min(flips.values(), key=lambda one: one.value)
-        equal = [label for label, one in flips.items() if _spanned(one) == _spanned(least)]
+        text = _RATE.spanned(least)
+        equal = [label for label, one in flips.items() if _RATE.spanned(one) == text]
         begin = "between query styles" if parts else "Between query styles"
-        who = f"{equal[0]} changes least" if len(equal) == 1 else f"{_listed(equal)} change least"
-        parts.append(f"{begin} (Task 3) {who}, {_spanned(least)}")
+        who = f"{equal[0]} changes least" if len(equal) == 1 else f"{listed(equal)} change least"
+        parts.append(f"{begin} (Task 3) {who}, {text}")
     return "; ".join(parts) + "." if parts else ""
 
 
@@ -260,17 +263,6 @@ def _blind(systems: Mapping[str, RateTable]) -> str:
         f"Blind control: under the query of another ladder {'; '.join(apart)}: the documents "
         "alone give some of the order away."
     )
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
-
-
-def _spanned(estimate: Estimate) -> str:
-    if estimate.low is None or estimate.high is None:
-        return f"{100 * estimate.value:.1f}%"
-    low, high = 100 * estimate.low, 100 * estimate.high
-    return f"{100 * estimate.value:.1f}% (95% interval {low:.1f} to {high:.1f})"
 
 
 def _points(estimate: Estimate) -> str:

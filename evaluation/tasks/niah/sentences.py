@@ -9,7 +9,6 @@ from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.panels import AUC, CONTROL, HaystackRow, variant_words
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective, read_whole
 from retgen.evaluation.tasks.task import about_each
-from retgen.statistics.clustered import Estimate
 
 
 def sentences(systems: dict[str, Cells]) -> list[str]:
@@ -45,11 +44,11 @@ def _course(label: str, cells: Cells, variant: HaystackVariant) -> str:
     if not found:
         return ""
     lengths = list(found)
-    begin = f"{label}: the {_NAMES[known[0]]} is {_spanned(found[lengths[0]])}"
+    begin = f"{label}: the {_NAMES[known[0]]} is {AUC.spanned(found[lengths[0]])}"
     begin += f" at {lengths[0]:,} tokens"
     if len(lengths) == 1:
         return f"{begin}, the only length that it reads whole."
-    end = f"{_spanned(found[lengths[-1]])} at {lengths[-1]:,}"
+    end = f"{AUC.spanned(found[lengths[-1]])} at {lengths[-1]:,}"
     change = cells.difference(every[lengths[0]], every[lengths[-1]])
     if change is None or cells.few:
         return f"{begin}, and {end}."
@@ -93,11 +92,6 @@ def _detectable(systems: dict[str, Cells]) -> str:
         f"With {questions} questions the smallest difference of an AUC from chance that would be "
         f"seen is {min(values):.3f} to {max(values):.3f}, by system and length."
     )
-
-
-def _spanned(estimate: Estimate) -> str:
-    span = AUC.interval_text(estimate.span)
-    return f"{estimate.value:.3f}" + (f" (95% interval {span})" if span else "")
 
 
 _LISTED = 6  # rows that are named as not drawn
