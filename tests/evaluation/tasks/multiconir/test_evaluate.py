@@ -304,10 +304,10 @@ def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]
     done = gen("eval", houses, "--model", "bm25-paper", "--out", "out", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["results"][0]["ladders"]["ladders"] == 6
-    refused = gen("eval", houses, "--limit", "3")
+    refused = gen("eval", houses, "--limit", "3", "-q")
     assert refused.returncode == 2
     assert refused.stderr == "gen: --limit is about chat models: name one, as llm:PROVIDER:NAME\n"
-    both = gen("eval", houses, "--paper-prompt", "--query-prompt", "x")
+    both = gen("eval", houses, "--paper-prompt", "--query-prompt", "x", "-q")
     assert both.stderr == (
         "gen: --paper-prompt and --query-prompt both say what stands before a query\n"
     )
