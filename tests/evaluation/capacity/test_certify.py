@@ -150,9 +150,7 @@ def test_the_witness_is_among_the_margins(pairs: Path, tmp_path: Path) -> None:
         pairs, dims=[result.witness.dimension], margin=1e-6, seeds=2, minutes=0.5,
         out=tmp_path / "again",
     )  # fmt: skip
-    assert {one.dimension: one.found for one in again.margins}[
-        result.witness.dimension
-    ] is not None
+    assert {one.dimension: one.found for one in again.margins}[result.witness.dimension] is not None
     assert again.reached == result.witness.dimension
 
 
