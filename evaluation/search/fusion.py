@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import Ranked, Retriever
-from retgen.evaluation.search.rankings import Rankings, best
+from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
 _CONSTANT = 60  # of the reference
@@ -64,10 +64,8 @@ class HybridRetriever:
 
 def fuse(parts: Sequence[Rankings], collection: Collection, depth: int, gains: Gains) -> Rankings:
     """The fusion of some rankings of one collection: a document's score is the sum of its gains."""
-    queries = len(collection.queries)
-    documents = np.full((queries, depth), -1, np.int64)
-    scores = np.zeros((queries, depth), np.float32)
-    for row in range(queries):
+
+    def fused(row: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         found: list[NDArray[np.int64]] = []
         weights: list[NDArray[np.float64]] = []
         for part in parts:
@@ -76,10 +74,9 @@ def fuse(parts: Sequence[Rankings], collection: Collection, depth: int, gains: G
                 found.append(part.documents[row][ranked])
                 weights.append(gains(part.scores[row][ranked], bool(ranked.all())))
         if not found:
-            continue
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
         names, place = np.unique(np.concatenate(found), return_inverse=True)
         totals = np.bincount(place, weights=np.concatenate(weights), minlength=len(names))
-        documents[row], scores[row] = best(
-            names, totals.astype(np.float32), collection.priority, depth
-        )
-    return Rankings(documents, scores)
+        return names, totals.astype(np.float32)
+
+    return Rankings.of(map(fused, range(len(collection.queries))), collection, depth)
