@@ -114,7 +114,7 @@ def _scores(result: Training, scored: ScoredSet) -> list[Panel]:
         for system, of in systems.items()
         for name in names
     ]
-    pairs = [(one, other) for one in named for other in (BEFORE, IDF) if one in systems]
+    pairs = [(one.name, other) for one in result.variants for other in (BEFORE, IDF)]
     pairs += [(fused(first), other) for other in (fused(BEFORE), BM25)]
     changes = [
         Measurement(
