@@ -90,7 +90,7 @@ class TrainConfig(BaseModel):
     )
     learning_rate: float | None = Field(
         None, gt=0, allow_inf_nan=False,
-        description="of Adam; none: 0.002 for static embeddings, 2e-05 for other models",
+        description="of Adam; none: 0.008 from idf, 0.002 for other static embeddings, else 2e-05",
     )  # fmt: skip
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
@@ -151,8 +151,9 @@ class TrainConfig(BaseModel):
         return self
 
 
-# where none is given: word vectors need larger steps than a transformer, and less memory
-LEARNING_RATES = {"static": 2e-3, "other": 2e-5}
+# where none is given: word vectors need larger steps than a transformer, larger ones where idf has
+# made them several times as long, and less memory
+LEARNING_RATES = {"static": 2e-3, "idf": 8e-3, "other": 2e-5}
 BATCH_SIZES = {"static": 128, "other": 64}
 
 

@@ -44,7 +44,8 @@ def resolve(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfi
         update["init"] = "idf" if of_transformer else "model"
     if config.learning_rate is None or config.batch_size is None:
         kind = "static" if _is_static(model) else "other"
-        update["learning_rate"] = config.learning_rate or LEARNING_RATES[kind]
+        start = "idf" if update.get("init", config.init) == "idf" else kind
+        update["learning_rate"] = config.learning_rate or LEARNING_RATES[start]
         update["batch_size"] = config.batch_size or BATCH_SIZES[kind]
     return config.model_copy(update=update)
 

@@ -88,7 +88,7 @@ def test_start_rate_and_batch_follow_the_kind_of_model(
         resolve(TrainConfig(), model)
         for model in ("static:minilm", "minilm", str(tmp_path / "words"), str(layer), static)
     ]
-    assert [one.learning_rate for one in of] == [0.002, 2e-5, 0.002, 2e-5, 0.002]
+    assert [one.learning_rate for one in of] == [0.008, 2e-5, 0.002, 2e-5, 0.002]
     assert [one.batch_size for one in of] == [128, 64, 128, 64, 128]
     # tokens of a model that somebody saved may be weighted already
     assert [one.init for one in of] == ["idf", "model", "model", "model", "model"]
