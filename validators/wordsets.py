@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +74,6 @@ class WordSets(RuleState):
                 file.write(words.data)
             self.sizes.append(sizes)
             self.orders.append(order)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.sizes += later.sizes
-        self.orders += later.orders
-        self.paths += later.paths
 
     def order(self) -> NDArray[np.uint64]:
         """(n,) hashes of the words in their order."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import repeat
 from operator import eq
-from typing import Self
 
 from retgen.tokenizer import stems
 from retgen.validators.limit.proof import LimitProof
@@ -23,10 +22,6 @@ class _Names(DocumentNotes):
     """What is wrong with some names, and how many of the others have so many words."""
 
     words: Counter[int] = field(default_factory=Counter)
-
-    def merge(self, later: Self, offset: int) -> None:
-        super().merge(later, offset)
-        self.words += later.words
 
 
 class PersonNames(CorpusRule):

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +44,6 @@ class _ProofState(TermSpool):
     # documents with a queried attribute -> (those attributes, column in the metadata)
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     lists: AttributeLists = field(default_factory=AttributeLists)
-
-    def merge(self, later: Self, offset: int) -> None:
-        super().merge(later, offset)
-        self.broken += later.broken
-        self.holders |= later.holders
-        self.lists.merge(later.lists, offset)
 
 
 class _Reading(NamedTuple):

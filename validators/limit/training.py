@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import xxhash
 
@@ -21,9 +21,6 @@ class _Texts(RuleState):
     """Hashes of texts by the id of their document."""
 
     hashes: dict[str, int] = field(default_factory=dict)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.hashes |= later.hashes
 
 
 class TrainingPairsProof(CorpusRule):

@@ -182,9 +182,7 @@ class AnswerColumns(LeakRule):
         if others * _FEW > marked or excess_p(marked, both * chance, both) >= self.p:
             return
         how_many = f"in {others:,}" if others else "in no"
-        yield Finding(
-            self.name,
-            self.severity,
+        yield self.finding(
             sorted(relevant),
             f"the column {column} of the documents is {text!r} in {marked:,} of "
             f"{len(relevant):,} relevant documents and {how_many} other, of which there are "
@@ -219,9 +217,7 @@ class AnswerColumns(LeakRule):
         if 2 * len(right) <= pairs or excess_p(len(queries), expected, named) >= self.p:
             return
         query_id, doc_id = right[0]
-        yield Finding(
-            self.name,
-            self.severity,
+        yield self.finding(
             list(dict.fromkeys(one for pair in right for one in pair)),
             f"{len(queries):,} of {len(self.judgements.positives):,} queries share a value of "
             f"their column {column} with the column {other} of relevant documents, and with that "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Self
 
 from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
 
@@ -12,9 +11,6 @@ from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
 @dataclass
 class _Seen(RuleState):
     seen: set[str] = field(default_factory=set)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.seen |= later.seen
 
 
 class DanglingDocuments(JudgedRule):
@@ -41,9 +37,7 @@ class DanglingDocuments(JudgedRule):
                 if doc_id not in self.state.seen:
                     missing.append(f"document {doc_id}")
                 if missing:
-                    yield Finding(
-                        self.name,
-                        self.severity,
+                    yield self.finding(
                         [query_id, doc_id],
                         f"the qrel ({query_id}, {doc_id}){where} names {' and '.join(missing)}, "
                         f"which {'do' if len(missing) > 1 else 'does'} not exist",

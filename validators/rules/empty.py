@@ -27,4 +27,4 @@ class EmptyText(CorpusRule):
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, _ in self.state.documents:
-            yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} has no text")
+            yield self.finding([doc_id], f"document {doc_id} has no text")

@@ -36,7 +36,7 @@ class Encoding(CorpusRule):
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, reason in self.state.documents:
-            yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} {reason}")
+            yield self.finding([doc_id], f"document {doc_id} {reason}")
 
 
 _SHORT = 2000  # characters of a text; longer ones are looked at one by one

@@ -49,7 +49,7 @@ class GradedQrels(QueryRule):
         for name in dataset.graded:
             if name not in dataset.qrels:
                 message = f"{GRADED} has a split {name}, of which there are no qrels"
-                yield Finding(self.name, self.severity, [name], message)
+                yield self.finding([name], message)
             kept = None if self.compares and name == split else 0
             grades, problems = dataset.read_graded(name, kept)
             table = dataset.graded[name]
@@ -64,23 +64,24 @@ class GradedQrels(QueryRule):
             for query_id, doc_id, grade in grades:
                 pair = f"({query_id}, {doc_id})"
                 if (query_id, doc_id) in given:
-                    yield self._error(query_id, doc_id, f"the pair {pair} is graded more than once")
+                    yield self.finding(
+                        [query_id, doc_id], f"the pair {pair} is graded more than once"
+                    )
                 if not math.isfinite(grade) or grade < 0 or grade != int(grade):
                     message = f"the grade of {pair} is {grade:g}; grades are whole numbers from 0"
-                    yield self._error(query_id, doc_id, message)
+                    yield self.finding([query_id, doc_id], message)
                 given[query_id, doc_id] = grade
             for query_id, doc_id, relevance in self.judgements.qrels:
                 pair = f"({query_id}, {doc_id})"
                 result = given.pop((query_id, doc_id), None)
                 if result is None:
-                    yield self._error(query_id, doc_id, f"the pair {pair} is judged but not graded")
+                    yield self.finding(
+                        [query_id, doc_id], f"the pair {pair} is judged but not graded"
+                    )
                 elif relevance > 0 and not result > 0:
-                    yield self._error(
-                        query_id, doc_id, f"the pair {pair} is relevant, and its grade is 0"
+                    yield self.finding(
+                        [query_id, doc_id], f"the pair {pair} is relevant, and its grade is 0"
                     )
             for query_id, doc_id in given:
                 message = f"the pair ({query_id}, {doc_id}) is graded but not judged"
-                yield self._error(query_id, doc_id, message)
-
-    def _error(self, query_id: str, doc_id: str, message: str) -> Finding:
-        return Finding(self.name, self.severity, [query_id, doc_id], message)
+                yield self.finding([query_id, doc_id], message)

@@ -73,9 +73,7 @@ class NearDuplicates(CorpusRule):
         named = ", ".join(_shown(ids) for ids in largest)
         more = "" if len(self._members) <= _SHOWN else "; the largest"
         missed = "" if self.exact else MISSED
-        yield Finding(
-            self.name,
-            self.severity,
+        yield self.finding(
             [doc_id for ids in self._members.values() for doc_id in ids],
             f"{result:,} of {total:,} documents {_SHARE} with another, in "
             f"{_count(len(self._members), 'group')}{more}: {named}{missed}",
@@ -105,9 +103,7 @@ class NearDuplicateQueries(QueryRule):
         if members:
             largest = sorted(members.values(), key=len, reverse=True)[:_SHOWN]
             more = "" if len(members) <= _SHOWN else "; the largest"
-            yield Finding(
-                self.name,
-                self.severity,
+            yield self.finding(
                 [query_id for ids in members.values() for query_id in ids],
                 f"{sum(map(len, members.values())):,} of {len(queries):,} queries {_SHARE} "
                 f"(function words aside) with another, in {_count(len(members), 'group')}{more}: "

@@ -36,18 +36,14 @@ class SplitOverlap(QueryRule):
             asked = {query_id for query_id, _ in theirs}
             if both := sorted(pairs & theirs):
                 whole = "; the splits are the same" if pairs == theirs else ""
-                yield Finding(
-                    self.name,
-                    self.severity,
+                yield self.finding(
                     list(dict.fromkeys(result for pair in both for result in pair)),
                     f"{len(both):,} of {len(pairs):,} pairs of a query and a relevant document in "
                     f"split {split} are also in split {name} ({both[0][0]} and {both[0][1]}, for "
                     f"one){whole}",
                 )
             if shared := [query_id for query_id in queries if query_id in asked]:
-                yield Finding(
-                    self.name,
-                    self.severity,
+                yield self.finding(
                     shared,
                     f"{len(shared):,} of {len(queries):,} queries of split {split} are also "
                     f"queries of split {name} ({shared[0]}, for one)",
