@@ -14,11 +14,13 @@ Lists are numbered from 1, in prompts and answers. Fields that a prompt does not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from retgen.agents.agent import Agent, AnswerSchema, Question
+from pydantic import Field
+
+from retgen.agents.agent import Agent, AnswerSchema, Numbered, Question
 from retgen.generators.multiconir import figures
 from retgen.generators.multiconir.checks import check_quote, check_rewrite
 from retgen.generators.multiconir.params import Strategy
@@ -59,19 +61,6 @@ class AskConditions(Question):
     taken: tuple[str, ...] = ()
     refused: tuple[RefusedSentence, ...] = ()
 
-    def variables(self) -> dict[str, str]:
-        return {
-            "noun": self.noun,
-            "features": _listed(self.features),
-            "count": str(self.count),
-            "examples": _listed(self.examples),
-            "taken": _listed(self.taken),
-            "refused": _listed(
-                f"{one.sentence} | {one.condition} | {one.reason}" for one in self.refused
-            ),
-            "document": self.document,
-        }
-
 
 class Found(AnswerSchema):
     """A sentence of the document, verbatim, and the condition that it states."""
@@ -94,6 +83,9 @@ class SentenceToRewrite(Question):
     fewest: int
     most: int
 
+    def __str__(self) -> str:
+        return f"{self.condition} | {self.fewest} to {self.most} | {self.sentence}"
+
 
 class RefusedRewrite(Question):
     """A rewrite that was not taken, and why."""
@@ -113,29 +105,12 @@ class AskRewrites(Question):
     noun: str
     strategy: Strategy
     examples: tuple[str, ...]
-    conditions: tuple[str, ...]
+    conditions: Numbered
     sentences: tuple[SentenceToRewrite, ...]
     kept: int
-    key_terms: float
+    key_terms: float = Field(exclude=True)
     negations: int
     refused: tuple[RefusedRewrite, ...] = ()
-
-    def variables(self) -> dict[str, str]:
-        return {
-            "noun": self.noun,
-            "strategy": self.strategy,
-            "examples": _listed(self.examples),
-            "conditions": _numbered(self.conditions),
-            "sentences": _listed(
-                f"{one.condition} | {one.fewest} to {one.most} | {one.sentence}"
-                for one in self.sentences
-            ),
-            "kept": str(self.kept),
-            "negations": str(self.negations),
-            "refused": _listed(
-                f"{one.condition} | {one.rewrite} | {one.reason}" for one in self.refused
-            ),
-        }
 
 
 class Rewrite(AnswerSchema):
@@ -154,18 +129,10 @@ class Rewrites(AnswerSchema):
 class AskVerdicts(Question):
     """Texts and conditions: all that the judge sees. `asked`: numbers of conditions."""
 
-    texts: tuple[str, ...]
-    conditions: tuple[str, ...]
+    texts: Numbered
+    conditions: Numbered
     asked: tuple[int, ...]
     refused: tuple[str, ...] = ()
-
-    def variables(self) -> dict[str, str]:
-        return {
-            "texts": _numbered(self.texts),
-            "conditions": _numbered(self.conditions),
-            "asked": _counted(self.asked),
-            "refused": _listed(self.refused),
-        }
 
 
 class Judged(AnswerSchema):
@@ -188,20 +155,11 @@ class AskLadderQueries(Question):
 
     noun: str
     examples: tuple[str, ...]
-    conditions: tuple[str, ...]
+    conditions: Numbered
     counts: tuple[int, ...]
     refused: tuple[str, ...] = ()
-    opening: str = ""
-    where: str = ""
-
-    def variables(self) -> dict[str, str]:
-        return {
-            "noun": self.noun,
-            "counts": _counted(self.counts),
-            "examples": _listed(self.examples),
-            "conditions": _numbered(self.conditions),
-            "refused": _listed(self.refused),
-        }
+    opening: str = Field("", exclude=True)
+    where: str = Field("", exclude=True)
 
 
 class Query(AnswerSchema):
@@ -215,18 +173,6 @@ class Written(AnswerSchema):
     """One for every number."""
 
     queries: list[Query]
-
-
-def _listed(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items) or "(none)"
-
-
-def _numbered(items: Iterable[str]) -> str:
-    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
-
-
-def _counted(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 # --- what is wrong with them ----------------------------------------------------------------------

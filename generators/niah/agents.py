@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationError
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, Rejection, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Numbered, Question, Rejection, models_work
 from retgen.errors import ChecksFailed
 from retgen.generators.niah.groups import NeedleGroup, people, with_name
 from retgen.generators.niah.leaks import fault_of
@@ -60,11 +60,7 @@ class AskJudge(Question):
 
     question: str
     fact: str
-    sentences: tuple[str, ...]
-
-    def variables(self) -> dict[str, str]:
-        listed = (f"{number}. {text}" for number, text in enumerate(self.sentences, 1))
-        return {"question": self.question, "fact": self.fact, "sentences": "\n".join(listed)}
+    sentences: Numbered
 
 
 class Verdict(AnswerSchema):

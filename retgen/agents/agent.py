@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,16 +21,30 @@ from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt, Request
 
 _ABOUT = 40  # characters of a question's text in a message
+_NUMBERED = "numbered"
+Numbered = Annotated[tuple[str, ...], _NUMBERED]  # texts that a prompt numbers from 1
 
 
 class Question(BaseModel):
-    """What an agent is asked: its fields fill the prompt's variables of the same names."""
+    """What an agent is asked: its fields fill the prompt's variables of the same names.
+
+    A list stands there as lines that begin with a hyphen, or with their numbers (`Numbered`);
+    numbers stand in one line. `Field(exclude=True)`: the prompt does not show it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def variables(self) -> dict[str, str]:
-        """The fields as text; a list as lines that begin with a hyphen."""
-        return {name: _shown(value) for name, value in self}
+        """The fields as text."""
+        return {
+            name: _shown(getattr(self, name), field.metadata)
+            for name, field in type(self).model_fields.items()
+            if not field.exclude
+        }
+
+    def __str__(self) -> str:
+        """As a list of questions shows it."""
+        return " | ".join(self.variables().values())
 
     def about(self) -> str:
         """What an error message calls it: how its texts begin."""
@@ -170,10 +184,14 @@ class Agent(Generic[Q, A]):
         return replace(request, messages=(*request.messages, Message("assistant", text), message))
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return "\n".join(f"- {item}" for item in value) or "(none)"
-    return str(value)
+def _shown(value: Any, marks: Sequence[Any]) -> str:
+    if not isinstance(value, list | tuple):
+        return str(value)
+    if _NUMBERED in marks:
+        return "\n".join(f"{number}. {item}" for number, item in enumerate(value, 1))
+    if value and all(isinstance(item, int) for item in value):
+        return ", ".join(map(str, value))
+    return "\n".join(f"- {item}" for item in value) or "(none)"
 
 
 def _schema_text(schema: dict[str, Any]) -> str:
