@@ -243,14 +243,9 @@ def forget(
             "UPDATE sends SET lease = 0.0, reason = 'forgotten' "
             f"WHERE state = 'sent' AND {where}", values,
         )  # fmt: skip
-        ended = f"state != 'sent' AND {where}"
-        for part, name, state, number in db.execute(
-            "SELECT part, run, state, count(*) FROM sends JOIN parts ON parts.id = sends.part "
-            f"WHERE {ended} GROUP BY part, state", values,
-        ).fetchall():  # fmt: skip
-            for _ in range(number):
-                ledger.sums.change_row(part, name, state, "forgotten")
-        db.execute(f"UPDATE sends SET state = 'forgotten' WHERE {ended}", values)
+        db.execute(
+            f"UPDATE sends SET state = 'forgotten' WHERE state != 'sent' AND {where}", values
+        )
         return result
 
 

@@ -48,9 +48,7 @@ class _Known(NamedTuple):
 class _Sent(NamedTuple):
     """What `_SENT` finds of a send. `first`: the answer that stands, from another send."""
 
-    part: int
     state: str
-    nano_usd: int
     first: bytes | None
 
 
@@ -59,8 +57,9 @@ SELECT {", ".join(_Known._fields)} FROM sends
 WHERE key = ? AND (state = 'answered' OR state = 'refused' OR state = 'sent' AND lease > 0)
 ORDER BY state, id DESC
 """
+_CHARGED = "SELECT nano_usd FROM runs WHERE run = ?"
 _SENT = """
-SELECT part, state, nano_usd,
+SELECT state,
     (SELECT answer FROM sends AS other WHERE other.key = sends.key AND other.state = 'answered')
 FROM sends WHERE id = ?
 """
@@ -146,13 +145,13 @@ class Ledger(LedgerFile):
                 busy = self._leases.busy(key, result.id, result.lease, holder)
                 if busy is not None:
                     return busy
-            charged = self.sums.nano_usd_of(run)
+            charged = next((row[0] for row in db.execute(_CHARGED, (run,))), 0)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
             if result is not None:
                 reason = "its process or its lease ended"
                 db.execute(_TAKE_OVER, {"key": key, "reason": reason})
-            part = self.sums.part(run, agent, request.model)
+            part = self._part(db, run, agent, request.model)
             return self._add_send(
                 db, key, run, part, request.body, time.time(), self._this_owner(db), lease, room,
                 worst, priced,
@@ -178,7 +177,7 @@ class Ledger(LedgerFile):
         with self.transaction() as db:
             row = _sent(db, send, ("sent",))
             state = "answered" if row.first is None else "spare"
-            self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, stamp(raw))
+            _end(db, send, state, cost, raw, tokens_in, tokens_out, stamp(raw))
             return raw if row.first is None else row.first
 
     def record_refusal(
@@ -193,11 +192,10 @@ class Ledger(LedgerFile):
         with self.transaction() as db:
             row = _sent(db, send, ("sent", "failed", *_SPOILED))
             if row.state not in _SPOILED:
-                self._end(db, send, row, "refused", cost, raw, tokens_in, tokens_out, reason, why)
+                _end(db, send, "refused", cost, raw, tokens_in, tokens_out, reason, why)
                 return
             change = "UPDATE sends SET state = 'refused', why = ?, reason = ? WHERE id = ?"
             db.execute(change, (why, reason, send.id))
-            self.sums.change_row(row.part, send.run, row.state, "refused")
 
     def record_spoiled(
         self, send: Send, raw: bytes, state: str, reason: str, tokens_in: int, tokens_out: int,
@@ -209,13 +207,14 @@ class Ledger(LedgerFile):
         """
         _check(state)
         with self.transaction() as db:
-            row = _sent(db, send, ("sent",))
-            self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, reason)
+            _sent(db, send, ("sent",))
+            _end(db, send, state, cost, raw, tokens_in, tokens_out, reason)
 
     def record_failure(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
         with self.transaction() as db:
-            self._end(db, send, _sent(db, send, ("sent",)), "failed", 0, None, reason=reason)
+            _sent(db, send, ("sent",))
+            _end(db, send, "failed", 0, None, reason=reason)
 
     def record_lost(self, send: Send, reason: str) -> None:
         """Nobody knows whether it was answered: it stays charged, and may be sent again."""
@@ -230,15 +229,11 @@ class Ledger(LedgerFile):
         """
         _check(state)
         with self.transaction() as db:
-            row = db.execute(
-                "SELECT sends.id, part, run FROM sends JOIN parts ON parts.id = sends.part "
+            db.execute(
+                "UPDATE sends SET state = :state, reason = :reason "
                 "WHERE key = :key AND state = 'answered' AND (:raw IS NULL OR answer = :raw)",
-                {"key": bytes.fromhex(request.key), "raw": raw},
-            ).fetchone()
-            if row is not None:
-                change = "UPDATE sends SET state = ?, reason = ? WHERE id = ?"
-                db.execute(change, (state, reason, row["id"]))
-                self.sums.change_row(row["part"], row["run"], "answered", state)
+                {"key": bytes.fromhex(request.key), "raw": raw, "state": state, "reason": reason},
+            )
 
     def abandon(self, run: str) -> int:
         """Let everything be sent again that this run has out; returns how much that was.
@@ -299,7 +294,7 @@ class Ledger(LedgerFile):
                 if kept.key in seen:
                     continue
                 seen.add(kept.key)
-                part = self.sums.part(run, kept.agent, kept.model)
+                part = self._part(db, run, kept.agent, kept.model)
                 key = bytes.fromhex(kept.key)
                 send = self._add_send(db, key, run, part, kept.request)
                 spent = kept.tokens_in, kept.tokens_out
@@ -316,20 +311,26 @@ class Ledger(LedgerFile):
         pieces = self._texts.pieces(db, body)
         row = (key, part, sent_at, owner, lease, room, worst, priced, pieces)
         number = db.execute(_SEND, row).lastrowid
-        self.sums.add_row(part, run, "sent", worst, priced)
         return Send(int(number or 0), run, worst)
 
     def _use(
         self, db: sqlite3.Connection, key: bytes, run: str, result: _Known
     ) -> LedgerAnswer | Refusal:
         self._leases.over(key)
-        if db.execute(_USE, {"key": key, "run": run}).rowcount == 1:
-            self.sums.count_hit(run)
+        db.execute(_USE, {"key": key, "run": run})
         if result.state == "refused":
             return Refusal(result.why, result.reason, result.tokens_in, result.tokens_out)
         if not is_unchanged(result.answer, result.reason):
             raise failure(self.path, f"malformed: the answer of request {result.id} has changed")
         return LedgerAnswer(result.answer, result.tokens_in, result.tokens_out)
+
+    def _part(self, db: sqlite3.Connection, *which: str) -> int:
+        """The number of the part (run, agent, model), which is made where it is not there."""
+        if which not in self._parts:
+            query = "SELECT id FROM parts WHERE run = ? AND agent = ? AND model = ? AND NOT pruned"
+            row = db.execute(query, which).fetchone()
+            self._parts[which] = int(row[0]) if row else sums.add_part(db, *which, pruned=False)
+        return self._parts[which]
 
     def _this_owner(self, db: sqlite3.Connection) -> int:
         """The number of this process, which is written down where it is not there."""
@@ -339,27 +340,15 @@ class Ledger(LedgerFile):
             self._owner = int(db.execute(insert, owner).lastrowid or 0)
         return self._owner
 
-    def _end(
-        self,
-        db: sqlite3.Connection,
-        send: Send,
-        row: _Sent,
-        state: str,
-        cost: int,
-        answer: bytes | None,
-        tokens_in: int = 0,
-        tokens_out: int = 0,
-        reason: str | None = None,
-        why: str | None = None,
-    ) -> None:
-        db.execute(_END, {
-            "id": send.id, "state": state, "cost": cost, "answer": answer, "tokens_in": tokens_in,
-            "tokens_out": tokens_out, "reason": reason, "why": why,
-        })  # fmt: skip
-        more = cost - row.nano_usd
-        self.sums.change_row(row.part, send.run, row.state, state, more, tokens_in, tokens_out)
-        if answer is not None:
-            self.sums.count_answer()
+
+def _end(
+    db: sqlite3.Connection, send: Send, state: str, cost: int, answer: bytes | None,
+    tokens_in: int = 0, tokens_out: int = 0, reason: str | None = None, why: str | None = None,
+) -> None:  # fmt: skip
+    db.execute(_END, {
+        "id": send.id, "state": state, "cost": cost, "answer": answer, "tokens_in": tokens_in,
+        "tokens_out": tokens_out, "reason": reason, "why": why,
+    })  # fmt: skip
 
 
 def _known(db: sqlite3.Connection, key: bytes) -> _Known | None:

@@ -23,7 +23,7 @@ import orjson
 VERSION = 2  # 1 had no `meta` table
 
 _TABLES = (
-    # one row. `changes`: transactions that sent or answered; `answers`: that ever came; `in_use`:
+    # one row. `changes`: requests that were sent or ended; `answers`: that ever came; `in_use`:
     # some process has the ledger open, or was killed
     """CREATE TABLE IF NOT EXISTS meta (
         version INTEGER NOT NULL, ledger VARCHAR(32) NOT NULL, changes BIGINT NOT NULL,
@@ -79,11 +79,39 @@ _TABLES = (
         endpoint VARCHAR NOT NULL, model VARCHAR NOT NULL, agent VARCHAR NOT NULL,
         room INTEGER NOT NULL, most INTEGER NOT NULL, PRIMARY KEY (endpoint, model, agent)
     )""",
+    # the sums of `parts`, `runs` and `meta`, as requests are sent and answered, and answers used
+    """CREATE TRIGGER IF NOT EXISTS sum_sent AFTER INSERT ON sends BEGIN
+        UPDATE parts SET calls = calls + 1, unpriced = unpriced + NOT NEW.priced,
+            open = open + (NEW.state = 'sent'), nano_usd = nano_usd + NEW.nano_usd
+            WHERE id = NEW.part;
+        INSERT INTO runs SELECT run, NEW.nano_usd, 0, 0 FROM parts WHERE id = NEW.part
+            ON CONFLICT (run) DO UPDATE SET nano_usd = nano_usd + NEW.nano_usd;
+        UPDATE meta SET changes = changes + 1;
+    END""",
+    """CREATE TRIGGER IF NOT EXISTS sum_ended
+        AFTER UPDATE OF state, nano_usd, tokens_in, tokens_out ON sends
+    BEGIN
+        UPDATE parts SET failed = failed + (NEW.state = 'failed') - (OLD.state = 'failed'),
+            open = open + (NEW.state = 'sent') - (OLD.state = 'sent'),
+            answered = answered + (NEW.state = 'answered') - (OLD.state = 'answered'),
+            tokens_in = tokens_in + NEW.tokens_in - OLD.tokens_in,
+            tokens_out = tokens_out + NEW.tokens_out - OLD.tokens_out,
+            nano_usd = nano_usd + NEW.nano_usd - OLD.nano_usd
+            WHERE id = NEW.part;
+        UPDATE runs SET nano_usd = nano_usd + NEW.nano_usd - OLD.nano_usd
+            WHERE run = (SELECT run FROM parts WHERE id = NEW.part);
+        UPDATE meta SET changes = changes + 1,
+            answers = answers + (OLD.answer IS NULL AND NEW.answer IS NOT NULL);
+    END""",
+    """CREATE TRIGGER IF NOT EXISTS sum_used AFTER INSERT ON uses BEGIN
+        INSERT INTO runs VALUES (NEW.run, 0, 1, 0)
+            ON CONFLICT (run) DO UPDATE SET hits = hits + 1;
+    END""",
 )
 
 
 def create_tables(db: sqlite3.Connection) -> None:
-    """Make the tables that are missing, in the transaction of `db`."""
+    """Make the tables and triggers that are missing, in the transaction of `db`."""
     for statement in _TABLES:
         db.execute(statement)
     if db.execute("SELECT 1 FROM meta").fetchone() is None:
