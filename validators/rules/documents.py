@@ -1,14 +1,15 @@
 """Documents that stand more than once, have nothing to read, or whose characters went wrong."""
 
 from __future__ import annotations
-from retgen.validators.duplicates import Duplicates, contents, normalised_contents
-from collections.abc import Iterator
-from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
+
 from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
+
 from retgen.validators.characters import broken_characters
-from retgen.validators.duplicates import encode_texts
+from retgen.validators.duplicates import Duplicates, contents, encode_texts, normalised_contents
+from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
 
 class DuplicateIds(Duplicates):

@@ -5,21 +5,19 @@ Queries are compared by the words that ask for something: see `retgen.validators
 """
 
 from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
+
+from retgen.data import Query
 from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
-from retgen.validators.similar import MISSED, groups
+from retgen.validators.similar import MISSED, groups, matches
 from retgen.validators.wordsets import WordSets, query_sets
-from collections.abc import Iterator
-from retgen.data import Query
-from retgen.validators.rule import Finding, QueryRule
-from retgen.validators.similar import MISSED, matches
-from retgen.validators.wordsets import query_sets
-
 
 _SHOWN = 3  # groups
 _SHARE = "share at least 80% of their words"

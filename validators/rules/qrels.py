@@ -1,17 +1,23 @@
 """Rules over qrels: a pair is judged once, by a whole number, and leads somewhere."""
 
 from __future__ import annotations
+
 import math
-from collections.abc import Iterator, Sequence
-from retgen.data import Qrel, TextScore
-from retgen.validators.rule import Finding, Listed, QueryRule
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
-from collections.abc import Container, Iterator
 from typing import Self
-from retgen.data import GRADED, Dataset
-from retgen.validators.rule import Finding, Judgements, QueryRule, RuleContext
+
+from retgen.data import GRADED, Dataset, Qrel, TextScore
+from retgen.validators.rule import (
+    Batch,
+    Finding,
+    JudgedRule,
+    Judgements,
+    Listed,
+    QueryRule,
+    RuleContext,
+    RuleState,
+)
 
 
 class Qrels(QueryRule):

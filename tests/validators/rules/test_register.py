@@ -137,7 +137,9 @@ def test_a_module_without_a_rule_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     package.__path__ = [str(tmp_path)]
     monkeypatch.setitem(sys.modules, "rules_of_others", package)
     # what it imports is not its own
-    (tmp_path / "nothing.py").write_text("from retgen.validators.rules.documents import EmptyText\n")
+    (tmp_path / "nothing.py").write_text(
+        "from retgen.validators.rules.documents import EmptyText\n"
+    )
     with pytest.raises(TypeError, match=r"^rules_of_others\.nothing must define a Rule$"):
         classes("rules_of_others", [str(tmp_path)], Rule, "retgen.none")
 
