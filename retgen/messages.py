@@ -81,7 +81,7 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
     got = f", not {_show(given)}"
     match kind:
         case "extra_forbidden":
-            allowed = _allowed(schema, data, keys[:-1])
+            allowed = _allowed_keys(schema, data, keys[:-1])
             hint = did_you_mean(str(keys[-1]), allowed)
             return f"unknown key{hint or '.'} Allowed: {', '.join(allowed)}"
         case "missing":
@@ -184,7 +184,7 @@ def _object(schema: Any, node: Any, value: Any) -> Any:
             return node
 
 
-def _allowed(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
+def _allowed_keys(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
     return list(_node(schema, data, keys)[0].get("properties", {}))
 
 

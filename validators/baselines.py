@@ -310,7 +310,7 @@ class _Scores:
     def tops(self, path: str, depth: int) -> dict[str, _Top]:
         """The best documents of a spool file in each ranking."""
         tops: dict[str, _Top] = {}
-        for batch in _spooled(path):
+        for batch in _read_batches(path):
             for name, values in self._of(batch).items():
                 tops[name] = _merge_top(tops.get(name, []), values, batch.ids, depth)
         return tops
@@ -334,7 +334,7 @@ class _Scores:
         return scores
 
 
-def _spooled(path: str) -> Iterator[_SpooledBatch]:
+def _read_batches(path: str) -> Iterator[_SpooledBatch]:
     """The documents of a spool file, in order."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size

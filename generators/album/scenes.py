@@ -278,7 +278,7 @@ class Scenes:
         self._orders = [
             Permutation(seed, f"album/scenes/{i}", form.size) for i, form in enumerate(self.forms)
         ]
-        counts = _shared([form.share for form in self.forms], SLOTS)
+        counts = _slots_by_share([form.share for form in self.forms], SLOTS)
         slots = np.repeat(np.arange(len(counts)), counts)
         self._schedule = slots[Stream(seed, "album/schedule").permutation(SLOTS)]
         self._counts = counts
@@ -304,7 +304,7 @@ class Scenes:
         return self.forms[form].scene(int(self._orders[form](np.array([index]))[0]))
 
 
-def _shared(shares: Sequence[float], slots: int) -> list[int]:
+def _slots_by_share(shares: Sequence[float], slots: int) -> list[int]:
     """Whole slots by share, by the largest remainder."""
     exact = [share * slots / sum(shares) for share in shares]
     counts = [int(one) for one in exact]

@@ -242,7 +242,7 @@ class PeopleNames:
 
 
 @cache  # planning asks for them, and then generating
-def _stemmed(locales: tuple[Locale, ...]) -> list[list[tuple[str, str]]]:
+def _names_with_stems(locales: tuple[Locale, ...]) -> list[list[tuple[str, str]]]:
     """First names and surnames of some locales, each sorted, with their stems."""
 
     both: tuple[set[str], set[str]] = (set(), set())
@@ -272,7 +272,7 @@ def load_names(
     # one spelling a name: "Rene" and "RENE" would be twins to a reader
     lists = [
         list({word.casefold(): word for word, s in result if s not in forbidden}.values())
-        for result in _stemmed(used)
+        for result in _names_with_stems(used)
     ]
     if split != "all":
         wanted = ("test", "train").index(split)

@@ -265,16 +265,16 @@ def descriptive(conditions: Sequence[str], opening: str, where: str) -> list[str
 
     `where` begins a clause with a subject of its own.
     """
-    clauses = [f"{where} {_lowered(text)}" for text in conditions]
-    return [f"{opening} {_joined(clauses[:count])}." for count in range(1, len(clauses) + 1)]
+    clauses = [f"{where} {_lower_first(text)}" for text in conditions]
+    return [f"{opening} {_join_clauses(clauses[:count])}." for count in range(1, len(clauses) + 1)]
 
 
-def _lowered(text: str) -> str:
+def _lower_first(text: str) -> str:
     first = text.partition(" ")[0].casefold().rstrip(",")
     return text[:1].lower() + text[1:] if first in _LOWER else text
 
 
-def _joined(clauses: Sequence[str]) -> str:
+def _join_clauses(clauses: Sequence[str]) -> str:
     if len(clauses) < 3:
         return " and ".join(clauses)
     return ", ".join(clauses[:-1]) + ", and " + clauses[-1]

@@ -37,7 +37,7 @@ class Question(BaseModel):
     def variables(self) -> dict[str, str]:
         """The fields as text."""
         return {
-            name: _shown(getattr(self, name), field.metadata)
+            name: _as_text(getattr(self, name), field.metadata)
             for name, field in type(self).model_fields.items()
             if not field.exclude
         }
@@ -162,7 +162,7 @@ class Agent(Generic[Q, A]):
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
-                result = _parsed(self.answer, text)
+                result = _parse_answer(self.answer, text)
                 reason, why = self.check(question, result), "check"
                 if reason is None:
                     note_check(text, None)
@@ -173,9 +173,9 @@ class Agent(Generic[Q, A]):
             history.append(Turn(text, reason))
             if len(history) > self.repairs:
                 raise RepairsFailed(f"{self.name}/{why}", reason, history)
-            request = self._repaired(request, text, reason)
+            request = self._repair_request(request, text, reason)
 
-    def _repaired(self, request: Request, text: str, reason: str) -> Request:
+    def _repair_request(self, request: Request, text: str, reason: str) -> Request:
         message = Message(
             "user",
             f"This answer cannot be taken: {reason}. Answer the request above again, in full, "
@@ -184,7 +184,7 @@ class Agent(Generic[Q, A]):
         return replace(request, messages=(*request.messages, Message("assistant", text), message))
 
 
-def _shown(value: Any, marks: Sequence[Any]) -> str:
+def _as_text(value: Any, marks: Sequence[Any]) -> str:
     if not isinstance(value, list | tuple):
         return str(value)
     if _NUMBERED in marks:
@@ -204,7 +204,7 @@ def _schema_text(schema: dict[str, Any]) -> str:
 _STARTS = 50  # places in a text where an answer may begin
 
 
-def _parsed(shape: type[A], text: str) -> A:
+def _parse_answer(shape: type[A], text: str) -> A:
     """The answer in a text; models without a JSON mode put words, thoughts or fences around it."""
     try:
         return shape.model_validate_json(text)

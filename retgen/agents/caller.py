@@ -73,7 +73,7 @@ class Caller:
         """
         self._attribution.begin(agent)
         try:
-            return await self._asked(request, agent)
+            return await self._ask(request, agent)
         except RetgenError as error:
             self._stop.set(error)
             raise
@@ -84,11 +84,11 @@ class Caller:
         """Close the model's connections."""
         await self._chat.close()
 
-    async def _asked(self, request: Request, agent: str) -> str:
+    async def _ask(self, request: Request, agent: str) -> str:
         budgets, least, cuts, rounds = self._sender.budgets, 0, 0, 0
         while True:
             tries = Tries(self._attempts // 2)
-            sent = await self._often(request, agent, least, tries)
+            sent = await self._try(request, agent, least, tries)
             if isinstance(sent, str):
                 return sent
             room = sent.room
@@ -110,23 +110,23 @@ class Caller:
                 case "less":
                     least = 0
                     if not budgets.less(room):
-                        await self._refused(request, sent, agent)
+                        await self._handle_refusal(request, sent, agent)
                 case "refuse":
-                    await self._refused(request, sent, agent)
+                    await self._handle_refusal(request, sent, agent)
                 case "retry":
                     rounds += 1
-                    await self._failing(request, sent, agent, tries, rounds)
+                    await self._handle_failures(request, sent, agent, tries, rounds)
                 case outcome:
                     tried = self._attempts if outcome == "later" else 1
-                    raise self._failed(request, sent, agent, tried)
+                    raise self._failure(request, sent, agent, tried)
 
-    async def _often(self, request: Request, agent: str, least: int, tries: Tries) -> str | Sent:
+    async def _try(self, request: Request, agent: str, least: int, tries: Tries) -> str | Sent:
         """What comes of a request, after as many tries as it takes, or as there may be."""
         try:
             return await self._sender.once(request, agent, least, first=True)
         except Failed as error:
             failed: Failed | None = error
-            self._say(request, error.sent)
+            self._note_retry(request, error.sent)
         try:
             # only now, since it costs more than all the rest and is mostly not needed
             self._attribution.begin_retries(tries)
@@ -149,17 +149,17 @@ class Caller:
             raise
         raise AssertionError("tenacity returns or raises")
 
-    async def _refused(self, request: Request, sent: Sent, agent: str) -> None:
+    async def _handle_refusal(self, request: Request, sent: Sent, agent: str) -> None:
         """Reject the record if others are answered. Raises `Unusable` or `EndpointFailed`."""
 
         async def keep() -> None:
             await self._sender.refuse(sent, sent.row.why, sent.reason)
 
         if not await self._attribution.only_this(agent, request.key, keep, self._stop):
-            raise self._failed(request, sent, agent, 1)
+            raise self._failure(request, sent, agent, 1)
         raise Unusable(sent.reason, sent.row.why)
 
-    async def _failing(
+    async def _handle_failures(
         self, request: Request, sent: Sent, agent: str, tries: Tries, rounds: int
     ) -> None:
         """The same after many tries: a body on which the server fails, or a server that is ill.
@@ -175,12 +175,12 @@ class Caller:
         if verdict == "alone" and rounds == 1 and not slow:
             return
         if verdict == "all" or (verdict == "alone" and not self._attribution.rejected_alone(agent)):
-            raise self._failed(request, sent, agent, often)
+            raise self._failure(request, sent, agent, often)
         reason = f"{sent.reason} ({often} tries; the server answers others)"
         await self._sender.refuse(sent, "refused", reason)
         raise Unusable(reason, "refused")
 
-    def _say(self, request: Request, sent: Sent) -> None:
+    def _note_retry(self, request: Request, sent: Sent) -> None:
         """Tell the user what is tried again, once of a kind: it may take minutes."""
         if sent.row.what not in self._noticed:
             self._noticed.add(sent.row.what)
@@ -192,7 +192,7 @@ class Caller:
                 f"{self._attempts} times in all{paid}"
             )
 
-    def _failed(self, request: Request, sent: Sent, agent: str, tries: int) -> EndpointFailed:
+    def _failure(self, request: Request, sent: Sent, agent: str, tries: int) -> EndpointFailed:
         """The server answers nobody: what it said, to which request, and what to do."""
         whom = f"{request.model} at {request.endpoint}"
         often = f" ({tries} tries)" if tries > 1 else ""

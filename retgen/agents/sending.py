@@ -141,11 +141,11 @@ class Sender:
                     # only now: what others learned meanwhile helps this one too
                     room = self.budgets.of(agent, request.room, least)
                     if not paced:
-                        known = await self._known(request, agent, room)
+                        known = await self._find_or_pace(request, agent, room)
                         if known is not None:
                             return known
                     paced = True
-                    result = await self._reserved(request, agent, room)
+                    result = await self._reserve(request, agent, room)
                     if isinstance(result, Send):
                         token = self._attribution.start() if first else None
                         try:
@@ -193,7 +193,7 @@ class Sender:
         self._tally.count_cached(agent, result)
         if row.outcome == "reject":
             raise Unusable(row.what, row.why)
-        await self._answered(agent, fresh=False)
+        await self._note_answer(agent, fresh=False)
         return response.text
 
     async def _wait(self, busy: Busy) -> None:
@@ -206,7 +206,7 @@ class Sender:
             )
         await self._stop.sleep(min(_LOOK, max(0.01, busy.left)))
 
-    async def _reserved(
+    async def _reserve(
         self, request: Request, agent: str, room: int
     ) -> LedgerAnswer | Refusal | Send | Busy:
         """What the ledger says, when the cap leaves room for the worst case."""
@@ -218,13 +218,13 @@ class Sender:
                 cap=self._cap, priced=self._priced,
             )  # fmt: skip
 
-        result = await self._left(reserve)
+        result = await self._reservation(reserve)
         if not isinstance(result, OverCap):
             return result
         async with self._flight.turn:
             while True:
                 ended = self._flight.ended
-                result = await self._left(reserve)
+                result = await self._reservation(reserve)
                 if not isinstance(result, OverCap):
                     return result
                 self._stop.check()
@@ -235,7 +235,7 @@ class Sender:
                         "what was answered is kept."
                     )
 
-    async def _known(self, request: Request, agent: str, room: int) -> str | None:
+    async def _find_or_pace(self, request: Request, agent: str, room: int) -> str | None:
         """The answer if the ledger holds it; else waits until another request may go out."""
         result = await self._do(lambda: self._ledger.find(request, run=self._run))
         if result is not None:
@@ -300,7 +300,7 @@ class Sender:
                 self._note(agent, spent[1], max(usage.hidden, spent[1] - visible))
             else:
                 self.budgets.note_silent(agent, visible)
-            await self._answered(agent, fresh=True)
+            await self._note_answer(agent, fresh=True)
         if excess is not None:
             raise excess
         return sent
@@ -348,7 +348,7 @@ class Sender:
         tally.tokens_out[agent] += tokens_out
         tally.tokens += tokens_in + tokens_out
 
-    async def _answered(self, agent: str, *, fresh: bool) -> None:
+    async def _note_answer(self, agent: str, *, fresh: bool) -> None:
         self._probe.open(agent)
         await self._attribution.note_answer(agent, fresh=fresh)
 
@@ -362,7 +362,7 @@ class Sender:
         known, whom = self.budgets.learned(agent), self._whom
         self._writer.submit(lambda: self._ledger.learn(*whom, agent, *known))
 
-    async def _left(self, reserve: Callable[[], T]) -> T:
+    async def _reservation(self, reserve: Callable[[], T]) -> T:
         """A reservation, given back where the task that wanted it is cancelled meanwhile."""
         future = self._writer.submit(reserve)
         try:

@@ -222,7 +222,7 @@ def _first(rows: Iterator[_Row]) -> _Unequal:
     """The first rows of which the values differ; rows that are only written in another way."""
     result = _Unequal([], [])
     for row in rows:
-        stated, right = _parsed(row.stated), _parsed(row.right)
+        stated, right = _parse_line(row.stated), _parse_line(row.right)
         # as text: 1, 1.0 and True are equal
         if row.stated and row.right and orjson.dumps(stated) == orjson.dumps(right):
             result.rewritten.append(row.number)
@@ -239,7 +239,7 @@ def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) 
     ids = [name]
     parts = []
     for row in result.rows:
-        stated, made = _parsed(row.stated), _parsed(row.right)
+        stated, made = _parse_line(row.stated), _parse_line(row.right)
         for one in (stated, made):
             ids += [one[k] for k in _IDS if isinstance(one, dict) and isinstance(one.get(k), str)]
         parts.append(f"row {row.number:,} {_difference(row, stated, made)}")
@@ -270,7 +270,7 @@ def _difference(row: _Row, stated: Any, right: Any) -> str:
     return ", ".join(result[:2]) or "has its keys in another order"
 
 
-def _parsed(line: bytes | None) -> Any:
+def _parse_line(line: bytes | None) -> Any:
     try:
         return None if line is None else orjson.loads(line)
     except ValueError:

@@ -186,7 +186,7 @@ class AlbumProof(CorpusRule):
             except Unreadable as reason:
                 yield self.finding([query_id], f"{query_id} cannot be read: {reason}")
                 continue
-            yield from self._noted(query_id, query.metadata, asked)
+            yield from self._metadata(query_id, query.metadata, asked)
             key = orjson.dumps(asked)
             if read.setdefault(key, query_id) != query_id:
                 message = f"{read[key]} and {query_id} ask for the same"
@@ -204,9 +204,9 @@ class AlbumProof(CorpusRule):
                 message = f"{query_id}: {doc_id} is graded {rows[i]}, and by its words it is "
                 yield self.finding([query_id, doc_id], f"{message}{grades[i]}")
 
-    def _noted(self, query_id: str, metadata: Any, asked: dict[str, Any]) -> Iterator[Finding]:
+    def _metadata(self, query_id: str, metadata: Any, asked: dict[str, Any]) -> Iterator[Finding]:
         """The metadata of a query are those of its words."""
-        kind, granularity, level = _described(asked)
+        kind, granularity, level = _describe_query(asked)
         wanted = {
             "type": kind,
             "granularity": granularity,
@@ -220,7 +220,7 @@ class AlbumProof(CorpusRule):
                 yield self.finding([query_id], f"{query_id}: {message}")
 
 
-def _described(asked: dict[str, Any]) -> tuple[str, str, str]:
+def _describe_query(asked: dict[str, Any]) -> tuple[str, str, str]:
     """Type, granularity and level of what a query asks for."""
     known = lexicon()
     conditions = len(asked.keys() - {"object"})

@@ -155,7 +155,7 @@ class LimitProof(TermRule):
                 for doc_id, name in zip(batch.ids, names, strict=True)
                 if not name
             ]
-        if not _numbered(batch.ids):
+        if not _all_numbered(batch.ids):
             strange = [i for i in batch.ids if i[:1] != "d" or not i[1:].isdigit()]
             state.broken += [
                 (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
@@ -419,7 +419,7 @@ class LimitProof(TermRule):
             )
 
 
-def _numbered(ids: Sequence[str]) -> bool:
+def _all_numbered(ids: Sequence[str]) -> bool:
     """Whether all ids are 'd' and digits, seen of all of them at once."""
     joined = "".join(ids)
     return (

@@ -143,7 +143,7 @@ def check_queries(run: ReadRun, queries: Iterable[Query]) -> Faults:
             continue
         if query.text != group.question:
             yield [query.query_id], f"{query.query_id}: is not the question of its group {name!r}"
-        for column, wanted in _noted(group):
+        for column, wanted in _expected_metadata(group):
             if (held := _note(query).get(column)) != wanted:
                 yield (
                     [query.query_id],
@@ -215,7 +215,7 @@ def _note(query: Query) -> Mapping[str, Any]:
     return query.metadata if isinstance(query.metadata, dict) else {}
 
 
-def _noted(group: NeedleGroup) -> Iterator[tuple[str, str]]:
+def _expected_metadata(group: NeedleGroup) -> Iterator[tuple[str, str]]:
     """What the metadata of a query says of its group."""
     yield "category", group.category
     yield "name", group.name

@@ -119,7 +119,7 @@ class AnswerColumns(LeakRule):
                 state.mark(_TITLE, "", marked)
             if len(batch) > marked:
                 state.other(_TITLE, "", len(batch) - marked)
-        for doc_id, held in self._held(batch):
+        for doc_id, held in self._columns_of(batch):
             marked = doc_id in relevant
             for column, text in held:
                 if marked and len(text) <= _SHORT:
@@ -129,7 +129,7 @@ class AnswerColumns(LeakRule):
                 if text in self.sought_texts:
                     state.key(column, text, 1, [doc_id])
 
-    def _held(self, batch: Batch) -> Iterator[tuple[str, set[tuple[str, str]]]]:
+    def _columns_of(self, batch: Batch) -> Iterator[tuple[str, set[tuple[str, str]]]]:
         """(id, (column, text) of all that it holds beside id and text) of each document."""
         titles = any(batch.titles)
         reads = self.judgements.foreign and any(one is not None for one in batch.metadata)
@@ -157,7 +157,7 @@ class AnswerColumns(LeakRule):
 
     def confirm(self, batch: Batch) -> None:
         relevant = self.judgements.relevant_documents
-        for doc_id, held in self._held(batch):
+        for doc_id, held in self._columns_of(batch):
             if doc_id not in relevant:
                 for one in held & self.counted.keys():
                     self.counted[one] += 1

@@ -71,7 +71,7 @@ class NearDuplicates(CorpusRule):
         total = sum(map(len, self.state.sizes))
         result = sum(map(len, self._members.values()))
         largest = sorted(self._members.values(), key=len, reverse=True)[:_SHOWN]
-        named = ", ".join(_shown(ids) for ids in largest)
+        named = ", ".join(_name_group(ids) for ids in largest)
         more = "" if len(self._members) <= _SHOWN else "; the largest"
         missed = "" if self.exact else MISSED
         yield self.finding(
@@ -108,7 +108,7 @@ class NearDuplicateQueries(QueryRule):
                 [query_id for ids in members.values() for query_id in ids],
                 f"{sum(map(len, members.values())):,} of {len(queries):,} queries {_SHARE} "
                 f"(function words aside) with another, in {_count(len(members), 'group')}{more}: "
-                f"{', '.join(map(_shown, largest))}{'' if exact else MISSED}",
+                f"{', '.join(map(_name_group, largest))}{'' if exact else MISSED}",
             )
 
 
@@ -123,7 +123,7 @@ def _in_groups(labels: NDArray[np.int64], order: NDArray[np.uint64]) -> NDArray[
     return np.flatnonzero(np.isin(labels, wanted))
 
 
-def _shown(ids: Sequence[str]) -> str:
+def _name_group(ids: Sequence[str]) -> str:
     first = " and ".join(ids[:2])
     return first if len(ids) == 2 else f"{first} and {len(ids) - 2:,} more"
 

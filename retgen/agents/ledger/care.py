@@ -235,7 +235,7 @@ def forget(
     Raises `UsageError` while another process has the ledger open: its records may rest on them.
     """
     with nullcontext() if dry else ledger.exclusive_access(), ledger.transaction() as db:
-        where, values = _chosen(db, run, agent, model, states)
+        where, values = _condition(db, run, agent, model, states)
         result = _count(db, where, values)
         if dry or not result:
             return result
@@ -249,7 +249,7 @@ def forget(
         return result
 
 
-def _chosen(
+def _condition(
     db: sqlite3.Connection,
     run: str | None,
     agent: str | None,
@@ -325,7 +325,7 @@ def prune(ledger: Ledger, runs: Collection[str] = (), *, dry: bool = False) -> P
             removed = _remove(db, runs)
             empty = f"UPDATE sends SET request = NULL, answer = NULL WHERE {_IDLE}"
             emptied = db.execute(empty).rowcount
-            unneeded = np.flatnonzero(~_needed(db)).tolist()
+            unneeded = np.flatnonzero(~_needed_texts(db)).tolist()
             db.executemany("DELETE FROM texts WHERE id = ?", ((number,) for number in unneeded))
             ledger.forget_texts()
         ledger.execute_outside("VACUUM")
@@ -385,7 +385,7 @@ def _remove(db: sqlite3.Connection, runs: Collection[str]) -> int:
     return removed
 
 
-def _needed(
+def _needed_texts(
     db: sqlite3.Connection, where: str = "TRUE", values: dict[str, Any] | None = None
 ) -> np.ndarray:
     """For each number of a text whether one of the rows needs it."""
@@ -408,7 +408,7 @@ def _estimate(db: sqlite3.Connection, runs: Collection[str], before: int) -> Pru
         ).fetchone()
         for where in (idle, _GONE)
     )
-    needed = _needed(db, f"NOT ({_IDLE} OR {_GONE})", values)
+    needed = _needed_texts(db, f"NOT ({_IDLE} OR {_GONE})", values)
     sizes = db.execute("SELECT id, length(text) FROM texts")
     texts = sum(size for number, size in sizes if not needed[number])
     return Pruned(emptied, removed, before, max(0, before - less - more - texts))

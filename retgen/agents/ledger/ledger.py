@@ -137,7 +137,7 @@ class Ledger(LedgerFile):
         """
         key = bytes.fromhex(request.key)
         with self.transaction() as db:
-            result = _known(db, key)
+            result = _find_known(db, key)
             if result is not None:
                 if result.state != "sent":
                     return self._use(db, key, run, result)
@@ -161,7 +161,7 @@ class Ledger(LedgerFile):
         """The answer or the final refusal if it is there; nothing is reserved."""
         key = bytes.fromhex(request.key)
         with self.transaction() as db:
-            result = _known(db, key)
+            result = _find_known(db, key)
             if result is None or result.state == "sent":
                 return None
             return self._use(db, key, run, result)
@@ -175,7 +175,7 @@ class Ledger(LedgerFile):
         faster, theirs, and this one is kept as spare.
         """
         with self.transaction() as db:
-            row = _sent(db, send, ("sent",))
+            row = _find_sent(db, send, ("sent",))
             state = "answered" if row.first is None else "spare"
             _end(db, send, state, cost, raw, tokens_in, tokens_out, stamp(raw))
             return raw if row.first is None else row.first
@@ -190,7 +190,7 @@ class Ledger(LedgerFile):
         and what it cost, stands.
         """
         with self.transaction() as db:
-            row = _sent(db, send, ("sent", "failed", *_SPOILED))
+            row = _find_sent(db, send, ("sent", "failed", *_SPOILED))
             if row.state not in _SPOILED:
                 _end(db, send, "refused", cost, raw, tokens_in, tokens_out, reason, why)
                 return
@@ -207,13 +207,13 @@ class Ledger(LedgerFile):
         """
         _check(state)
         with self.transaction() as db:
-            _sent(db, send, ("sent",))
+            _find_sent(db, send, ("sent",))
             _end(db, send, state, cost, raw, tokens_in, tokens_out, reason)
 
     def record_failure(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
         with self.transaction() as db:
-            _sent(db, send, ("sent",))
+            _find_sent(db, send, ("sent",))
             _end(db, send, "failed", 0, None, reason=reason)
 
     def record_lost(self, send: Send, reason: str) -> None:
@@ -351,12 +351,12 @@ def _end(
     })  # fmt: skip
 
 
-def _known(db: sqlite3.Connection, key: bytes) -> _Known | None:
+def _find_known(db: sqlite3.Connection, key: bytes) -> _Known | None:
     row = db.execute(_KNOWN, (key,)).fetchone()
     return None if row is None else _Known(*row)
 
 
-def _sent(db: sqlite3.Connection, send: Send, states: tuple[str, ...]) -> _Sent:
+def _find_sent(db: sqlite3.Connection, send: Send, states: tuple[str, ...]) -> _Sent:
     row = db.execute(_SENT, (send.id,)).fetchone()
     if row is None or row["state"] not in states:
         raise ValueError(f"send {send.id} of run {send.run} has ended before")
