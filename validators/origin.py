@@ -261,7 +261,7 @@ def judged_pairs(judgements: Judgements) -> Iterator[ComparedPair]:
 
 
 def _listed_negatives(query: Query) -> list[str]:
-    listed = query.metadata.get("hard_negatives") if isinstance(query.metadata, dict) else None
+    listed = query.facts.get("hard_negatives")
     return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 

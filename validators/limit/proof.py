@@ -79,9 +79,7 @@ class LimitProof(TermRule):
         for terms in self.asked.values():
             self.queried[list(terms)] = True
         self.listed = {
-            query.query_id: query.metadata.get("hard_negatives")
-            for query in judgements.queries
-            if isinstance(query.metadata, dict)
+            query.query_id: query.facts.get("hard_negatives") for query in judgements.queries
         }
         self.stemmed = stems_by_attribute(spec.attributes)
         self.spread: list[tuple[str, str]] = []

@@ -140,8 +140,7 @@ def parse_queries(
             reason = f"it asks for {len(words)} attributes, not {spec.per_query}"
         else:
             terms = tuple(spec.attributes[word] for word in words)
-            noted = query.metadata.get("attributes") if isinstance(query.metadata, dict) else None
-            if noted != list(terms):
+            if query.facts.get("attributes") != list(terms):
                 message = f"{where}: the attribute ids in its metadata are not those of its words"
                 errors.append(error("query", [query.query_id], message))
             key = tuple(sorted(terms))

@@ -44,7 +44,7 @@ def check_matrix(
         owner.setdefault(column, doc_id)
     rows: dict[int, str] = {}
     for query in judgements.queries:
-        row = query.metadata.get("row") if isinstance(query.metadata, dict) else None
+        row = query.facts.get("row")
         if type(row) is not int:
             row = -1
         if not 0 <= row < spec.queries or row in rows:

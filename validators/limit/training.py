@@ -119,7 +119,7 @@ class TrainingPairsProof(CorpusRule):
 
 def _negatives(query: Query) -> list[str]:
     """The hard negatives in a query's metadata; what is no list of ids is another finding's."""
-    listed = query.metadata.get("hard_negatives") if isinstance(query.metadata, dict) else None
+    listed = query.facts.get("hard_negatives")
     if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
         return listed
     return []

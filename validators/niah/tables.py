@@ -129,7 +129,7 @@ def _triplets(run: ReadRun) -> Faults:
 
 def groups_of(queries: Iterable[Query]) -> dict[str, str]:
     """The group of each query, as its metadata says."""
-    return {query.query_id: str(_note(query).get("group")) for query in queries}
+    return {query.query_id: str(query.facts.get("group")) for query in queries}
 
 
 def check_queries(run: ReadRun, queries: Iterable[Query]) -> Faults:
@@ -144,7 +144,7 @@ def check_queries(run: ReadRun, queries: Iterable[Query]) -> Faults:
         if query.text != group.question:
             yield [query.query_id], f"{query.query_id}: is not the question of its group {name!r}"
         for column, wanted in _expected_metadata(group):
-            if (held := _note(query).get(column)) != wanted:
+            if (held := query.facts.get(column)) != wanted:
                 yield (
                     [query.query_id],
                     f"{query.query_id}: its {column} is {held!r}, not {wanted!r}",
@@ -209,10 +209,6 @@ def _why(one: HaystackRecord, group: str | None, relevance: float, only: int | N
     if one.at.needle not in HOLDS:
         return "is a control"
     return "" if only in (None, one.key.length) else f"has {one.key.length:,} tokens"
-
-
-def _note(query: Query) -> Mapping[str, Any]:
-    return query.metadata if isinstance(query.metadata, dict) else {}
 
 
 def _expected_metadata(group: NeedleGroup) -> Iterator[tuple[str, str]]:
