@@ -15,6 +15,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
+from tenacity.wait import wait_exponential_jitter
+
 from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
 from retgen.agents.attribution import FailureAttribution
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
@@ -90,6 +92,7 @@ class Failed(Exception):
 class Sender:
     """Sends the requests of one run to one model. `cap`: of the run, in nano-dollars.
 
+    `attempts`: of one request, the first included; `first_delay`: seconds before the second.
     `notice`: is told, once each, what a user has to wait for.
     """
 
@@ -103,16 +106,20 @@ class Sender:
         run: str,
         stop: Stop,
         flight: Flight,
-        attribution: FailureAttribution,
-        price: Price | None,
-        cap: int | None,
-        tally: Tally,
-        notice: Callable[[str], None],
+        price: Price | None = None,
+        cap: int | None = None,
+        tally: Tally | None = None,
+        attempts: int = 6,
+        first_delay: float = 0.5,
+        notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
         self._price, self._priced, self._cap = price or Price(), price is not None, cap
-        self._stop, self._flight, self._notice = stop, flight, notice
-        self._attribution, self._tally = attribution, tally
+        self._stop, self._flight, self._attribution = stop, flight, FailureAttribution()
+        self._notice, self._noticed = notice, set[str]()
+        self.tally = tally or Tally()
+        self._attempts = attempts
+        self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
         self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
         self._requests = RateLimit(settings.requests_per_minute)
         self._tokens = RateLimit(settings.tokens_per_minute)
@@ -124,7 +131,6 @@ class Sender:
         self.budgets = AnswerBudgets(ledger.learned_budgets(*self._whom))
         for agent in self.budgets.agents():
             self._probe.open(agent)
-        self._waited: set[str] = set()
 
     async def once(
         self, request: Request, agent: str, least: int, *, first: bool = False
@@ -181,7 +187,7 @@ class Sender:
         """The text of an answer that was kept; None where it turns out to be none. Raises
         `Unusable`."""
         if isinstance(result, Refusal):
-            self._tally.count_cached(agent, result)
+            self.tally.count_cached(agent, result)
             raise Unusable(result.reason, cast(Why, result.why))
         raw = result.raw
         response = self._chat.read(raw)
@@ -190,7 +196,7 @@ class Sender:
             state = "cut" if row.outcome == "room" else "void"
             await self._do(lambda: self._ledger.withdraw(request, state, row.what, raw))
             return None
-        self._tally.count_cached(agent, result)
+        self.tally.count_cached(agent, result)
         if row.outcome == "reject":
             raise Unusable(row.what, row.why)
         await self._note_answer(agent, fresh=False)
@@ -198,8 +204,8 @@ class Sender:
 
     async def _wait(self, busy: Busy) -> None:
         """Wait a little for a request that somebody else has out."""
-        if busy.owner not in self._waited and busy.left > _SILENT:
-            self._waited.add(busy.owner)
+        if busy.owner not in self._noticed and busy.left > _SILENT:
+            self._noticed.add(busy.owner)
             self._notice(
                 f"waiting for {busy.owner}, which has sent a request that this run needs: until "
                 f"its answer comes, {busy.left:,.0f} seconds at most"
@@ -259,7 +265,7 @@ class Sender:
             raise
         finally:
             self._flight.end(token)
-        self._tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
+        self.tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
         return sent
 
     async def _keep(
@@ -336,7 +342,7 @@ class Sender:
         self, request: Request, sent: Sent, agent: str, tokens_in: int, tokens_out: int, *,
         silent: bool,
     ) -> None:  # fmt: skip
-        tally = self._tally
+        tally = self.tally
         tally.nano_usd += sent.cost
         if sent.response.status != 200:
             return
