@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import io
 import math
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -21,9 +19,17 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from retgen.agents.agent import Rejection
-from retgen.generate import BLOCK, PARALLEL_FROM, TableFile, arrow_schema, table_files
+from retgen.generate import (
+    BLOCK,
+    PARALLEL_FROM,
+    TableFile,
+    arrow_blocks,
+    arrow_schema,
+    table_files,
+)
 from retgen.generators.family import RowType
 from retgen.generators.records import Records
+from retgen.processes import process_pool
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.validators.rule import Finding
@@ -107,17 +113,12 @@ def compare_tables(
     result: list[Finding | None] = []
     tables = [*corpus, *others]
     if workers > 1 and len(corpus) > 1 and records.corpus.count >= PARALLEL_FROM:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(workers, len(corpus)), mp_context=context) as pool:
-            try:
-                numbers = range(len(corpus))
-                tasks = [pool.submit(_compare_shard, run, recipe, number) for number in numbers]
-                for done, task in enumerate(tasks, start=1):
-                    result.append(task.result())
-                    progress("again", done, len(tables))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with process_pool(min(workers, len(corpus))) as pool:
+            numbers = range(len(corpus))
+            tasks = [pool.submit(_compare_shard, run, recipe, number) for number in numbers]
+            for done, task in enumerate(tasks, start=1):
+                result.append(task.result())
+                progress("again", done, len(tables))
         tables = others
     for table in tables:
         result.append(_compare(run, table))
@@ -183,19 +184,13 @@ def _compare_parquet(path: Path, table: TableFile) -> Finding | None:
 def _unequal_rows(file: Any, table: TableFile, schema: Any) -> Iterator[_Row]:
     """The same of Parquet; a block is compared row by row only where it is not the same."""
     import pyarrow as pa
-    import pyarrow.json as pj
 
-    read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
-    made = arrow_schema(table)
-    options = pj.ParseOptions(explicit_schema=made, unexpected_field_behavior="error")
     batches = file.iter_batches(BLOCK)
     first = table.start
     rest: list[Any] = []
-    while first < table.stop:
-        last = min(first + BLOCK, table.stop)
-        block = pj.read_json(io.BytesIO(table.rows.jsonl(first, last)), read, options).cast(schema)
+    for last, block in arrow_blocks(table):
         batch = next(batches, None)
-        if batch is None or not pa.Table.from_batches([batch]).equals(block):
+        if batch is None or not pa.Table.from_batches([batch]).equals(block.cast(schema)):
             rest = [] if batch is None else [batch]
             break
         first = last
