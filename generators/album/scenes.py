@@ -29,24 +29,13 @@ from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
 FILE = Path(__file__).parent / "album.yaml"
-
-
 _TAG = re.compile(r" ([@#!]\w+)")
-
-
 _UNIT = re.compile(r"(.+) \[(.+), (.+)\]")
-
-
 SLOTS = 1000  # places on the schedule
-
 
 # of the captions of a form: with nothing, one and two things in passing
 _PASSING = (0.25, 0.5, 0.25)
-
-
 _FEWEST = 250  # scenes of a form: one with fewer would soon be used up
-
-
 Side = Literal["in", "out"]
 
 

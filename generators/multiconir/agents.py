@@ -28,7 +28,6 @@ from retgen.prompts import bundled
 
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
 
-
 # first words that lose their capital inside a sentence; any other may be a name
 _LOWER = frozenset(
     """the a an in on at after before during her his its their she he they it when while from for
@@ -293,7 +292,6 @@ EXTRACT = Agent(
     max_tokens=1024,
 )
 
-
 REWRITE = Agent(
     name="write_hard_negatives",
     role="write",
@@ -303,7 +301,6 @@ REWRITE = Agent(
     offline=_rewrite,
     max_tokens=1024,
 )
-
 
 QUERY = Agent(
     name="write_query",
@@ -315,7 +312,6 @@ QUERY = Agent(
     max_tokens=2048,
 )
 
-
 VERIFY = Agent(
     name="verify_conditions",
     role="judge",
@@ -326,9 +322,6 @@ VERIFY = Agent(
     max_tokens=1024,
 )
 
-
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge")
-
-
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)

@@ -16,10 +16,7 @@ from functools import lru_cache
 from retgen.tokenizer import content_stems
 
 CONDITIONS = 10  # of every ladder (paper, §3.2)
-
-
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that can state a condition
-
 
 # a full stop after one of these does not end a sentence
 _ABBREVIATIONS = frozenset(
@@ -30,21 +27,11 @@ _ABBREVIATIONS = frozenset(
     """.split()
 )
 
-
 _END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)")
-
-
 _OPENS = re.compile(r"[\"'“‘(\[]*[A-Z0-9À-ÖØ-Þ]")
-
-
 _SAME = 85  # of 100: above, two sentences say the same in nearly the same words
-
-
 _FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
-
-
 _SLACK = 14  # words of a query beside its conditions
-
 
 _NEGATORS = frozenset(
     """no not never n't nor neither none nothing nobody without cannot did does do don didn doesn
@@ -52,10 +39,7 @@ _NEGATORS = frozenset(
     failed to ever any""".split()
 )
 
-
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-
-
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
 
 

@@ -33,29 +33,15 @@ from retgen.world.expressions import Between, Condition, Is, Within, dumps, ordi
 from retgen.world.facts import ABSENT, World
 
 T = TypeVar("T")
-
-
 FACTS = "facts"  # in place of a judge
-
-
 _DRAWS = 400  # of a pair, 32 bits each
-
-
 _PAIRS = 4  # that there are for a ladder; some are too much alike
-
-
 _WORLDS = {"movies": "films"}  # other domains go by their names
-
 
 # two facts in a sentence; {0} is the entity's, {1} another's
 _BOTH = ("{0}, while {1}", "{0}, whereas {1}", "{0}, but {1}", "{0}; {1}")
-
-
 _OTHER_FIRST = ("while {1}, {0}", "{1}, but {0}", "{1}, while {0}", "{1}; {0}")
-
-
 _WIDTHS = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
-
 
 # after "that", the subject of "that A wrote"
 _NO_VERBS = frozenset(("{v}", "a", "an", "the", "its", "her", "his", "their", "bookshops"))

@@ -38,11 +38,7 @@ from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
 STYLES = ("instruction", "descriptive")
-
-
 PADDED = (512, 1024)  # words (paper, Appendix F.2)
-
-
 SAMPLE = 100  # of each (paper, Appendix C)
 
 

@@ -35,67 +35,37 @@ from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.tokenizer import STOPWORDS
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
-
-
 EXPANSIONS = "expansions.jsonl"
-
 
 GROUP = {
     "group": str, "name": str, "near": list[str],
     **dict.fromkeys(NeedleGroup.model_fields.keys() - {"id", "set", "near"}, str),
 }  # fmt: skip
 
-
 BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
-
-
 PROSE = DATA / "prose"
-
 
 # bundled books for training; the others are for testing
 TRAIN = frozenset(
     {"brick_kiln", "dye_works", "ferry_log", "letter_carrier", "lighthouse_stairs", "orchard_year"}
 )
 
-
 _END = re.compile(r"[.!?][\"')\]\u201d\u2019]*(\s+)(?=[\"'(\[\u201c\u2018]*[A-Z\u00c0-\u00de])")
-
 
 _ABBREVIATED = re.compile(
     r"(?:\b(?:Mrs?|Ms|Dr|Prof|St|Capt|Col|Gen|No|vs|etc|e\.g|i\.e)|\b[A-Z])\.$"
 )
 
-
 _WHOLE = re.compile(r"[A-Z\u00c0-\u00de\"'(\u201c\u2018].*[.!?][\"')\]\u201d\u2019]*$")
-
-
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
-
-
 _LONGEST = 1000  # characters: what is longer is no sentence
-
-
 _FEWEST = 2  # words
-
-
 _SHOWN = 10  # names in a message
-
-
 _SHARE, _FEWEST_UNLIKELY = 5, 2
-
-
 _EXAMPLES = 3
-
-
 _CHARACTERS = 70  # of an example
-
-
 _PART = re.compile(r"[^\W\d_]+")
-
-
 _INNER = re.compile(r"[^\w\s'\u2018\u2019\u2013\u2014-]")  # marks that stand within no word
-
-
 _EDGES = ".,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026\u2013\u2014-_*"
 
 

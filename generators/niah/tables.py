@@ -23,7 +23,6 @@ from retgen.tokenizer import stems, tokens
 EXPANDED = (100, 150, 250)  # terms
 PROMPT = "{haystack}\n\n%s Answer with the name alone."
 
-
 # parts of the keys of a query's metadata, and the needles that these hold
 _NEEDLES: tuple[tuple[str, Needle], ...] = (("needle", "one_hop"), ("literal", "literal"))
 _ORDERS: tuple[tuple[str, Order], ...] = (("", "default"), ("_inverted", "inverted"))

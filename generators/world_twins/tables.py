@@ -40,23 +40,11 @@ from retgen.world.facts import ABSENT, Codes, World
 from retgen.world.table import EntityTable
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken
-
-
 _VALUES = 24  # other values that are drawn for an entity
-
-
 _WIDTH = 8  # an entailed range of numbers is about this part of all of them
-
-
 _FULL = 1 << 32
-
-
 _TRIES = 100  # of another order
-
-
 Role = Literal["base", "twin", "control"]
-
-
 ROLES: tuple[Role, ...] = ("base", "twin", "control")
 
 
