@@ -324,8 +324,9 @@ class Ledger(LedgerFile):
             raise failure(self.path, f"malformed: the answer of request {result.id} has changed")
         return LedgerAnswer(result.answer, result.tokens_in, result.tokens_out)
 
-    def _part(self, db: sqlite3.Connection, *which: str) -> int:
-        """The number of the part (run, agent, model), which is made where it is not there."""
+    def _part(self, db: sqlite3.Connection, run: str, agent: str, model: str) -> int:
+        """The number of the part, which is made where it is not there."""
+        which = run, agent, model
         if which not in self._parts:
             query = "SELECT id FROM parts WHERE run = ? AND agent = ? AND model = ? AND NOT pruned"
             row = db.execute(query, which).fetchone()
