@@ -127,9 +127,6 @@ class StoredLadders:
 # --- orders ---------------------------------------------------------------------------------------
 
 
-# --- orders -------------------------------------------------------------------------------------
-
-
 def condition_order(seed: int, ladder: str) -> list[int]:
     """Which of the ten sentences (in the document's order) becomes condition 0, 1, ..., 9."""
     return _draw_order(seed, f"multiconir/conditions/{ladder}")

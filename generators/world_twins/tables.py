@@ -182,9 +182,6 @@ def _shuffle(names: list[str], stream: Stream) -> tuple[str, ...]:
 # --- conditions -----------------------------------------------------------------------------------
 
 
-# --- conditions -------------------------------------------------------------------------------
-
-
 def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
     """Whether one step above each of two values does not hold the other."""
     for one, other in ((first, second), (second, first)):
