@@ -1,4 +1,4 @@
-"""Near-duplicates: documents, or queries, that share at least four fifths of their words.
+"""Documents and queries that are nearly the same, and what splits have in common.
 
 Texts are compared as sets of words (Jaccard similarity), so word order is ignored.
 Queries are compared by the words that ask for something: see `retgen.validators.wordsets`.
