@@ -18,7 +18,7 @@ from tests.validators.sets import plain, write_set
 SHOUTING = '''
 """Documents in capitals."""
 
-from retgen.validators.rule import CorpusRule, Finding, DocumentNotes
+from retgen.validators.rule import CorpusRule, DocumentNotes
 
 
 class Shouting(CorpusRule):
@@ -36,12 +36,12 @@ class Shouting(CorpusRule):
 
     def findings(self):
         for doc_id, _ in self.state.documents:
-            yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} shouts")
+            yield self.finding([doc_id], f"document {doc_id} shouts")
 '''
 UNASKED = '''
 """Queries that ask nothing."""
 
-from retgen.validators.rule import Finding, QueryRule
+from retgen.validators.rule import QueryRule
 
 
 class Unasked(QueryRule):
@@ -52,8 +52,7 @@ class Unasked(QueryRule):
     def findings(self):
         for query in self.judgements.queries:
             if "?" not in query.text:
-                message = f"query {query.query_id} asks nothing"
-                yield Finding(self.name, self.severity, [query.query_id], message)
+                yield self.finding([query.query_id], f"query {query.query_id} asks nothing")
 '''
 TABLE = """
 from pathlib import Path
