@@ -365,7 +365,7 @@ class Sender:
 
     def learn(self, agent: str) -> None:
         """Have the ledger keep what is known of an agent's room; nobody waits for it."""
-        known, whom = self.budgets.learned(agent), self._whom
+        known, whom = self.budgets.to_keep(agent), self._whom
         self._writer.submit(lambda: self._ledger.learn(*whom, agent, *known))
 
     async def _reservation(self, reserve: Callable[[], T]) -> T:

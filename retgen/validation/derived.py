@@ -35,8 +35,8 @@ from retgen.validation.regenerate import (
     compare_tables,
     differences,
     offline,
+    quote,
     repeat_agents,
-    shown,
     unreadable_sources,
 )
 from retgen.validators.rule import Finding, Severity
@@ -305,7 +305,7 @@ def _figures(
         return
     expected = _plain(collect_report(run, recipe, right, result))
     if not isinstance(report, dict):
-        yield _wrong("report.json", f"it is {shown(report)}, not an object")
+        yield _wrong("report.json", f"it is {quote(report)}, not an object")
         return
     unequal = list(differences(*_without_times(report, expected)))
     yield from _fold_by_key("derived", "report.json", unequal, severity)
@@ -365,25 +365,25 @@ def _impossible_facts(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[F
     """Times, versions and costs that no run writes."""
     created = manifest.get("created")
     if fault := fault_of_time(created):
-        yield FieldDifference("created", f"is {shown(created)}, {fault}")
+        yield FieldDifference("created", f"is {quote(created)}, {fault}")
     versions = manifest.get("versions")
     names = ("retgen", "python", "numpy")
     if not isinstance(versions, dict) or list(versions) != list(names):
-        yield FieldDifference("versions", f"is {shown(versions)}, must name {', '.join(names)}")
+        yield FieldDifference("versions", f"is {quote(versions)}, must name {', '.join(names)}")
     else:
         for name, value in versions.items():
             if not isinstance(value, str) or not value[:1].isdigit():
-                yield FieldDifference(f"versions.{name}", f"is {shown(value)}, which is no version")
+                yield FieldDifference(f"versions.{name}", f"is {quote(value)}, which is no version")
     stages = ["latent", "generate and write", "prove and measure", "report"]
     if recipe.needs_sources:
         stages.insert(0, "agents")
     timings = manifest.get("timings")
     if not isinstance(timings, dict) or list(timings) != stages:
-        yield FieldDifference("timings", f"is {shown(timings)}, must name {', '.join(stages)}")
+        yield FieldDifference("timings", f"is {quote(timings)}, must name {', '.join(stages)}")
     else:
         for name, value in timings.items():
             if not _number(value, (int, float)):
-                yield FieldDifference(f"timings.{name}", f"is {shown(value)}, which is no time")
+                yield FieldDifference(f"timings.{name}", f"is {quote(value)}, which is no time")
     if offline(recipe):
         return
     tokens = manifest.get("tokens")
@@ -393,10 +393,10 @@ def _impossible_facts(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[F
         "tokens.out": tokens.get("out") if isinstance(tokens, dict) else None,
     }.items():
         if not _number(value, (int,)):
-            yield FieldDifference(name, f"is {shown(value)}, which is no count")
+            yield FieldDifference(name, f"is {quote(value)}, which is no count")
     usd = manifest.get("usd")
     if usd is not None and not _number(usd, (int, float)):
-        yield FieldDifference("usd", f"is {shown(usd)}, which is no price")
+        yield FieldDifference("usd", f"is {quote(usd)}, which is no price")
 
 
 def _number(value: Any, kinds: tuple[type, ...]) -> bool:
@@ -415,9 +415,9 @@ def _card(run: Path, name: str, right: str, severity: Severity) -> Iterator[Find
     both = zip_longest(stated.split("\n"), right.split("\n"))
     for number, (line, other) in enumerate(both, start=1):
         if line != other:
-            what = f"is {shown(line, other)}, must be {shown(other, line)}"
+            what = f"is {quote(line, other)}, must be {quote(other, line)}"
             if line is None or other is None:
-                what = "must not be there" if line is not None else f"is missing: {shown(other)}"
+                what = "must not be there" if line is not None else f"is missing: {quote(other)}"
             yield _wrong(name, f"line {number} {what}", severity)
             return
 

@@ -53,15 +53,15 @@ def differences(stated: Any, right: Any, key: str = "") -> Iterator[FieldDiffere
             if name in stated:
                 yield from differences(stated[name], value, inner)
             else:
-                yield FieldDifference(inner, f"is missing; must be {shown(value)}")
+                yield FieldDifference(inner, f"is missing; must be {quote(value)}")
         for name in stated.keys() - right.keys():
             inner = f"{key}.{name}" if key else str(name)
-            yield FieldDifference(inner, f"is {shown(stated[name])}; must not be there")
+            yield FieldDifference(inner, f"is {quote(stated[name])}; must not be there")
     elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
         for place, both in enumerate(zip(stated, right, strict=True)):
             yield from differences(*both, f"{key}[{place}]")
     elif not _same(stated, right):
-        yield FieldDifference(key, f"is {shown(stated, right)}, must be {shown(right, stated)}")
+        yield FieldDifference(key, f"is {quote(stated, right)}, must be {quote(right, stated)}")
 
 
 def _same(stated: Any, right: Any) -> bool:
@@ -70,7 +70,7 @@ def _same(stated: Any, right: Any) -> bool:
     return type(stated) is type(right) and bool(stated == right)
 
 
-def shown(value: Any, other: Any = None) -> str:
+def quote(value: Any, other: Any = None) -> str:
     """A value for a message; of a long text the part in which it differs from `other`."""
     if isinstance(value, list | dict) and isinstance(other, list | dict):
         return f"{len(value):,} entries" if len(value) != len(other) else _short(value)
