@@ -17,11 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from retgen.agents.ledger import sums
 from retgen.agents.ledger.file import failure, salvage
 from retgen.agents.ledger.ledger import Ledger, is_unchanged
 from retgen.agents.ledger.owners import Owner
-from retgen.agents.ledger.schema import join_pieces, rows_with_texts, text_numbers
+from retgen.agents.ledger.schema import (
+    ADD_SUMS,
+    SUMS,
+    add_part,
+    count_rows,
+    join_pieces,
+    rows_with_texts,
+    text_numbers,
+)
 from retgen.agents.ledger.sidecar import network_drive
 from retgen.errors import OutputError, UsageError
 
@@ -92,13 +99,13 @@ def check_before_sending(ledger: Ledger) -> None:
 def check_sums(db: sqlite3.Connection) -> list[str]:
     """The sums that are kept against those of the rows."""
     result = []
-    rows = sums.count_rows(db)
+    rows = count_rows(db)
     kept = {row["id"]: row for row in db.execute("SELECT * FROM parts")}
     for number, part in kept.items():
         if part["pruned"]:
             continue
-        there = rows.pop(number, dict.fromkeys(sums.COLUMNS, 0))
-        for name in sums.COLUMNS:
+        there = rows.pop(number, dict.fromkeys(SUMS, 0))
+        for name in SUMS:
             if part[name] != there[name]:
                 who = f"{part['run']}, {part['agent']}, {part['model']}"
                 result.append(f"{who}: {name} is {part[name]:,}, its requests have {there[name]:,}")
@@ -121,11 +128,11 @@ def check_sums(db: sqlite3.Connection) -> list[str]:
 
 def recount(db: sqlite3.Connection) -> None:
     """Make the sums what the rows say."""
-    rows = sums.count_rows(db)
+    rows = count_rows(db)
     parts = db.execute("SELECT id FROM parts WHERE NOT pruned").fetchall()
-    change = f"UPDATE parts SET {', '.join(f'{name} = :{name}' for name in sums.COLUMNS)}"
+    change = f"UPDATE parts SET {', '.join(f'{name} = :{name}' for name in SUMS)}"
     for (number,) in parts:
-        counts = rows.get(number, dict.fromkeys(sums.COLUMNS, 0))
+        counts = rows.get(number, dict.fromkeys(SUMS, 0))
         db.execute(f"{change} WHERE id = :part", {"part": number, **counts})
     charged, hits = _runs(db)
     known = dict(db.execute("SELECT run, pruned_hits FROM runs").fetchall())
@@ -368,14 +375,14 @@ def _remove(db: sqlite3.Connection, runs: Collection[str]) -> int:
     if not runs:
         return 0
     values = {"runs": _json(runs)}
-    subtract = ", ".join(f"{name} = {name} - :{name}" for name in sums.COLUMNS)
-    for number, less in sums.count_rows(db, _GONE, values).items():
+    subtract = ", ".join(f"{name} = {name} - :{name}" for name in SUMS)
+    for number, less in count_rows(db, _GONE, values).items():
         query = "SELECT run, agent, model FROM parts WHERE id = ?"
         whose = tuple(db.execute(query, (number,)).fetchone())
         query = "SELECT id FROM parts WHERE run = ? AND agent = ? AND model = ? AND pruned"
         row = db.execute(query, whose).fetchone()
-        pruned = row["id"] if row else sums.add_part(db, *whose, pruned=True)
-        db.execute(sums.ADD, {"part": pruned, **less})
+        pruned = row["id"] if row else add_part(db, *whose, pruned=True)
+        db.execute(ADD_SUMS, {"part": pruned, **less})
         db.execute(f"UPDATE parts SET {subtract} WHERE id = :part", {"part": number, **less})
     removed = db.execute(f"DELETE FROM sends WHERE {_GONE}", values).rowcount
     for run in runs:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.agents.ledger import sums
 from retgen.agents.ledger.file import LedgerFile, failure
 from retgen.agents.ledger.owners import Leases, Owner, this_process
 from retgen.agents.ledger.schema import (
@@ -22,8 +21,11 @@ from retgen.agents.ledger.schema import (
     Send,
     Spent,
     StoredAnswer,
+    add_part,
     join_pieces,
+    part_rows,
     rows_with_texts,
+    run_rows,
 )
 from retgen.agents.prompt import Request
 from retgen.errors import OutputError
@@ -259,17 +261,17 @@ class Ledger(LedgerFile):
     def runs(self) -> list[Spent]:
         """All runs, by name."""
         with self.read_transaction() as db:
-            return sums.run_rows(db, None)
+            return run_rows(db, None)
 
     def spent(self, run: str) -> Spent:
         """One run; zeros if it is not there."""
         with self.read_transaction() as db:
-            return next(iter(sums.run_rows(db, run)), Spent(run, 0, 0, 0, 0, 0))
+            return next(iter(run_rows(db, run)), Spent(run, 0, 0, 0, 0, 0))
 
     def parts(self, run: str | None = None) -> list[PartSums]:
         """What was sent, by run, agent and model; of one run or of all."""
         with self.read_transaction() as db:
-            return sums.part_rows(db, run)
+            return part_rows(db, run)
 
     def answers(self, run: str | None = None) -> Iterator[StoredAnswer]:
         """All requests answered or refused for good, or those that a run needed, by key."""
@@ -330,7 +332,7 @@ class Ledger(LedgerFile):
         if which not in self._parts:
             query = "SELECT id FROM parts WHERE run = ? AND agent = ? AND model = ? AND NOT pruned"
             row = db.execute(query, which).fetchone()
-            self._parts[which] = int(row[0]) if row else sums.add_part(db, *which, pruned=False)
+            self._parts[which] = int(row[0]) if row else add_part(db, *which, pruned=False)
         return self._parts[which]
 
     def _this_owner(self, db: sqlite3.Connection) -> int:
