@@ -162,7 +162,7 @@ class Agent(Generic[Q, A]):
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
-                result = _parse_answer(self.answer, text)
+                result = parse_answer(self.answer, text)
                 reason, why = self.check(question, result), "check"
                 if reason is None:
                     note_check(text, None)
@@ -204,7 +204,7 @@ def _schema_text(schema: dict[str, Any]) -> str:
 _STARTS = 50  # places in a text where an answer may begin
 
 
-def _parse_answer(shape: type[A], text: str) -> A:
+def parse_answer(shape: type[A], text: str) -> A:
     """The answer in a text; models without a JSON mode put words, thoughts or fences around it."""
     try:
         return shape.model_validate_json(text)
