@@ -263,8 +263,8 @@ def held_names(material: Material) -> str:
         return ""
     shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
     return (
-        f"the books hold {len(held):,} of the {len(people().names):,} names, which are given to "
-        f"nobody, so that groups may have other names than with other books: {shown}"
+        f"the books hold {len(held):,} of the {len(people().names):,} names, so no group has "
+        f"those; with other books, groups may have other names: {shown}"
     )
 
 

@@ -25,7 +25,7 @@ RunOption = Annotated[
 ]
 
 commands = typer.Typer(
-    help="Calls, tokens and dollars by run, model and agent; keep the ledger sound and small.",
+    help="Calls, tokens and dollars by run, model and agent; check, copy and shrink the ledger.",
     epilog="Examples:  gen ledger  |  gen ledger --run outputs/limit_semantic  |  "
     "gen ledger export answers.jsonl --run outputs/limit_semantic  |  gen ledger check",
     invoke_without_command=True,
@@ -183,8 +183,7 @@ def check_command(
         bool,
         typer.Option(
             "--accept",
-            help="Go on with what is there: answers that are missing are paid for again. Also "
-            "counts the sums anew.",
+            help="Accept the file as it is: missing answers are paid for again, sums recounted.",
         ),
     ] = False,
     json: Json = False,
@@ -299,8 +298,8 @@ def prune_command(
         list[str] | None,
         typer.Option(
             metavar="RUN",
-            help="Also drop this run, but for answers that others used: it would be paid for "
-            "again. Its directory, or its name. Repeatable.",
+            help="Also drop this run (its directory or name), except answers that other runs used. "
+            "Repeating it costs again. Repeatable.",
         ),
     ] = None,
     yes: Yes = False,
@@ -345,7 +344,7 @@ def copy_command(
     ledger: LedgerOption = None,
     verbose: Verbose = False,
 ) -> None:
-    """Copy the ledger as it is now into one whole file, also while a run is going on."""
+    """Copy the ledger into one file, also during a run."""
     from retgen.agents.ledger.care import copy
 
     check_target(file)

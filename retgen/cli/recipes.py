@@ -82,8 +82,7 @@ def new_command(
         str | None,
         typer.Option(
             metavar="PATH", show_default=False,
-            help="Your documents: a file, a folder or hf:owner/name. They are looked at, and the "
-            "recipe is for them.",
+            help="Your documents: a file, a folder or hf:owner/name. The recipe is fitted to them.",
         ),
     ] = None,
 ) -> None:  # fmt: skip

@@ -69,7 +69,7 @@ def review_command(
     ] = None,
     pool: Annotated[
         str | None,
-        typer.Option(metavar="M,M,...", help="To find missed positives; default bm25."),
+        typer.Option(metavar="M,M,...", help="Retrievers that find missed ones; default bm25."),
     ] = None,
     depth: Annotated[
         int | None, typer.Option(min=1, help="Documents per query and retriever; default 10.")
@@ -83,7 +83,7 @@ def review_command(
         typer.Option(parser=given_path, help="Folder; default RUN, else outputs/review_NAME."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address of the page; any other than this machine needs a token.")
+        str, typer.Option(help="Address of the page; beyond this machine a token is required.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")

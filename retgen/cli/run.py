@@ -51,20 +51,18 @@ def run_command(
     model: ModelOption = None,
     max_usd: Annotated[
         float | None,
-        typer.Option(
-            "--max-usd", min=0.0, help="Stop before the run costs more than so many dollars."
-        ),
+        typer.Option("--max-usd", min=0.0, help="Hard limit on the cost of the run, in dollars."),
     ] = None,
     price: PriceOption = None,
     pilot: Annotated[
         int | None,
-        typer.Option(min=1, help="Generate N records only, and estimate all from their cost."),
+        typer.Option(min=1, help="Make N records only, and estimate the cost of the whole run."),
     ] = None,
     replay: Annotated[
         Path | None,
         typer.Option(
             parser=given_path,
-            help="Take answers from this file, of gen ledger export; needs no key.",
+            help="Take answers from a file of gen ledger export; needs no key.",
         ),
     ] = None,
     ledger: LedgerOption = None,
@@ -78,15 +76,12 @@ def run_command(
         bool,
         typer.Option(
             "--apply-review",
-            help="Of the recipe's finished run, write a new version with what people settled in "
-            "its review; default NAME_v2.",
+            help="Apply the review of the recipe's finished run, as a new run; default NAME_v2.",
         ),
     ] = False,
     verdicts: Annotated[
         Path | None,
-        typer.Option(
-            parser=given_path, help="The file of that review; default RUN/verdicts.sqlite."
-        ),
+        typer.Option(parser=given_path, help="Verdicts to apply; default RUN/verdicts.sqlite."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

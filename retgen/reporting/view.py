@@ -227,12 +227,12 @@ def _tests(
     telling = [(cutoff, recall) for cutoff, recall in best.items() if recall < 0.5]
     if telling:
         text.append((
-            "Cutoffs that tell something.",
+            "Informative cutoffs.",
             ", ".join(f"{name} (baseline {score(value)})" for name, value in telling)
             + ". The baseline is what the best query-blind ranking reaches.",
         ))  # fmt: skip
     if manifest.get("complete"):
-        text.append(("Complete labels.", "A pair without a qrel is known to be not relevant."))
+        text.append(("Complete labels.", "A pair without a qrel is not relevant."))
     return text
 
 
@@ -250,9 +250,8 @@ def _head_start(statistics: Mapping[str, Any], baselines: Mapping[str, Any]) -> 
     if not times:
         return ""
     return (
-        f"{name} never reads it and reaches {cutoff} = {score(recall)}, {times:.0f} times "
-        "what chance does: relevant documents differ from the others. Print the "
-        "query-blind baselines beside every score."
+        f"A ranking that never reads it ({name}) reaches {cutoff} = {score(recall)}, "
+        f"{times:.0f} times chance. Print the query-blind baselines beside every score."
     )
 
 
@@ -276,15 +275,15 @@ def _not_tests(
     if is_separable(content.get("origin") or {}):
         text.append((
             "Hard negatives as such.",
-            "They differ from the positives whatever is asked, so a score against them, or a "
-            "training on them, may exploit that.",
+            "They can be told from the positives without the query, which scores and trainings "
+            "on them may exploit.",
         ))  # fmt: skip
     if certificate.get("upper"):
         upper = number(certificate["upper"])
         text.append((
             "Limits of dimension.",
-            f"Vectors of {upper} dimensions can represent these qrels: a low score does not show "
-            "that an embedder with as many dimensions, or more, has too few.",
+            f"{upper} dimensions suffice for these qrels: a low score of an embedder with as many, "
+            "or more, is no limit of dimension.",
         ))  # fmt: skip
     if examples["literal"]:
         text.append((

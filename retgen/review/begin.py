@@ -74,7 +74,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
         if fixed and verdicts:
             said = ", ".join(f"{key} {_said(getattr(stands, key))}" for key in fixed)
             raise UsageError(
-                f"{store.path} holds {len(verdicts):,} verdicts and stands with {said}: leave "
+                f"{store.path} holds {len(verdicts):,} verdicts and was begun with {said}: leave "
                 f"--{', --'.join(fixed)} away, or begin another review with --out"
             )
         if not fixed:

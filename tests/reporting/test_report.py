@@ -153,7 +153,7 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         "document 9–10 3 rejected see rejected.jsonl",
         "Whether a retriever puts the 2 relevant documents of each of 6 queries before the rest of "
         "1,200.",
-        "Cutoffs that tell something. recall@2 (baseline 0.2500). The baseline is",
+        "Informative cutoffs. recall@2 (baseline 0.2500). The baseline is",
         "Reading the query. This set can be solved without it: summed IDF reaches recall@4 = 1.000.",
         "excludes no embedder of 3 or more dimensions",
         "Needs at least 2 and at most 3 dimensions: the qrel matrix",
@@ -337,9 +337,8 @@ def test_a_head_start_is_said_where_luck_cannot_explain_it(content: dict[str, An
     }
     assert page_values(content)["not_tests"][0] == (
         "Reading the query, in part.",
-        "summed IDF never reads it and reaches recall@100 = 0.0500, 25 times what chance does: "
-        "relevant documents differ from the others. Print the "
-        "query-blind baselines beside every score.",
+        "A ranking that never reads it (summed IDF) reaches recall@100 = 0.0500, 25 times chance. "
+        "Print the query-blind baselines beside every score.",
     )
     content["statistics"]["relevant_documents"] = 46  # then 0.05 is two documents: luck
     assert page_values(content)["not_tests"][0][0] == "Limits of dimension."

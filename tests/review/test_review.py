@@ -227,7 +227,7 @@ def test_settings_that_stand(foreign: Path) -> None:
     judge(review, "a", 1)
     with pytest.raises(UsageError) as error:
         begin(foreign, depth=10, seed=4)
-    assert "holds 1 verdicts and stands with depth 2, seed 0: leave --depth, --seed" in str(
+    assert "holds 1 verdicts and was begun with depth 2, seed 0: leave --depth, --seed" in str(
         error.value
     )
     with pytest.raises(UsageError, match="--annotators leaves out a, whose verdicts stand"):

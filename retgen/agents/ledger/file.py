@@ -243,8 +243,8 @@ def _missing(known: LedgerState | None, found: _FoundFile, alone: bool) -> str |
         # others that have it open had a look themselves
         if alone and found.in_use and not found.wal:
             return (
-                "was in use, and its -wal file is not there: it was copied alone, or has lost "
-                "that, and nobody can tell how many answers are missing"
+                "was in use, and its -wal file is not there: it was lost, or left behind in "
+                "a copy, so the number of missing answers is unknown"
             )
         return None
     if found.version == 0:
