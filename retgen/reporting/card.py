@@ -13,10 +13,12 @@ from typing import Any
 import orjson
 
 from retgen.data import GRADED
+from retgen.errors import UsageError
 from retgen.generators.family import Family
 from retgen.generators.records import Records
 from retgen.manifest import models_and_prompts
 from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_table
+from retgen.plan import NOT_STATED
 from retgen.recipe import Recipe
 from retgen.reporting import evidence
 from retgen.validators.origin import in_words, is_separable
@@ -28,6 +30,17 @@ _FREE = re.compile(r"(Apache-2\.0|MIT|CC0-1\.0)( \(\w+\))?")
 
 
 _HUB = {"eng": "en"}  # the Hub has two letters where there are
+
+
+def check_licence(text: str) -> str:
+    """The name of a licence that a user gave. Raises `UsageError` for none."""
+    name = text.strip()
+    if not name or name == NOT_STATED or len(name) > 200 or not name.isprintable():
+        raise UsageError(
+            f"--licence {text!r}: name the licence in a line of at most 200 characters, as "
+            "CC-BY-4.0 or 'internal, not for others'"
+        )
+    return name
 
 
 def is_free_licence(licences: Mapping[str, str]) -> bool:

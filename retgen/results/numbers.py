@@ -23,6 +23,13 @@ def score(value: float | None) -> str:
     return f"{value:.{-math.floor(math.log10(value))}f}"
 
 
+def duration(seconds: float) -> str:
+    """Seconds for people: 80 s, 45 min, 1.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def size(number: float) -> str:
     """Bytes for people."""
     for unit in ("bytes", "kB", "MB"):
