@@ -117,9 +117,13 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     """The evidence for the labels: proof, judge, review."""
     family = recipe.family
     if not result.judged:
+        if family.traces_labels:
+            shown, more = "traced to their text", f" {evidence.NOT_SHOWN.capitalize()}."
+        else:
+            shown, more = "proven", ""
         return [
-            f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
-            f"with the generator read the finished documents back; of each: {family.proof}.",
+            f"{result.proven:,} of {qrels:,} qrels are {shown}: a check that shares no code "
+            f"with the generator read the finished documents back; of each: {family.proof}.{more}",
             *_review_labels(result, qrels),
         ]
     lines = [

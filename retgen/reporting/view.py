@@ -62,12 +62,20 @@ def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
         "seed": recipe.get("seed"),
         "pattern": (recipe.get("params") or {}).get("pattern"),
         "verdict": _verdict(content, statistics),
-        "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, labels),
+        "tiles": _tiles(
+            manifest.get("counts") or {},
+            statistics,
+            certificate,
+            labels,
+            evidence.split_counts(manifest.get("files") or ()),
+            evidence.traces_labels(content.get("family", "")),
+        ),
         # of data that did not pass its checks nothing is claimed
         "tests": _tests(statistics, baselines, manifest) if ok else [],
         "solved": bool(content.get("solved_blindly") or head_start),
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
+        "warned": [g for g in groups if g["severity"] == "warning"],
         "examples": examples,
         "elsewhere": elsewhere,
         "facts": manifest.get("facts") or {},
@@ -123,10 +131,10 @@ class _Verdict(NamedTuple):
 
 def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verdict:
     qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
-    count = f"{number(proven)} of {number(qrels)} qrels"
-    proof = (content.get("manifest") or {}).get(
-        "proof"
-    ) or "rebuilt from the words of the documents"
+    manifest = content.get("manifest") or {}
+    split = evidence.split_counts(manifest.get("files") or ())
+    count = f"{number(proven)} of {number(qrels)} {split}qrels"
+    proof = manifest.get("proof") or "rebuilt from the words of the documents"
     if not content.get("ok", False):
         errors = content.get("errors", 0)
         return _Verdict(
@@ -134,6 +142,9 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
             "NOT OK",
             f"{_count_text(errors, 'error')}. The data did not pass its checks: do not use it.",
         )
+    if qrels and proven == qrels and evidence.traces_labels(content.get("family", "")):
+        text = f"{count}: {proof}, as a check by other code found; {evidence.NOT_SHOWN}"
+        return _Verdict("good", "Every label traced to its text", text)
     if qrels and proven == qrels:
         return _Verdict(
             "good",
@@ -147,7 +158,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
         return _Verdict("fair", "REVIEWED", f"of {number(qrels)} qrels {said}")
     if judged := content.get("judged_qrels", 0):
-        judges = (content.get("manifest") or {}).get("judged") or "they are a judge's"
+        judges = manifest.get("judged") or "they are a judge's"
         return _Verdict(
             "fair",
             "JUDGED",
@@ -163,20 +174,28 @@ def _tiles(
     statistics: Mapping[str, Any],
     certificate: Mapping[str, Any],
     labels: Mapping[str, int],
+    split: str,
+    traced: bool,
 ) -> list[tuple[str, str, str]]:
-    """(number, what, small print) of the row of counts."""
+    """(number, what, small print) of the row of counts. `split`: of which the qrels are.
+
+    `traced`: what is known of structural labels is where they come from.
+    """
     merged = {**counts, **statistics}
+    names = {"qrels": f"{split}qrels", "structural": "traced" if traced else "proven"}
     words = statistics.get("words_per_document") or {}
     relevant = statistics.get("relevant_per_query") or {}
     play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
     # of several splits only the queries of one are looked at
-    tested = f"{number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
+    tested = f"{number(asked)} in test: " if asked < merged.get("queries", 0) else ""
     small = {
         "documents": f"{number(play)} relevant" if play is not None else "",
         "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
-        "qrels": ", ".join(f"{number(n)} {kind}" for kind, n in labels.items() if n),
+        "qrels": ", ".join(f"{number(n)} {names.get(k, k)}" for k, n in labels.items() if n),
     }
-    tiles = [(number(merged[key]), key, small[key]) for key in small if key in merged]
+    tiles = [
+        (number(merged[key]), names.get(key, key), small[key]) for key in small if key in merged
+    ]
     if words:
         tiles.append((number(words["mean"], 1), "words per document", value_range(words)))
     if evidence.dimensions_needed(certificate):
@@ -279,7 +298,7 @@ def _not_tests(
             "They differ from the positives whatever is asked, so a score against them, or a "
             "training on them, may exploit that.",
         ))  # fmt: skip
-    if certificate.get("upper"):
+    if evidence.dimensions_needed(certificate):
         upper = number(certificate["upper"])
         text.append((
             "Limits of dimension.",

@@ -263,20 +263,23 @@ def baseline_scores(
     texts = count + sum(found.splits[name].queries.count for name in task.splits)
     with scratch_folder("retgen-mteb-") as scratch:
         out, errors = scratch / "scores.json", scratch / "stderr"
-        with errors.open("wb") as file:
-            process = subprocess.Popen(
+        with (
+            errors.open("wb") as file,
+            subprocess.Popen(
                 [sys.executable, "-m", "retgen.export.mteb.score", str(module), str(out)],
                 env={**os.environ, "HF_DATASETS_CACHE": f"{scratch}/cache", "HF_HUB_OFFLINE": "1"},
                 stdout=subprocess.PIPE, stderr=file, text=True,
-            )  # fmt: skip
-        try:
+            ) as process,
+        ):  # fmt: skip
             progress(_STAGE, 0, texts)
-            for line in process.stdout or ():
-                if line.startswith(ENCODED):
-                    progress(_STAGE, min(int(line.removeprefix(ENCODED)), texts), texts)
-        finally:
-            process.kill()  # where it was interrupted
-            code = process.wait()
+            try:
+                for line in process.stdout or ():
+                    if line.startswith(ENCODED):
+                        progress(_STAGE, min(int(line.removeprefix(ENCODED)), texts), texts)
+            except BaseException:  # interrupted: nobody waits for it any more
+                process.kill()
+                raise
+        code = process.returncode
         if not out.is_file():
             last = (errors.read_text("utf-8").strip().splitlines() or [f"exit code {code}"])[-1]
             return BaselineScores(None, f"task.py does not run: {last[:300]}", broken=True)
