@@ -28,12 +28,3 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def size(number: float) -> str:
-    """Bytes for people."""
-    for unit in ("bytes", "kB", "MB"):
-        if number < 1000:
-            return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
-        number /= 1000
-    return f"{number:,.2f} GB"

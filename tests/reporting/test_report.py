@@ -15,7 +15,6 @@ from retgen.errors import DatasetError
 from retgen.recipe import load_recipe
 from retgen.reporting.report import collect_report, report, write_report
 from retgen.reporting.view import page_values
-from retgen.results.numbers import size
 from retgen.validators.validation import Validation
 
 EVIL = "<script>alert('x')</script>\"&"
@@ -408,14 +407,6 @@ def test_a_finding_with_many_ids_keeps_what_fits(tmp_path: Path, content: dict[s
     (group,) = page_values(content)["groups"]
     for entry in group["shown"]:
         assert len(entry["ids"]) + len(entry["folded"]) + entry["left"] == 1_000_000
-
-
-@pytest.mark.parametrize(
-    ("bytes_", "shown"),
-    [(0, "0 bytes"), (999, "999 bytes"), (52_133_123, "52.1 MB"), (3.21e9, "3.21 GB")],
-)
-def test_size(bytes_: float, shown: str) -> None:
-    assert size(bytes_) == shown
 
 
 # --- collecting, and making the page again ------------------------------------------------------
