@@ -278,6 +278,7 @@ def baseline_scores(
                         progress(_STAGE, min(int(line.removeprefix(ENCODED)), texts), texts)
             except BaseException:  # interrupted: nobody waits for it any more
                 process.kill()
+                process.wait()
                 raise
         code = process.returncode
         if not out.is_file():
