@@ -93,7 +93,6 @@ _PARTS = {
     "{instructions}": _instructions,
 }
 
-
 app = typer.Typer(
     name="gen",
     cls=_ByUse,

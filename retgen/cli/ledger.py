@@ -260,10 +260,10 @@ def forget_command(
     result, name = open_ledger(ledger, run)
     try:
         parts = result.parts()
-        agent = _known("agent", agent, {part.agent for part in parts})
+        agent = _check_known("agent", agent, {part.agent for part in parts})
         if model is not None and all(part.model != model for part in parts):
             model = model.partition(":")[2] or model  # as recipes write it: PROVIDER:NAME
-        model = _known("model", model, {part.model for part in parts})
+        model = _check_known("model", model, {part.model for part in parts})
         rows = forget(result, run=name, agent=agent, model=model, states=states, dry=not yes)
     finally:
         result.close()
@@ -272,7 +272,7 @@ def forget_command(
         print_json({"ledger": str(result.path), "forgotten": yes, "requests": shown})
         return
     for row in rows:
-        print(_forgotten(row))
+        print(_forgotten_line(row))
     count, nano = sum(row.requests for row in rows), sum(row.nano_usd for row in rows)
     if not rows:
         print(f"nothing here is {' or '.join(states)}")
@@ -377,14 +377,14 @@ def _print_check(path: Path, checked: Checked, json: bool) -> None:
         print("sound: nothing is missing, and the sums are those of the requests")
 
 
-def _known(what: str, name: str | None, known: set[str]) -> str | None:
+def _check_known(what: str, name: str | None, known: set[str]) -> str | None:
     if name is not None and name not in known:
         there = ", ".join(sorted(known)) or "none"
         raise UsageError(f"there is no {what} {name!r} here; it has: {there}")
     return name
 
 
-def _forgotten(row: Forgotten) -> str:
+def _forgotten_line(row: Forgotten) -> str:
     others = f"; other runs have used {row.others:,} of them" if row.others else ""
     reason = f" ({row.reason})" if row.reason else ""
     return (

@@ -1,8 +1,9 @@
-"""Numbers for people: thousands separated, small ones never printed as 0."""
+"""Numbers and lists for people: thousands separated, small numbers never printed as 0."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -28,3 +29,10 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """a; a and b; a, b and c. Of more than `most` the first ones, and how many more there are."""
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
