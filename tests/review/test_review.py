@@ -157,6 +157,18 @@ def test_verdicts_are_kept_and_taken_back(foreign: Path) -> None:
     assert again.next_item("anna") is None
 
 
+def test_an_annotator_is_asked_for_so_many_looks(foreign: Path) -> None:
+    review = begin(foreign, looks=5)
+    assert review.progress("me") == (0, 5)
+    assert len(review.ahead("me", 100)) == 5
+    judge(review, "me", 5)
+    assert review.next_item("me") is None
+    assert review.progress("me") == (5, 5)
+    # more may be asked for at any time, 0: everything
+    assert begin(foreign, looks=7).progress("me") == (5, 7)
+    assert begin(foreign, looks=0).progress("me") == (5, 30)
+
+
 def test_who_disagree_are_settled(foreign: Path) -> None:
     review = begin(foreign, annotators=["anna", "ben"])
     mine = judge(review, "anna", 4)
