@@ -122,6 +122,7 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
         lengths = sorted(map(len, page))
         short = _SHORT * lengths[len(lengths) * 9 // 10] if lengths else 0
         held: list[str] = []
+        kind: BlockKind
         for number, line in enumerate(page):
             at_edge = not _EDGES <= number < len(page) - _EDGES
             if at_edge and _DIGITS.sub("0", line) in around:
@@ -131,7 +132,7 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
             elif _LEADER.search(line):
                 kind = "boilerplate"
             else:
-                if held and (len(held[-1]) < short or _ITEM.match(line)):
+                if held and (_ends(held[-1], short) or _ITEM.match(line)):
                     yield _paragraph(held, words)
                     held = []
                 held.append(line)
@@ -142,6 +143,11 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
             yield kind, level, line
         if held:
             yield _paragraph(held, words)
+
+
+def _ends(line: str, short: float) -> bool:
+    """Whether a line is the last one of its paragraph."""
+    return len(line) < short and not _HYPHENATED.search(line)
 
 
 def _paragraph(lines: Sequence[str], words: Counter[str]) -> _Piece:
