@@ -1,8 +1,9 @@
-"""Numbers for people: thousands separated, small ones never printed as 0."""
+"""Numbers and lists for people: thousands separated, small numbers never printed as 0."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -21,6 +22,13 @@ def score(value: float | None) -> str:
     if value is None or value == 0 or value >= 1e-4:
         return "–" if value is None else f"{value:.4f}"
     return f"{value:.{-math.floor(math.log10(value))}f}"
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """a; a and b; a, b and c. Of more than `most` the first ones, and how many more there are."""
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def size(number: float) -> str:

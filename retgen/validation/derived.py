@@ -427,6 +427,7 @@ def _without_times(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both without seconds; the name of the folder, which may be another by now; the pace of
     models, which a later `gen run` may have changed."""
+    report, right = dict(report), dict(right)  # the page shows the pace, too
     timings = right["manifest"].get("timings", {})
     right["manifest"]["timings"] = {k: v for k, v in timings.items() if k != "report"}
     seconds = report.get("seconds")
