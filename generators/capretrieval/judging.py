@@ -49,7 +49,7 @@ from retgen.generators.capretrieval.with_agents import (
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
 from retgen.sources import RefusedRow, refusals
-from retgen.sources.formats import TEXT_KINDS
+from retgen.sources.texts import TEXT_KINDS
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
 from retgen.streams import Stream
 from retgen.write import dump_json, write_file
@@ -220,7 +220,10 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     assert params.judge is not None
     documents, refused, _ = read_documents(job, context.folder, ())
     languages = language_of([f"{one.title} {one.text}" for one in documents], params.language)
-    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    wholes = [
+        Whole(one.id, one.title, one.text, language)
+        for one, language in zip(documents, languages, strict=True)
+    ]
     passages = list(cut_passages(wholes, params.passages))
     queries, none = given_queries(params)
     if not queries or not passages:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 UNREAD = "source/format"  # the rule of what a folder holds and is not read
 IDS = ("_id", "id")
@@ -10,15 +10,72 @@ TEXTS = (
     "text", "body", "content", "contents", "description", "passage", "document", "abstract",
     "caption", "answer", "article", "story", "summary",
 )  # fmt: skip
+SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
 TITLES = ("title", "name", "heading", "headline", "subject", "question")
 
 
+BlockKind = Literal[
+    "title", "heading", "paragraph", "item", "code", "table", "caption", "boilerplate"
+]
+DOCUMENT = {"id": str, "title": str, "text": str}  # a row that keeps a document, `row`
+
+
+class Block(NamedTuple):
+    """A piece of structure: characters [start, stop) of its document's text, of one kind.
+
+    `level`: of headings, 1 the highest (the title included). `anchor`: of headings, what a link's
+    fragment names. "boilerplate" is what is no prose: navigation, badges, tables of contents,
+    licence headers, roff requests.
+    """
+
+    kind: BlockKind
+    start: int
+    stop: int
+    level: int = 0
+    anchor: str = ""
+
+
+class Link(NamedTuple):
+    """Words of a text, within one block, that point to another document of the source.
+
+    `target`: its place as `SourceDocument.place` says it, or as sites write it (without the file's
+    suffix, or the folder of an index page); a "#fragment" stays.
+    """
+
+    start: int
+    stop: int
+    target: str
+
+
+class ShortForm(NamedTuple):
+    """What people wrote about a document outside its text. `kind`: "description" (front matter,
+    meta element), or the column of a table: "question", "subject", "summary", ...
+    """
+
+    kind: str
+    text: str
+
+
 class SourceDocument(NamedTuple):
-    """One source document. `text`: as it came, white space and all; of HTML what a page shows."""
+    """One source document.
+
+    `text`: as it came, white space and all, behind its front matter; of HTML what a page shows, of
+    PDF and DOCX their text. What follows it is structure, empty where that was not asked for.
+    `blocks`: in order, without overlap. `place`: the file's path from the source's folder on, "" of
+    rows of a table.
+    """
 
     id: str
     title: str
     text: str
+    blocks: tuple[Block, ...] = ()
+    links: tuple[Link, ...] = ()
+    short_forms: tuple[ShortForm, ...] = ()
+    place: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """The document without its structure, as `DOCUMENT` describes it."""
+        return {"id": self.id, "title": self.title, "text": self.text}
 
 
 class RefusedRow(NamedTuple):
@@ -41,23 +98,36 @@ class Columns(NamedTuple):
 
 
 class TableColumns(NamedTuple):
-    """The columns of a table that are read; of `ids` the first that is not empty."""
+    """The columns of a table that are read; of `ids` the first that is not empty. "doc.body" is the
+    field `body` of an object in the column `doc`.
+    """
 
     text: str
     ids: tuple[str, ...]
     title: str | None
+    short_forms: tuple[str, ...] = ()
+
+
+class SourceNotes(NamedTuple):
+    """What is noted while a source is read, by the name of a file: the columns of a table, and the
+    encoding of what is not UTF-8.
+    """
+
+    columns: dict[str, TableColumns]
+    encodings: dict[str, str]
 
 
 class ReadOptions(NamedTuple):
-    """How a source is read. `longest`: characters of a document, None for any number. `held`: where
-    the columns of each table are noted, by the name of its file. `follow_links`: out of the folder.
+    """How a source is read. `longest`: characters of a document, None for any number.
+    `follow_links`: out of the folder. `structure`: blocks, links, short forms, places are wanted.
     """
 
     columns: Columns
     split: str
     longest: int | None
-    held: dict[str, TableColumns]
+    notes: SourceNotes
     follow_links: bool = False
+    structure: bool = False
 
 
 class Record(NamedTuple):
@@ -68,10 +138,3 @@ class Record(NamedTuple):
     where: str
     it: SourceDocument | RefusedRow
     file: str = ""
-
-
-def too_long(where: str, name: str, longest: int, characters: int | None = None) -> RefusedRow:
-    """`characters` None: so many that they were not counted."""
-    held = f"{characters:,} characters, more than" if characters else "more than"
-    reason = f"the text has {held} {longest:,}{'' if characters else ' characters'}; cut it up"
-    return RefusedRow(where, "source/long", reason, name)

@@ -304,16 +304,6 @@ def test_nothing_to_ask_of_documents_that_differ_in_a_number(tmp_path: Path) -> 
     )
 
 
-def test_a_large_document_is_named(tmp_path: Path) -> None:
-    texts = [*TEXTS[:2], "word " * 2_000_000, *TEXTS[2:4]]
-    recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
-    path = run(recipe, out=tmp_path / "out").path
-    assert manifest(path)["counts"]["documents"] == 4
-    (lost,) = [row for row in read_jsonl(path / "rejected.jsonl") if row["rule"] == "source/long"]
-    assert lost["reason"].startswith("kb.jsonl:3: ")
-    assert lost["record"]["record"] == {"where": "kb.jsonl:3", "id": "d2"}
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
