@@ -15,9 +15,9 @@ import orjson
 from retgen.data import Qrel, Query
 from retgen.validators.niah.spec import HOLDS, Faults, HaystackRecord, NeedleGroup, ReadRun
 from retgen.validators.niah.texts import digest
+from retgen.validators.rows import columns_of, read_rows
 from retgen.validators.rule import Judgements
 
-_ROWS = 100  # long texts that are read at once
 _COLUMNS = ("anchor", "positive", "negative_1", "negative_2", "query-id", "positive-id")
 
 
@@ -90,41 +90,38 @@ def _prompt(run: ReadRun, row: Mapping[str, Any], document: HaystackRecord) -> I
 
 
 def _triplets(run: ReadRun) -> Faults:
-    import pyarrow.parquet as pq
-
     path = run.folder / "training" / "needles.parquet"
     if not path.is_file():
         yield [path.name], f"{path.name} is not there"
         return
-    with pq.ParquetFile(path) as table:
-        missing = [one for one in _COLUMNS if one not in table.schema_arrow.names]
-        if missing:
-            yield [path.name], f"{path.name}: lacks the columns {', '.join(missing)}"
-            return
-        rows = (
-            (row["positive-id"], row)
-            for batch in table.iter_batches(_ROWS)
-            for row in batch.to_pylist()
-        )
-        controls: dict[int, list[HaystackRecord]] = {}
-        for one in run.documents.values():
-            if one.at.needle in ("none", "neutral"):
-                controls.setdefault(one.digest, []).append(one)
+    try:
+        known = columns_of(path)
+    except (OSError, ValueError) as error:
+        yield [path.name], f"{path.name}: cannot be read: {error}"
+        return
+    if missing := [one for one in _COLUMNS if one not in known]:
+        yield [path.name], f"{path.name}: lacks the columns {', '.join(missing)}"
+        return
+    controls: dict[int, list[HaystackRecord]] = {}
+    for one in run.documents.values():
+        if one.at.needle in ("none", "neutral"):
+            controls.setdefault(one.digest, []).append(one)
 
-        def wrong(run: ReadRun, row: Mapping[str, Any], document: HaystackRecord) -> Iterator[str]:
-            if row["anchor"] != run.groups[document.key.group].question:
-                yield "the anchor is not the question"
-            if run.group_of.get(row["query-id"]) != document.key.group:
-                yield f"{row['query-id']} is not the query"
-            if digest(row["positive"]) != document.digest:
-                yield "the positive is not the text"
-            if why := run.near(document.key, row["negative_1"]):
-                yield f"{why}, in the first negative"
-            held = controls.get(digest(row["negative_2"]), [])
-            if not any(one.controls(document) for one in held):
-                yield "the second negative is no control"
+    def wrong(run: ReadRun, row: Mapping[str, Any], document: HaystackRecord) -> Iterator[str]:
+        if row["anchor"] != run.groups[document.key.group].question:
+            yield "the anchor is not the question"
+        if run.group_of.get(row["query-id"]) != document.key.group:
+            yield f"{row['query-id']} is not the query"
+        if digest(row["positive"]) != document.digest:
+            yield "the positive is not the text"
+        if why := run.near(document.key, row["negative_1"]):
+            yield f"{why}, in the first negative"
+        held = controls.get(digest(row["negative_2"]), [])
+        if not any(one.controls(document) for one in held):
+            yield "the second negative is no control"
 
-        yield from _once(run, path.name, rows, wrong)
+    rows = ((row["positive-id"], row) for row in read_rows(path))
+    yield from _once(run, path.name, rows, wrong)
 
 
 def groups_of(queries: Iterable[Query]) -> dict[str, str]:

@@ -60,6 +60,7 @@ class GoogleChat:
         self._url, self._timeout, self._connections = base_url or _GOOGLE, timeout, connections
         options = types.HttpOptions(
             base_url=self._url,
+            api_version="v1beta",  # it has all fields; the default depends on the SDK's release
             timeout=math.ceil(1000 * timeout),
             # without this a request goes out again after a hang-up, and nobody is told
             retry_options=types.HttpRetryOptions(attempts=1),

@@ -472,6 +472,17 @@ def test_tables_that_are_not_there(tmp_path: Path) -> None:
     assert one.messages(tmp_path, beside=True) == ["needles.parquet is not there"]
 
 
+def test_a_table_that_is_none(tmp_path: Path) -> None:
+    one = Set()
+    one.triplets.clear()
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training/needles.parquet").write_text("{}")
+    assert one.messages(tmp_path, beside=True) == [
+        "needles.parquet: cannot be read: Parquet file size is 2 bytes, smaller than the minimum "
+        "file footer (8 bytes)"
+    ]
+
+
 def test_a_haystack_twice_in_a_table(tmp_path: Path) -> None:
     one = Set()
     one.pairs.append(one.pairs[0])
