@@ -1,0 +1,191 @@
+"""Noun phrases of a text: what people type, none of them a cut-out of a longer one.
+
+English is tagged by textblob (Brill's lexicon and context rules). A phrase is a whole run of
+adjectives and nouns between words of other classes; what may be a verb after all, or goes on behind
+the run, is none. In other languages it is what stands between function words and marks; in Chinese
+a word, or a compound of neighbouring nouns, by jieba.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from retgen.generators.capretrieval.language import CHINESE, simplify_chinese, stopwords
+
+LONGEST = 4  # words of a phrase; in languages without a tagger one less
+_TOKEN = re.compile(r"\S+")
+# a word that people type, names such as C++, node.js and X.509 among them
+_NAME = re.compile(r"[^\W\d_][\w]*(?:[-'’.+/&][^\W_]+)*[+#]{0,2}|\d+[^\W\d_]+")
+_OPENS, _CLOSES = "([{\"'“‘«*_„", ".,;:!?)]}\"'”’»*_…"
+_POSSESSIVE = ("'s", "’s")
+_NOUNS = frozenset({"NN", "NNP", "NNPS", "NNS"})
+_PLURALS = frozenset({"NNS", "NNPS"})
+_BEFORE_VERBS = frozenset({"TO", "MD", "PRP", "WP", "WDT", "EX"})
+# a participle behind these belongs to the noun that follows
+_BEFORE_PARTICIPLES = frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD"})
+_JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
+
+
+class Phrase(NamedTuple):
+    """Characters [start, stop) of a text, and how many words they are."""
+
+    start: int
+    stop: int
+    words: int
+
+
+def noun_phrases(text: str, language: str) -> Iterator[Phrase]:
+    """The noun phrases of a text in their order, single nouns among them."""
+    for run in _runs(text):
+        yield from _tagged(run) if language == "en" else _between_stopwords(run, language)
+
+
+class _Word(NamedTuple):
+    text: str
+    start: int
+    stop: int
+    plain: bool  # a word, no code, number or address
+
+
+def _runs(text: str) -> Iterator[list[_Word]]:
+    """The words between two marks (commas, brackets, ends of sentences)."""
+    run: list[_Word] = []
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        core = token.lstrip(_OPENS)
+        start = match.start() + len(token) - len(core)
+        bare = core.rstrip(_CLOSES)
+        if run and start > match.start():
+            yield run
+            run = []
+        if bare:
+            run.append(_Word(bare, start, start + len(bare), bool(_NAME.fullmatch(bare))))
+        if run and len(bare) < len(core):
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
+    """The noun phrases of a run of English words."""
+    tags = _tags([one.text for one in run])
+    stops = stopwords("en")
+    held: list[int] = []
+    clean = True  # the words held begin where a phrase may begin
+
+    def whole(follower: str) -> Iterator[Phrase]:
+        words = held
+        while words and tags[words[-1]] not in _NOUNS:
+            words = words[:-1]
+        while words and run[words[0]].text.casefold() in stops:
+            words = words[1:]
+        # "number of": the phrase goes on
+        if words and clean and len(words) <= LONGEST and follower != "of":
+            if run[words[-1]].text.casefold() not in stops:
+                yield Phrase(run[words[0]].start, run[words[-1]].stop, len(words))
+
+    before = ""  # the tag of the word before
+    for i, (word, tag) in enumerate(zip(run, tags, strict=True)):
+        if not word.plain or word.text.endswith(_POSSESSIVE):
+            tag = "X"
+        elif before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN") and "-" not in word.text:
+            tag = "VB"
+        elif tag == "VBG" and held and tags[held[-1]] == "NN" and i + 1 == len(run):
+            tag = tags[i] = "NN"  # image processing
+        begins = tag == "JJ" or tag == "JJS" or tag in ("VBN", "VBG")
+        if begins and held and before in _NOUNS:
+            yield from whole("")
+            held, clean = [], tag == "JJ"
+        elif tag in _NOUNS and held and before in _PLURALS:
+            yield from whole("")
+            held, clean = [], False  # the plural may have had a verb: users run programs
+        if tag in _NOUNS or tag == "JJ" or (tag in ("VBN", "VBG") and before in _BEFORE_PARTICIPLES):
+            held.append(i)
+        else:
+            yield from whole(word.text.casefold())
+            held, clean = [], tag != "X"
+        before = tag
+    yield from whole("")
+
+
+@cache
+def _parser() -> Any:
+    import warnings
+
+    from textblob.en import parser
+
+    with warnings.catch_warnings():  # it leaves the files of its lexicon open
+        warnings.simplefilter("ignore", ResourceWarning)
+        parser.find_tags(["a", "b"])
+    return parser
+
+
+def _tags(words: list[str]) -> list[str]:
+    """Penn Treebank tags."""
+    return [tag for _, tag in _parser().find_tags(words)]
+
+
+def _between_stopwords(run: Sequence[_Word], language: str) -> Iterator[Phrase]:
+    """What stands between function words of a run."""
+    stops = stopwords(language)
+    held: list[_Word] = []
+    for word in [*run, None]:
+        if word is not None and word.plain and word.text.casefold() not in stops:
+            held.append(word)
+            continue
+        if 0 < len(held) < LONGEST:
+            yield Phrase(held[0].start, held[-1].stop, len(held))
+        held = []
+
+
+# --- Chinese --------------------------------------------------------------------------------------
+
+
+def chinese_phrases(text: str) -> list[tuple[str, float]]:
+    """Words by TF-IDF, and compounds of neighbouring nouns as heavy as their words; best first."""
+    weights, cut = weighed_words(text)
+    scores: dict[str, float] = {}
+    run: list[str] = []
+    for word, flag in [*cut, ("", "x")]:
+        if flag.startswith(_JIEBA_NOUNS) or flag in ("a", "b"):
+            run.append(word)
+            continue
+        if 1 < len(run) < LONGEST and not flag.startswith("m"):
+            scores["".join(run)] = sum(weights.get(one, 0.0) for one in run)
+        run = []
+    for word, weight in weights.items():
+        if len(word) > 1:
+            scores[word] = max(weight, scores.get(word, 0.0))
+    return sorted(scores.items(), key=lambda one: (-one[1], text.find(one[0])))
+
+
+def weighed_words(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    """The TF-IDF of the nouns of a Chinese text; its words, each with its class."""
+    posseg, analyse = _jieba()
+    cut = [(pair.word, pair.flag) for pair in posseg.cut(text)]
+    table, median = analyse.default_tfidf.idf_freq, analyse.default_tfidf.median_idf
+    stops = stopwords(CHINESE)
+    weights: dict[str, float] = {}
+    for word, flag in cut:
+        if flag.startswith(_JIEBA_NOUNS) and word.casefold() not in stops:
+            weights[word] = weights.get(word, 0.0) + table.get(simplify_chinese(word), median)
+    return weights, cut
+
+
+@cache
+def _jieba() -> tuple[Any, Any]:
+    import logging
+    import warnings
+
+    import jieba
+
+    with warnings.catch_warnings():  # it leaves the file of its weights open
+        warnings.simplefilter("ignore", ResourceWarning)
+        from jieba import analyse, posseg
+
+    jieba.setLogLevel(logging.WARNING)
+    return posseg, analyse
