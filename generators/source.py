@@ -90,13 +90,16 @@ class DocumentSource(Params):
     follow_links: bool = Field(False, description="links of the folder that lead out of it too")
 
     def rows(
-        self, limit: int | None = None, longest: int | None = LONGEST
+        self, limit: int | None = None, longest: int | None = LONGEST, structure: bool = False
     ) -> Iterator[SourceDocument | RefusedRow]:
-        """The documents in their order, and what is none; at most `limit` of its rows."""
+        """The documents in their order, and what is none; at most `limit` of its rows.
+
+        `structure`: with their blocks and links.
+        """
         return read_sources(
             self.path, Columns(**self.columns.model_dump()), split=self.split, longest=longest,
             limit=min((n for n in (limit, self.limit) if n is not None), default=None),
-            follow_links=self.follow_links,
+            follow_links=self.follow_links, structure=structure,
         )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ from retgen.generators.family import Evidence, Family, Plan, RowType
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, Example, Records
 from retgen.generators.source import PassageSize, SourceDescription
-from retgen.sources import HUB, RefusedRow, SourceDocument, refusals
+from retgen.sources import DOCUMENT, HUB, RefusedRow, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
@@ -179,7 +179,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
         return {"annotate_relevance": JudgedTables(job.source_folder(), job.seed).judge()}
 
     def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
-        both: dict[str, RowType] = {DOCUMENTS: SourceDocument, PASSAGES: PASSAGE}
+        both: dict[str, RowType] = {DOCUMENTS: DOCUMENT, PASSAGES: PASSAGE}
         if job.params.judge is None:
             return {**both, QUERIES: PassageQuery, MINED: MINE}
         return {**both, GIVEN: GivenQuery, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}

@@ -220,7 +220,10 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     assert params.judge is not None
     documents, refused, _ = read_documents(job, context.folder, ())
     languages = language_of([f"{one.title} {one.text}" for one in documents], params.language)
-    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    wholes = [
+        Whole(one.id, one.title, one.text, language)
+        for one, language in zip(documents, languages, strict=True)
+    ]
     passages = list(cut_passages(wholes, params.passages))
     queries, none = given_queries(params)
     if not queries or not passages:

@@ -74,7 +74,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
-    wholes = [Whole(*one, language) for one, language in zip(documents, languages, strict=True)]
+    wholes = [
+        Whole(one.id, one.title, one.text, language)
+        for one, language in zip(documents, languages, strict=True)
+    ]
     passages = list(cut_passages(wholes, params.passages))
     number_of = {one.id: number for number, one in enumerate(documents)}
     document_of = [number_of[one.source] for one in passages]
@@ -216,9 +219,9 @@ def read_documents(
         decontamination = drop_overlapping(texts, {}, tests, job.params.decontaminate.rouge_l)
         dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
-    write_rows(folder / DOCUMENTS, (one._asdict() for one in kept))
+    write_rows(folder / DOCUMENTS, (one.row() for one in kept))
     rejected = [
-        Rejection("decontaminated/document", dropped[one.id].reason, one._asdict())
+        Rejection("decontaminated/document", dropped[one.id].reason, one.row())
         for one in read
         if one.id in dropped
     ]

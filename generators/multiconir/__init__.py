@@ -46,7 +46,7 @@ from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tab
 from retgen.generators.multiconir.with_agents import generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
-from retgen.sources import RefusedRow, SourceDocument, refusals
+from retgen.sources import DOCUMENT, RefusedRow, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -131,7 +131,7 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def sources(self, job: Job[MultiConIRParams]) -> Mapping[str, RowType]:
         judged = {CALIBRATION: MEASURED} if VERIFY.name in job.live else {}
-        return {DOCUMENTS: SourceDocument, LADDERS: Ladder, **judged}
+        return {DOCUMENTS: DOCUMENT, LADDERS: Ladder, **judged}
 
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
         return "judged" if VERIFY.name in job.live else "structural"

@@ -95,7 +95,7 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
 
     with AtomicFile(context.folder / LADDERS) as file:
         async for ladder in context.accepted_records(
-            stage, _documents(context.folder), work.ladder, lambda one: one._asdict(),
+            stage, _documents(context.folder), work.ladder, lambda one: one.row(),
             admit, exact=wanted is not None,
         ):  # fmt: skip
             file.write(ladder.line())
@@ -127,7 +127,7 @@ def _read(params: MultiConIRParams, folder: Path) -> tuple[list[RefusedRow], int
             if isinstance(one, RefusedRow):
                 refused.append(one)
             else:
-                file.write(json_line(one._asdict()))
+                file.write(json_line(one.row()))
                 count += 1
     return refused, count
 

@@ -13,14 +13,29 @@ error.
 
 from retgen.sources.formats import HUB
 from retgen.sources.read import FORMATS, LONGEST, read_sources, refusals
-from retgen.sources.records import Columns, RefusedRow, SourceDocument, TableColumns
+from retgen.sources.records import (
+    DOCUMENT,
+    Block,
+    BlockKind,
+    Columns,
+    Link,
+    RefusedRow,
+    ShortForm,
+    SourceDocument,
+    TableColumns,
+)
 
 __all__ = [
+    "DOCUMENT",
     "FORMATS",
     "HUB",
     "LONGEST",
+    "Block",
+    "BlockKind",
     "Columns",
+    "Link",
     "RefusedRow",
+    "ShortForm",
     "SourceDocument",
     "TableColumns",
     "read_sources",

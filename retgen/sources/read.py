@@ -173,19 +173,22 @@ def read_sources(
     longest: int | None = LONGEST,
     held: dict[str, TableColumns] | None = None,
     follow_links: bool = False,
+    structure: bool = False,
 ) -> Iterator[SourceDocument | RefusedRow]:
     """The documents of a source in its order, at most `limit` rows.
 
     Documents without an id column are numbered by row, a text file is called as its file. What a
     folder holds and is not read comes first, and is no row. `longest`: characters of a document,
     None for any number. `held`: the columns of each table are noted there, by the name of its file.
-    `follow_links`: those that leave the folder too.
+    `follow_links`: those that leave the folder too. `structure`: blocks and links as well.
     Raises `DatasetError` for a source that is not there, cannot be read, or lacks a column.
     """
     seen: dict[str, str] = {}  # id -> the file that it came from
     first: dict[int, str] = {}  # hash of a text -> the id it stands under
     number = -1
-    reading = ReadOptions(columns, split, longest, {} if held is None else held, follow_links)
+    reading = ReadOptions(
+        columns, split, longest, {} if held is None else held, follow_links, structure
+    )
     for where, one, file in _read(path, reading):
         if isinstance(one, RefusedRow) and one.rule == UNREAD:
             yield one

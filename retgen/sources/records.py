@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 UNREAD = "source/format"  # the rule of what a folder holds and is not read
 IDS = ("_id", "id")
@@ -13,12 +13,67 @@ TEXTS = (
 TITLES = ("title", "name", "heading", "headline", "subject", "question")
 
 
+BlockKind = Literal[
+    "title", "heading", "paragraph", "item", "code", "table", "caption", "boilerplate"
+]
+DOCUMENT = {"id": str, "title": str, "text": str}  # a row that keeps a document, `row`
+
+
+class Block(NamedTuple):
+    """A piece of structure: characters [start, stop) of its document's text, of one kind.
+
+    `level`: of headings, 1 the highest (the title included). `anchor`: of headings, what a link's
+    fragment names. "boilerplate" is what is no prose: navigation, badges, tables of contents,
+    licence headers, roff requests.
+    """
+
+    kind: BlockKind
+    start: int
+    stop: int
+    level: int = 0
+    anchor: str = ""
+
+
+class Link(NamedTuple):
+    """Words of a text, within one block, that point to another document of the source.
+
+    `target`: its place as `SourceDocument.place` says it, or as sites write it (without the file's
+    suffix, or the folder of an index page); a "#fragment" stays.
+    """
+
+    start: int
+    stop: int
+    target: str
+
+
+class ShortForm(NamedTuple):
+    """What people wrote about a document outside its text. `kind`: "description" (front matter,
+    meta element), or the column of a table: "question", "subject", "summary", ...
+    """
+
+    kind: str
+    text: str
+
+
 class SourceDocument(NamedTuple):
-    """One source document. `text`: as it came, white space and all; of HTML what a page shows."""
+    """One source document.
+
+    `text`: as it came, white space and all, behind its front matter; of HTML what a page shows, of
+    PDF and DOCX their text. `blocks`: in order, without overlap; empty, as `links`, where structure
+    was not asked for. `place`: the file's path from the source's folder on, "" of rows of a table.
+    """
 
     id: str
     title: str
     text: str
+    blocks: tuple[Block, ...] = ()
+    links: tuple[Link, ...] = ()
+    short_forms: tuple[ShortForm, ...] = ()
+    place: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """The document without its structure, as `DOCUMENT` describes it."""
+        return {"id": self.id, "title": self.title, "text": self.text}
 
 
 class RefusedRow(NamedTuple):
@@ -51,6 +106,7 @@ class TableColumns(NamedTuple):
 class ReadOptions(NamedTuple):
     """How a source is read. `longest`: characters of a document, None for any number. `held`: where
     the columns of each table are noted, by the name of its file. `follow_links`: out of the folder.
+    `structure`: blocks and links are wanted.
     """
 
     columns: Columns
@@ -58,6 +114,7 @@ class ReadOptions(NamedTuple):
     longest: int | None
     held: dict[str, TableColumns]
     follow_links: bool = False
+    structure: bool = False
 
 
 class Record(NamedTuple):
