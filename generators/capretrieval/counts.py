@@ -1,15 +1,14 @@
 """What the documents of a corpus have in common, counted before any query is written.
 
 A word that half of the documents know finds none of them; a heading that many documents have is
-structure (SYNOPSIS, See also); so is what all titles end with; and the words of a link say nothing
-where they point to many documents ("here").
+structure (SYNOPSIS, See also), and so is what all titles end with.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _FEW = 3  # documents that may share a heading, however few there are
@@ -18,29 +17,25 @@ _SHARE = 0.01  # of the documents, which may
 
 @dataclass
 class CorpusCounts:
-    """Numbers of documents: that hold a word, that have a heading, a part of a title, a short form.
-
-    `links`: the words of a link (folded) -> places that they point to. Add up with `merge`.
+    """Numbers of documents: that hold a word; that have a heading, a part of a title, a short form
+    (folded). Add up with `merge`.
     """
 
     documents: int = 0
     words: Counter[str] = field(default_factory=Counter)
     headings: Counter[str] = field(default_factory=Counter)
-    links: dict[str, set[str]] = field(default_factory=dict)
 
     def merge(self, other: CorpusCounts) -> None:
         """Add the counts of other documents."""
         self.documents += other.documents
         self.words.update(other.words)
         self.headings.update(other.headings)
-        for text, targets in other.links.items():
-            self.links.setdefault(text, set()).update(targets)
 
     def without_rare_words(self) -> CorpusCounts:
         """The same for who reads it: a word of one document counts as one that is not known."""
         words = Counter({word: n for word, n in self.words.items() if n > 1})
         headings = Counter({text: n for text, n in self.headings.items() if n > 1})
-        return CorpusCounts(self.documents, words, headings, self.links)
+        return CorpusCounts(self.documents, words, headings)
 
     @property
     def few(self) -> int:
@@ -60,8 +55,3 @@ class CorpusCounts:
     def is_shared(self, folded_heading: str) -> bool:
         """Whether so many documents have a heading that it is a part of their form."""
         return self.headings[folded_heading] > self.few
-
-
-def count_words(words: Iterable[str]) -> Counter[str]:
-    """One document's: each word once."""
-    return Counter(dict.fromkeys(words, 1))

@@ -25,7 +25,10 @@ _NOUNS = frozenset({"NN", "NNP", "NNPS", "NNS"})
 _PLURALS = frozenset({"NNS", "NNPS"})
 _BEFORE_VERBS = frozenset({"TO", "MD", "PRP", "WP", "WDT", "EX"})
 # a participle behind these belongs to the noun that follows
-_BEFORE_PARTICIPLES = frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD"})
+_BEFORE_PARTICIPLES = {
+    "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD"}),
+    "VBG": frozenset({"DT", "JJ", "PRP$"}),
+}
 _JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
@@ -103,10 +106,12 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
         elif tag in _NOUNS and held and before in _PLURALS:
             yield from whole("")
             held, clean = [], False  # the plural may have had a verb: users run programs
-        if tag in _NOUNS or tag == "JJ" or (tag in ("VBN", "VBG") and before in _BEFORE_PARTICIPLES):
+        if tag in _NOUNS or tag == "JJ" or before in _BEFORE_PARTICIPLES.get(tag, ()):
             held.append(i)
         else:
-            yield from whole(word.text.casefold())
+            # text based output: what stands there is half of a word
+            half = tag == "VBN" and tags[i + 1 : i + 2] and tags[i + 1] in _NOUNS
+            yield from whole("of" if half else word.text.casefold())
             held, clean = [], tag != "X"
         before = tag
     yield from whole("")
