@@ -52,6 +52,10 @@ class CorpusCounts:
         idf = (math.log((self.documents + 1) / max(1, self.words[word])) for word in words)
         return sum(idf) / len(words) / top
 
+    def know(self, word: str, share: float) -> bool:
+        """Whether more than that share of the documents, and more than a few, have a word."""
+        return self.words[word.casefold()] > max(_FEW, share * self.documents)
+
     def is_shared(self, folded_heading: str) -> bool:
         """Whether so many documents have a heading that it is a part of their form."""
         return self.headings[folded_heading] > self.few

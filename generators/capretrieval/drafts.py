@@ -26,7 +26,6 @@ from retgen.generators.capretrieval.found import (
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.offline import Prose, RuleQuery, keyphrases, summaries
 from retgen.generators.capretrieval.passages import (
-    HEADINGS,
     Codes,
     Passage,
     shown_text,
@@ -87,12 +86,13 @@ def _of_document(
     incoming: Sequence[Incoming],
 ) -> Drafts:
     language, counts = passages[0].language, settings.counts
-    prose = _prose(document.blocks or (Block("paragraph", 0, len(document.text)),))
+    blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
+    prose = [one for one in blocks if one.kind in _PROSE]
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
             Prose(max(one.start, passage.start) - passage.start,
-                  min(one.stop, passage.stop) - passage.start, one.section)
+                  min(one.stop, passage.stop) - passage.start)
             for one in prose if one.start < passage.stop and passage.start < one.stop
         ]  # fmt: skip
         made = keyphrases(passage.text, language, settings.keywords, counts, held)
@@ -108,17 +108,6 @@ def _of_document(
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language))) for text in texts],
     )
-
-
-def _prose(blocks: Sequence[Block]) -> list[Prose]:
-    """The blocks that are read, each with the number of its section."""
-    section, result = 0, []
-    for one in blocks:
-        if one.kind in HEADINGS:
-            section += 1
-        elif one.kind in _PROSE:
-            result.append(Prose(one.start, one.stop, section))
-    return result
 
 
 # --- links ----------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ _POSSESSIVE = ("'s", "’s")
 _NOUNS = frozenset({"NN", "NNP", "NNPS", "NNS"})
 _PLURALS = frozenset({"NNS", "NNPS"})
 _BEFORE_VERBS = frozenset({"TO", "MD", "PRP", "WP", "WDT", "EX"})
+_AFTER_VERBS = frozenset({"DT", "PRP$"})
 # a participle behind these belongs to the noun that follows
 _BEFORE_PARTICIPLES = {
     "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD"}),
@@ -33,11 +34,14 @@ _JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
 class Phrase(NamedTuple):
-    """Characters [start, stop) of a text, and how many words they are."""
+    """Characters [start, stop) of a text, and how many words they are. `is_name`: one word that no
+    lexicon has.
+    """
 
     start: int
     stop: int
     words: int
+    is_name: bool = False
 
 
 def noun_phrases(text: str, language: str) -> Iterator[Phrase]:
@@ -80,41 +84,65 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
     held: list[int] = []
     clean = True  # the words held begin where a phrase may begin
 
-    def whole(follower: str) -> Iterator[Phrase]:
+    def whole(goes_on: bool = False) -> Iterator[Phrase]:
         words = held
         while words and tags[words[-1]] not in _NOUNS:
             words = words[:-1]
         while words and run[words[0]].text.casefold() in stops:
             words = words[1:]
-        # "number of": the phrase goes on
-        if words and clean and len(words) <= LONGEST and follower != "of":
-            if run[words[-1]].text.casefold() not in stops:
-                yield Phrase(run[words[0]].start, run[words[-1]].stop, len(words))
+        if not words or not clean or goes_on or len(words) > LONGEST:
+            return
+        first, last = run[words[0]], run[words[-1]]
+        if last.text.casefold() in stops or (words[0] == 0 and _may_be_verb(tags, run, words)):
+            return
+        name = len(words) == 1 and not _knows(first.text)
+        yield Phrase(first.start, last.stop, len(words), name)
 
     before = ""  # the tag of the word before
     for i, (word, tag) in enumerate(zip(run, tags, strict=True)):
+        following = tags[i + 1] if i + 1 < len(run) else ""
         if not word.plain or word.text.endswith(_POSSESSIVE):
             tag = "X"
+        elif tag in _NOUNS and following in _AFTER_VERBS:
+            tag = "VB"
         elif before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN") and "-" not in word.text:
             tag = "VB"
-        elif tag == "VBG" and held and tags[held[-1]] == "NN" and i + 1 == len(run):
+        elif tag == "VBG" and held and tags[held[-1]] == "NN" and not following:
             tag = tags[i] = "NN"  # image processing
-        begins = tag == "JJ" or tag == "JJS" or tag in ("VBN", "VBG")
+        begins = tag in ("JJ", "JJS", "VBN", "VBG")
         if begins and held and before in _NOUNS:
-            yield from whole("")
+            yield from whole()
             held, clean = [], tag == "JJ"
         elif tag in _NOUNS and held and before in _PLURALS:
-            yield from whole("")
+            yield from whole()
             held, clean = [], False  # the plural may have had a verb: users run programs
         if tag in _NOUNS or tag == "JJ" or before in _BEFORE_PARTICIPLES.get(tag, ()):
             held.append(i)
         else:
-            # text based output: what stands there is half of a word
-            half = tag == "VBN" and tags[i + 1 : i + 2] and tags[i + 1] in _NOUNS
-            yield from whole("of" if half else word.text.casefold())
+            # the number of, version 2, text based output: more belongs to it than these words
+            half = tag == "VBN" and following in _NOUNS
+            yield from whole(half or tag == "X" or word.text == "of")
             held, clean = [], tag != "X"
         before = tag
-    yield from whole("")
+    yield from whole()
+
+
+def _may_be_verb(tags: Sequence[str], run: Sequence[_Word], words: Sequence[int]) -> bool:
+    """Whether the words that begin a sentence may hold its verb: check files, the-tool exports."""
+    first, last = run[words[0]].text, run[words[-1]].text
+    if len(words) == 1:
+        return "VERB" in _kinds(first)
+    return (tags[words[0]] == "NN" and "VERB" in _kinds(first)) or (
+        tags[words[-1]] == "NNS" and "VERB" in _kinds(last) and len(words) == 2
+    )
+
+
+@cache
+def _kinds(word: str) -> frozenset[str]:
+    """What an English word can be; empty for an unknown one, which is a name or a term."""
+    import lemminflect
+
+    return frozenset(lemminflect.getAllLemmas(word) or lemminflect.getAllLemmas(word.casefold()))
 
 
 @cache
@@ -134,6 +162,12 @@ def _tags(words: list[str]) -> list[str]:
     return [tag for _, tag in _parser().find_tags(words)]
 
 
+def _knows(word: str) -> bool:
+    """Whether the lexicon has a word, in singular or plural."""
+    lexicon, folded = _parser().lexicon, word.casefold()
+    return any(one in lexicon for one in (word, folded, folded.removesuffix("s")))
+
+
 def _between_stopwords(run: Sequence[_Word], language: str) -> Iterator[Phrase]:
     """What stands between function words of a run."""
     stops = stopwords(language)
@@ -143,7 +177,7 @@ def _between_stopwords(run: Sequence[_Word], language: str) -> Iterator[Phrase]:
             held.append(word)
             continue
         if 0 < len(held) < LONGEST:
-            yield Phrase(held[0].start, held[-1].stop, len(held))
+            yield Phrase(held[0].start, held[-1].stop, len(held), len(held) == 1)
         held = []
 
 

@@ -1,15 +1,15 @@
 """Queries by rules, without a model: noun phrases, and what a passage says in a few words.
 
 A phrase is worth searching for where few documents know its words (tf x idf over the corpus), and
-early in the passage. What a passage says is told in telegram style: the content words of its first
-sentences, or two phrases of one section side by side. All of them stand in prose: code, tables,
-headings and boilerplate give none, and none reaches over two blocks. Hypernyms and questions are a
-model's work: no lexical resource that installs by itself gives them.
+early in the passage. What a passage says is told in telegram style: the first content words of a
+sentence. All of them stand in prose: code, tables, headings and boilerplate give none, and none
+reaches over two blocks. Hypernyms, topics and questions are a model's work.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -19,9 +19,9 @@ from retgen.generators.capretrieval.nouns import chinese_phrases, noun_phrases, 
 
 _READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
-_FEWEST, _MOST = 3, 9  # content words of such a query
-_SINGLE = 0.6  # a word by itself says less than a phrase
-_TOPICS = 0.8  # what two phrases side by side are worth
+_FEWEST, _MOST = 3, 7  # content words of such a query
+_KNOWN = 0.25  # a word that more of the documents have is left out of it
+_NAME, _NOUN = 0.8, 0.4  # a word by itself says less than a phrase, most so an ordinary one
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
 # of Markdown, HTML and reStructuredText within a block: what nobody reads, such as addresses
@@ -33,13 +33,14 @@ _MARKUP = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _CODE = re.compile(r"(`+)[^`\n]+\1")
+_BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
 _MARK = "\0"  # stands for what is no prose
 
 
 class RuleQuery(NamedTuple):
     """A query by rules: what it says, the characters it rests on, how much it is worth (0 to 1)."""
 
-    kind: Literal["keyword", "phrase", "summary", "topics"]
+    kind: Literal["keyword", "phrase", "summary"]
     text: str
     start: int
     stop: int
@@ -47,11 +48,10 @@ class RuleQuery(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """A block of prose: characters [start, stop) of a text, and the number of its section."""
+    """A block of prose: characters [start, stop) of a text."""
 
     start: int
     stop: int
-    section: int = 0
 
 
 def without_markup(text: str, mark: str = " ") -> str:
@@ -74,7 +74,7 @@ def keyphrases(
     """The best phrases of a passage, best first; none where no rules know the language."""
     if not count:
         return []
-    return [one for one, _ in _ranked(text, language, counts, _blocks(text, prose))[:count]]
+    return _ranked(text, language, counts, _blocks(text, prose))[:count]
 
 
 def summaries(
@@ -84,7 +84,7 @@ def summaries(
     counts: CorpusCounts,
     prose: Sequence[Prose] | None = None,
 ) -> list[RuleQuery]:
-    """What a passage says, in few words: its first sentences, then phrases of a section together."""
+    """What the first sentences of a passage say, in few words."""
     if not count or not has_baseline(language):
         return []
     blocks = _blocks(text, prose)
@@ -92,12 +92,10 @@ def summaries(
     for start, stop in _sentences_of(text, blocks):
         if len(result) == min(count, _SENTENCES):
             break
-        short = in_few_words(_prose(text[start:stop]), language)
+        short = in_few_words(_prose(text[start:stop]), language, counts)
         if short:
             score = counts.salience(words_of(short)) * _place(start, text)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
-    if len(result) < count:
-        result += _topics(text, _ranked(text, language, counts, blocks))[: count - len(result)]
     return result
 
 
@@ -114,36 +112,36 @@ def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:
 
 def _place(start: int, text: str) -> float:
     """What comes first says what a passage is about."""
-    return 1 / (1 + start / max(1, len(text)) / 2)
+    return 1 / (1 + start / max(1, len(text)))
 
 
 def _ranked(
     text: str, language: str, counts: CorpusCounts, blocks: Sequence[Prose]
-) -> list[tuple[RuleQuery, int]]:
-    """All phrases of a passage with their sections, best first, none a part of a better one."""
+) -> list[RuleQuery]:
+    """All phrases of a passage, best first, none a part of a better one."""
     if not has_baseline(language):
         return []
-    found: dict[str, list[tuple[float, int, int, int]]] = {}
+    found: dict[str, tuple[float, int, int]] = {}
+    held = Counter(words_of(text))
     for block in blocks:
         for start, stop, worth in _phrases(text, block, language, counts):
+            words = words_of(text[start:stop])
+            often = sum(held[word] for word in words) / max(1, len(words))
+            score = worth * (1 - 0.5 / max(1.0, often)) * _place(start, text)
             key = " ".join(text[start:stop].casefold().split())
-            found.setdefault(key, []).append((worth, start, stop, block.section))
-    scored = []
-    for places in found.values():
-        worth, start, stop, section = places[0]
-        score = worth * (1 - 0.4 / len(places)) * _place(start, text)
-        scored.append((score, start, stop, section))
+            found.setdefault(key, (score, start, stop))
+    scored = list(found.values())
     scored.sort(key=lambda one: (-one[0], one[1]))
-    result: list[tuple[RuleQuery, int]] = []
+    result: list[RuleQuery] = []
     taken: list[str] = []
-    for score, start, stop, section in scored:
+    for score, start, stop in scored:
         phrase = " ".join(text[start:stop].split())
         within = f" {phrase.casefold()} "
         if language != CHINESE and any(within in one or one in within for one in taken):
             continue
         taken.append(within)
         kind: Literal["keyword", "phrase"] = "phrase" if " " in phrase else "keyword"
-        result.append((RuleQuery(kind, phrase, start, stop, round(score, 4)), section))
+        result.append(RuleQuery(kind, phrase, start, stop, round(score, 4)))
     return result
 
 
@@ -163,25 +161,7 @@ def _phrases(
     for one in noun_phrases(part, language):
         start, stop = block.start + one.start, block.start + one.stop
         worth = counts.salience(words_of(part[one.start : one.stop]))
-        yield start, stop, worth * (_SINGLE if one.words == 1 else 1)
-
-
-def _topics(text: str, ranked: Sequence[tuple[RuleQuery, int]]) -> list[RuleQuery]:
-    """The two best phrases of each section side by side; the best section first."""
-    of_section: dict[int, list[RuleQuery]] = {}
-    for one, section in ranked:
-        kept = of_section.setdefault(section, [])
-        words = set(one.text.casefold().split())
-        if len(kept) < 2 and not any(words & set(two.text.casefold().split()) for two in kept):
-            kept.append(one)
-    result = []
-    for pair in of_section.values():
-        if len(pair) == 2:
-            first, second = sorted(pair, key=lambda one: one.start)
-            score = round(_TOPICS * (first.score + second.score) / 2, 4)
-            words = f"{first.text} {second.text}"
-            result.append(RuleQuery("topics", words, first.start, second.stop, score))
-    return sorted(result, key=lambda one: (-one.score, one.start))
+        yield start, stop, worth * (1 if one.words > 1 else _NAME if one.is_name else _NOUN)
 
 
 def _sentences_of(text: str, blocks: Sequence[Prose]) -> Iterator[tuple[int, int]]:
@@ -203,14 +183,20 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return result
 
 
-def in_few_words(text: str, language: str) -> str:
-    """The content words of a sentence in their order; "" where there are too few or too many."""
+def in_few_words(text: str, language: str, counts: CorpusCounts) -> str:
+    """The first content words of a sentence, less those that many documents have; "" where there
+    are too few.
+    """
     stops = stopwords(language)
+    text = _BROKEN.sub("", text)
     if language == CHINESE:
         cut = weighed_words(text)[1]
         words = [word for word, flag in cut if flag[0] in "navbijls" or flag == "eng"]
     else:
         words = _WORD.findall(text)
-    kept = [word for word in words if word.strip("_") and word.casefold() not in stops]
+    kept = [
+        word for word in words
+        if word.strip("_") and word.casefold() not in stops and not counts.know(word, _KNOWN)
+    ]  # fmt: skip
     distinct = list(dict.fromkeys(kept))
     return " ".join(distinct[:_MOST]) if len(distinct) >= _FEWEST else ""

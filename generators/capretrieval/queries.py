@@ -129,16 +129,11 @@ def without_lowest(
     share: float,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
-    """The queries less that share of each kind of rules' queries that has the lowest scores."""
-    of_kind: dict[str, list[int]] = defaultdict(list)
-    for i, one in enumerate(queries):
-        if one.evidence == "rules":
-            of_kind[one.kind].append(i)
-    gone = set[int]()
-    for numbers in of_kind.values():
-        numbers.sort(key=lambda i: queries[i].score)  # of equal scores the first ones go
-        gone.update(numbers[: int(share * len(numbers))])
-    reason = f"its score is among the lowest {share:.0%} of its kind"
+    """The queries less that share of the rules' queries that has the lowest scores."""
+    ranked = [i for i, one in enumerate(queries) if one.evidence == "rules"]
+    ranked.sort(key=lambda i: queries[i].score)  # of equal scores the first ones go
+    gone = set(ranked[: int(share * len(ranked))])
+    reason = f"its score is among the lowest {share:.0%}"
     for i in sorted(gone):
         rejected.append(_dropped("query/quality", reason, queries[i], passages[queries[i].passage]))
     return [one for i, one in enumerate(queries) if i not in gone]
