@@ -73,6 +73,10 @@ if TYPE_CHECKING:
 __all__ = ["CapRetrieval"]
 
 _DOUBTFUL = 0.1  # share of negatives that may be relevant, above which a run warns
+_WARNING = (
+    f". Warning: that is above {_DOUBTFUL:.0%}; a judge can look at them (mine.judge), or train "
+    "with in-batch negatives"
+)
 _QUERY, _QREL, _ROW = 250, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
@@ -210,7 +214,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                     "side": "string", "source": "string", "span": ["int32"], "found_in": "string",
                     "found_at": [["int32"]], "language": "string", "split": "string",
                 },
-                **{f"training/{name}": {"negatives-id": ["string"]} for name in ("found", "kw", "sm")},
+                **{f"training/{one}": {"negatives-id": ["string"]} for one in (FOUND, "kw", "sm")},
             },
             card=[*_card(mined), *_found_card(tables)],
             notes={**_found_line(tables), **_lines(mined)},
@@ -318,8 +322,8 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
         paragraphs.append(
             f"The training pairs have {mined['negatives']:,} hard negatives mined by "
             f"{mined['by']} from the training documents; {mined['drawn']:,} of them were drawn at "
-            f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} lack only "
-            "one content word of three or more: so many may be relevant after all."
+            f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} lack "
+            "only one content word of three or more: so many may be relevant after all."
         )
         if mined.get("judged"):
             paragraphs.append(
@@ -373,8 +377,7 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
             f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
             f"{mined['left_out']:,} possible answers excluded; {doubt:.1%} may be wrong negatives "
             f"(they lack one word of the query){judged}"
-            + (f". Warning: that is above {_DOUBTFUL:.0%}; a judge can look at them (mine.judge), or "
-               "train with in-batch negatives" if doubt > _DOUBTFUL else "")
+            + (_WARNING if doubt > _DOUBTFUL else "")
         )
     }  # fmt: skip
 
@@ -402,8 +405,8 @@ def _found_card(tables: QueryTables) -> list[str]:
     lines = _found_line(tables)
     return [
         f"{lines['found'].removesuffix(' (--by side)')}: `evidence` says who wrote a query (found: "
-        "people, elsewhere in the source, at `found_at` of `found_in`; rules; model), `side` whether "
-        "its target has any of its content words."
+        "people, elsewhere in the source, at `found_at` of `found_in`; rules; model), `side` "
+        "whether its target has any of its content words."
     ] if lines else []  # fmt: skip
 
 

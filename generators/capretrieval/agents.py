@@ -177,7 +177,7 @@ def copies_text(text: str, passage: str) -> bool:
 
 
 def _keywords(passage: str, language: str, count: int) -> list[Keyword]:
-    """By rules, of a passage alone: a run counts words over its documents, and reads their blocks."""
+    """By rules, of a passage alone: a run counts words over its documents."""
     made = offline.keyphrases(passage, language, count, CorpusCounts())
     return [
         Keyword.model_validate(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from retgen.generators.capretrieval.counts import CorpusCounts
@@ -27,7 +27,6 @@ _FEWEST, _MOST = 2, 30  # words of a short form; a name may be one
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
-_WORD = re.compile(r"\w+(?:[-'’.+#/@]\w+)*[+#]*")
 _NUMBER = re.compile(r"\s*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
 _MARKS = " \t\n\"'“”‘’`*_#=~¶.,;:|<>{}[]()§"
@@ -50,7 +49,7 @@ class FoundQuery(NamedTuple):
 
 
 class Incoming(NamedTuple):
-    """Words of another document that point to this one, to the section of an anchor or all of it."""
+    """Words of another document that point to this one, or to the section of an anchor."""
 
     text: str
     anchor: str
@@ -122,99 +121,116 @@ def found_queries(
     document: SourceDocument, language: str, counts: CorpusCounts, incoming: Iterable[Incoming]
 ) -> list[FoundQuery]:
     """The short forms that people wrote for a document, titles first; no text twice."""
+    finder = _Finder(document, language, counts)
+    every = chain(
+        finder.titles(), finder.short_forms(), finder.headings(), finder.captions(),
+        finder.links(incoming),
+    )  # fmt: skip
     result: dict[str, FoundQuery] = {}
-    for one in _every(document, language, counts, incoming):
-        key = folded(one.text)
-        if key and result.setdefault(key, one) is not one and one.kind == "question":
-            result[key] = one  # a heading of the same words
+    for one in every:
+        result.setdefault(folded(one.text), one)
     return list(result.values())
 
 
-def _every(
-    document: SourceDocument, language: str, counts: CorpusCounts, incoming: Iterable[Incoming]
-) -> Iterator[FoundQuery]:
-    text, name, whole = document.text, document.id, (0, len(document.text))
-    stops = stopwords(language)
+class _Finder:
+    """What is found of one document."""
 
-    def worth(words: str) -> float:
-        return counts.salience([one for one in words_of(words) if one not in stops])
+    def __init__(self, document: SourceDocument, language: str, counts: CorpusCounts) -> None:
+        self._document, self._text, self._counts = document, document.text, counts
+        self._stops = stopwords(language)
+        self._sections = list(sections(document.blocks, document.text))
+        self._title = title_shown(document.title, counts)
+        self._whole = 0, len(document.text)
 
-    def says_enough(words: str) -> bool:
-        content = [one for one in words_of(words) if one not in stops]
-        score = counts.salience(content)
-        return score >= (_LITTLE if len(content) >= _FEWEST else _NAME)
+    def titles(self) -> Iterator[FoundQuery]:
+        heads = (self._at(one.heading) for one in self._sections if one.heading.level <= 1)
+        if self._says_enough(self._title):
+            places = [place for shown, place in heads if folded(shown) == folded(self._title)]
+            yield self._query("title", self._title, self._whole, places[:1])
 
-    def at(block: Block) -> tuple[str, Place]:
-        shown, start, stop = words_shown(text[block.start : block.stop])
+    def short_forms(self) -> Iterator[FoundQuery]:
+        for form in self._document.short_forms:
+            words = " ".join(form.text.split())
+            many = self._counts.headings[folded(words)] > 1
+            if _FEWEST <= len(words.split()) <= _MOST and self._says_enough(words) and not many:
+                own = form.text.strip()
+                start = self._text.find(own)
+                places = [(start, start + len(own))] if start >= 0 else []
+                yield self._query(form.kind, words, self._whole, places)
+
+    def headings(self) -> Iterator[FoundQuery]:
+        titles = {folded(self._title), folded(self._document.title)}
+        for part in self._sections:
+            shown, place = self._at(part.heading)
+            key, places = folded(shown), [place]
+            if not key or key in titles or self._counts.is_shared(key) or not self._answers(part):
+                continue
+            if not self._says_enough(shown) or self._counts.headings[key] > 1:
+                above = self._above(part)
+                if above is None:
+                    continue
+                words, higher = above
+                if folded(words) not in key:
+                    shown, places = f"{words} {shown}", [*higher, place]
+            kind = "question" if shown.endswith("?") else "heading"
+            yield self._query(kind, shown, (part.start, part.stop), places)
+
+    def captions(self) -> Iterator[FoundQuery]:
+        for block in self._document.blocks:
+            if block.kind != "caption":
+                continue
+            shown, place = self._at(block)
+            parts = (one for one in self._sections if one.start <= block.start < one.stop)
+            part = next(parts, None)
+            span = (part.start, part.stop) if part else self._whole
+            if len(shown.split()) >= _FEWEST and self._says_enough(shown):
+                yield self._query("caption", shown, span, [place])
+
+    def links(self, incoming: Iterable[Incoming]) -> Iterator[FoundQuery]:
+        anchors = {one.heading.anchor: one for one in reversed(self._sections)}
+        for link in incoming:
+            part = anchors.get(link.anchor) if link.anchor else None
+            if not self._says_enough(link.text) or (link.anchor and part is None):
+                continue
+            span = self._whole
+            if part is not None and part.heading.level > 1 and self._answers(part):
+                span = part.start, part.stop
+            places = [(link.start, link.stop)]
+            yield self._query("link", link.text, span, places)._replace(found_in=link.found_in)
+
+    def _query(self, kind: str, text: str, span: Place, places: Sequence[Place]) -> FoundQuery:
+        score = round(self._worth(self._content(text)), 4)
+        return FoundQuery(kind, text, *span, score, self._document.id, tuple(places))
+
+    def _at(self, block: Block) -> tuple[str, Place]:
+        """The words of a block, and where they stand."""
+        shown, start, stop = words_shown(self._text[block.start : block.stop])
         return shown, (block.start + start, block.start + stop)
 
-    title = title_shown(document.title, counts)
-    parts = list(sections(document.blocks, text))
-    if title and says_enough(title):
-        places = tuple(
-            place for shown, place in (at(one.heading) for one in parts if one.heading.level <= 1)
-            if folded(shown) == folded(title)
+    def _above(self, part: Section) -> tuple[str, list[Place]] | None:
+        """The nearest heading above that says enough, or the title, and where it stands."""
+        places = [(words, [place]) for words, place in map(self._at, reversed(part.above))]
+        every: list[tuple[str, list[Place]]] = [*places, (self._title, [])]
+        usable = (
+            one for one in every
+            if not self._counts.is_shared(folded(one[0])) and self._says_enough(one[0])
         )  # fmt: skip
-        yield FoundQuery("title", title, *whole, round(worth(title), 4), name, places)
-    for form in document.short_forms:
-        words = " ".join(form.text.split())
-        if (
-            _FEWEST <= len(words.split()) <= _MOST
-            and says_enough(words)
-            and counts.headings[folded(words)] < _FEWEST
-        ):
-            place = text.find(form.text.strip())
-            spot = ((place, place + len(form.text.strip())),) if place >= 0 else ()
-            yield FoundQuery(form.kind, words, *whole, round(worth(words), 4), name, spot)
-    for part in parts:
-        shown, place = at(part.heading)
-        if not shown or folded(shown) in (folded(title), folded(document.title)):
-            continue
-        if counts.is_shared(folded(shown)) or not _answers(document, part):
-            continue
-        places = (place,)
-        if not says_enough(shown) or counts.headings[folded(shown)] > 1:
-            above = [at(one) for one in reversed(part.above)]
-            for words, spot in [*above, (title, ())]:
-                if words and not counts.is_shared(folded(words)) and says_enough(words):
-                    shown = f"{words} {shown}" if folded(words) not in folded(shown) else shown
-                    places = (spot, place) if spot else (place,)
-                    break
-            else:
-                continue
-        kind = "question" if shown.endswith("?") else "heading"
-        yield FoundQuery(kind, shown, part.start, part.stop, round(worth(shown), 4), name, places)
-    for block in document.blocks:
-        if block.kind == "caption":
-            shown, place = at(block)
-            home = next((one for one in parts if one.start <= block.start < one.stop), None)
-            start, stop = (home.start, home.stop) if home else whole
-            if len(shown.split()) >= _FEWEST and says_enough(shown):
-                yield FoundQuery(
-                    "caption", shown, start, stop, round(worth(shown), 4), name, (place,)
-                )
-    anchors = {one.heading.anchor: one for one in reversed(parts) if one.heading.anchor}
-    for link in incoming:
-        start, stop = whole
-        if link.anchor:
-            if link.anchor not in anchors:
-                continue
-            part = anchors[link.anchor]
-            if part.heading.level > 1 and _answers(document, part):
-                start, stop = part.start, part.stop
-        if says_enough(link.text):
-            places = ((link.start, link.stop),)
-            yield FoundQuery(
-                "link", link.text, start, stop, round(worth(link.text), 4), link.found_in, places
-            )
+        return next(usable, None)
 
+    def _content(self, words: str) -> list[str]:
+        return [one for one in words_of(words) if one not in self._stops]
 
-def _answers(document: SourceDocument, part: Section) -> bool:
-    """Whether what stands under a heading is long enough to answer it."""
-    words = 0
-    for one in document.blocks:
-        if part.start <= one.start < part.stop and one.kind != "boilerplate":
-            words += len(_WORD.findall(document.text[one.start : one.stop]))
-            if words >= _ANSWER:
-                return True
-    return False
+    def _worth(self, content: Sequence[str]) -> float:
+        return self._counts.salience(content)
+
+    def _says_enough(self, words: str) -> bool:
+        content = self._content(words)
+        return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
+
+    def _answers(self, part: Section) -> bool:
+        """Whether what stands under a heading is long enough to answer it."""
+        words = 0
+        for one in self._document.blocks:
+            if part.start <= one.start < part.stop and one.kind != "boilerplate":
+                words += len(self._text[one.start : one.stop].split())
+        return words >= _ANSWER

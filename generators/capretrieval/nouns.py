@@ -103,9 +103,9 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
         following = tags[i + 1] if i + 1 < len(run) else ""
         if not word.plain or word.text.endswith(_POSSESSIVE):
             tag = "X"
-        elif tag in _NOUNS and following in _AFTER_VERBS:
-            tag = "VB"
-        elif before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN") and "-" not in word.text:
+        elif (tag in _NOUNS and following in _AFTER_VERBS) or (
+            before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN") and "-" not in word.text
+        ):
             tag = "VB"
         elif tag == "VBG" and held and tags[held[-1]] == "NN" and not following:
             tag = tags[i] = "NN"  # image processing

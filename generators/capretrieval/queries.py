@@ -23,7 +23,7 @@ from retgen.generators.capretrieval.passages import (
     Terms,
     term_codes,
 )
-from retgen.tokenizer import sequence
+from retgen.tokenizer import STOPWORDS, sequence
 from retgen.validators.similar import matches
 from retgen.validators.wordsets import query_sets
 
@@ -225,7 +225,7 @@ def mark_sides(
 
 def content_codes(text: str, language: str) -> Codes:
     """(n,) numbers of the stems of a query's content words; of all words where it has none."""
-    stops = stopwords(language)
+    stops = STOPWORDS if language == "en" else stopwords(language)
     words = sequence(text)
     content = [one for one in words if one not in stops] or words
     return np.unique(term_codes(stems_of(" ".join(content), language)))

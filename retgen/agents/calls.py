@@ -176,8 +176,9 @@ def call_models(
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
-                    sources, models, pilot=pilot, workers=workers, tally=call_report.tally, stop=stop, flight=flight,
-                    progress=progress, cap=cap, priced=call_report.priced, notice=_notice,
+                    sources, models, pilot=pilot, workers=workers, tally=call_report.tally,
+                    stop=stop, flight=flight, progress=progress, cap=cap,
+                    priced=call_report.priced, notice=_notice,
                 )  # fmt: skip
                 try:
                     await work(context)
