@@ -27,9 +27,12 @@ _FEWEST, _MOST = 2, 30  # words of a short form; a name may be one
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
+_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\s*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
-_MARKS = " \t\n\"'“”‘’`*_#=~¶.,;:|<>{}[]()§"
+_CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)).*$", re.DOTALL)  # no section of a manual, sync(2)
+_EMPHASIS = re.compile(r"[`*\[\]\"“”]+|(?<![\w$])_+(?=\w)|(?<=\w)_+(?!\w)|\\(?=\W)")
+_MARKS = " \t\n\"'“”‘’`*#=~¶.,;:|<>{}[]()§"
 
 Place = tuple[int, int]
 
@@ -81,18 +84,19 @@ def sections(blocks: Sequence[Block], text: str) -> Iterator[Section]:
 
 def words_shown(text: str) -> tuple[str, int, int]:
     """The words of a heading, a caption or a link as a page shows them, without a number before
-    them; and their place in the text.
+    them and the arguments of a call behind them; and their place in the text.
     """
     bare = without_markup(text)
     number = _NUMBER.match(bare)
     begin = number.end() if number else 0
-    start = begin + len(bare[begin:]) - len(bare[begin:].lstrip(_MARKS))
-    stop = max(start, len(bare.rstrip(_MARKS)))
+    call = _CALL.search(bare)
+    end = call.start() if call else len(bare)
+    start = begin + len(bare[begin:end]) - len(bare[begin:end].lstrip(_MARKS))
+    stop = max(start, len(bare[:end].rstrip(_MARKS)))
     for mark in "?)":
         if bare[stop : stop + 1] == mark and (mark == "?" or "(" in bare[start:stop]):
             stop += 1
-    shown = re.sub(r"[`*\[\]]+|(?<!\w)_+|_+(?!\w)|\\(?=\W)", "", bare[start:stop])
-    return " ".join(shown.split()), start, stop
+    return " ".join(_EMPHASIS.sub("", bare[start:stop]).split()), start, stop
 
 
 def folded(text: str) -> str:
@@ -104,9 +108,7 @@ def title_shown(title: str, counts: CorpusCounts) -> str:
     """A title without the parts that many titles have, such as the name of the site."""
     pieces = _PARTS.split(title)
     kept = [one for one in pieces if not counts.is_shared(folded(one))]
-    if len(kept) == len(pieces):
-        return " ".join(title.split())
-    return " ".join(" ".join(kept).split())
+    return words_shown(title if len(kept) == len(pieces) else " ".join(kept))[0]
 
 
 def forms_of(document: SourceDocument) -> set[str]:
@@ -165,11 +167,11 @@ class _Finder:
             key, places = folded(shown), [place]
             if not key or key in titles or self._counts.is_shared(key) or not self._answers(part):
                 continue
-            if not self._says_enough(shown) or self._counts.headings[key] > 1:
-                above = self._above(part)
-                if above is None:
+            enough = self._says_enough(shown) and self._counts.headings[key] == 1
+            if not enough or not self._is_topic(shown, part):
+                words, higher = self._above(part) or ("", [])
+                if not words and not (enough and len(self._content(shown)) >= _FEWEST):
                     continue
-                words, higher = above
                 if folded(words) not in key:
                     shown, places = f"{words} {shown}", [*higher, place]
             kind = "question" if shown.endswith("?") else "heading"
@@ -226,6 +228,12 @@ class _Finder:
     def _says_enough(self, words: str) -> bool:
         content = self._content(words)
         return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
+
+    def _is_topic(self, shown: str, part: Section) -> bool:
+        """Whether what stands under a heading is about its words, or these say it all."""
+        content = self._content(shown)
+        held = {word.casefold() for word in _WORD.findall(self._text[part.start : part.stop])}
+        return len(content) > _FEWEST or not held.isdisjoint(content)
 
     def _answers(self, part: Section) -> bool:
         """Whether what stands under a heading is long enough to answer it."""

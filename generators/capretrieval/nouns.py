@@ -18,9 +18,9 @@ from retgen.generators.capretrieval.language import CHINESE, simplify_chinese, s
 LONGEST = 4  # words of a phrase; in languages without a tagger one less
 _TOKEN = re.compile(r"\S+")
 # a word that people type, names such as C++, node.js and X.509 among them
-_NAME = re.compile(r"[^\W\d_][\w]*(?:[-'’.+/&][^\W_]+)*[+#]{0,2}|\d+[^\W\d_]+")
+_NAME = re.compile(r"[^\W\d_][^\W_]*(?:[-'’.+/&][^\W_]+)*[+#]{0,2}|\d+[^\W\d_]+")
 _OPENS, _CLOSES = "([{\"'“‘«*_„", ".,;:!?)]}\"'”’»*_…"
-_POSSESSIVE = ("'s", "’s")
+_POSSESSIVE = "'s"
 _NOUNS = frozenset({"NN", "NNP", "NNPS", "NNS"})
 _PLURALS = frozenset({"NNS", "NNPS"})
 _BEFORE_VERBS = frozenset({"TO", "MD", "PRP", "WP", "WDT", "EX"})
@@ -30,17 +30,22 @@ _BEFORE_PARTICIPLES = {
     "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD"}),
     "VBG": frozenset({"DT", "JJ", "PRP$"}),
 }
+_IS = ("is", "are", "was", "were")
+_NAMED, _HEADLINE = 5, 9  # words: of the name of what is said to be something; of a headline
+_SENTENCE = 8  # words of which some are function words
+_PLAIN, _FUNCTION = 0.7, 0.2  # shares of a text's words
 _JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
 
 class Phrase(NamedTuple):
-    """Characters [start, stop) of a text, and how many words they are. `is_name`: one word that no
-    lexicon has.
+    """Characters [start, stop) of a text, and its words; `adjectives` are those that are no nouns.
+    `is_name`: one word that no lexicon has.
     """
 
     start: int
     stop: int
-    words: int
+    words: tuple[str, ...]
+    adjectives: frozenset[str] = frozenset()
     is_name: bool = False
 
 
@@ -48,6 +53,19 @@ def noun_phrases(text: str, language: str) -> Iterator[Phrase]:
     """The noun phrases of a text in their order, single nouns among them."""
     for run in _runs(text):
         yield from _tagged(run) if language == "en" else _between_stopwords(run, language)
+
+
+def is_prose(text: str, language: str) -> bool:
+    """Whether a text is written in sentences: words for the most part, function words among them.
+
+    Code, tables and synopses are not; of a few words nobody can tell.
+    """
+    words = [one for run in _runs(text) for one in run]
+    plain = sum(one.plain for one in words)
+    stops = stopwords(language)
+    function_words = sum(one.text.casefold() in stops for one in words)
+    few = len(words) < _SENTENCE or not stops
+    return plain >= _PLAIN * len(words) and (few or function_words >= _FUNCTION * len(words))
 
 
 class _Word(NamedTuple):
@@ -69,7 +87,9 @@ def _runs(text: str) -> Iterator[list[_Word]]:
             yield run
             run = []
         if bare:
-            run.append(_Word(bare, start, start + len(bare), bool(_NAME.fullmatch(bare))))
+            run.append(
+                _Word(bare.replace("’", "'"), start, start + len(bare), bool(_NAME.fullmatch(bare)))
+            )
         if run and len(bare) < len(core):
             yield run
             run = []
@@ -96,7 +116,9 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
         if last.text.casefold() in stops or (words[0] == 0 and _may_be_verb(tags, run, words)):
             return
         name = len(words) == 1 and not _knows(first.text)
-        yield Phrase(first.start, last.stop, len(words), name)
+        texts = [run[i].text for i in words]
+        others = frozenset(run[i].text for i in words if tags[i] not in _NOUNS)
+        yield Phrase(first.start, last.stop, tuple(texts), others, name)
 
     before = ""  # the tag of the word before
     for i, (word, tag) in enumerate(zip(run, tags, strict=True)):
@@ -125,6 +147,30 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
             held, clean = [], tag != "X"
         before = tag
     yield from whole()
+
+
+def headlines(text: str) -> Iterator[list[str]]:
+    """What each part of an English sentence says, as a headline: its words from the first noun
+    phrase to the last one that is near, without articles; what something is without its name.
+    """
+    for run in _runs(text):
+        ends = {one.start: one.stop for one in _tagged(run)}
+        begins = [i for i, word in enumerate(run) if word.start in ends]
+        if len(begins) > 1 and any(
+            word.text in _IS for word in run[begins[0] : min(begins[1], begins[0] + _NAMED)]
+        ):
+            begins = begins[1:]
+        if not begins:
+            continue
+        near = run[begins[0] : begins[0] + _HEADLINE]
+        code = [i for i, word in enumerate(near) if not word.plain]
+        near = near[: code[0]] if code else near
+        last = max((i for i, word in enumerate(near) if word.stop in ends.values()), default=-1)
+        tags = _tags([word.text for word in run])[begins[0] :]
+        yield [
+            word.text for word, tag in zip(near[: last + 1], tags, strict=False)
+            if tag not in _AFTER_VERBS
+        ]  # fmt: skip
 
 
 def _may_be_verb(tags: Sequence[str], run: Sequence[_Word], words: Sequence[int]) -> bool:
@@ -177,7 +223,8 @@ def _between_stopwords(run: Sequence[_Word], language: str) -> Iterator[Phrase]:
             held.append(word)
             continue
         if 0 < len(held) < LONGEST:
-            yield Phrase(held[0].start, held[-1].stop, len(held), len(held) == 1)
+            words = tuple(one.text for one in held)
+            yield Phrase(held[0].start, held[-1].stop, words, is_name=len(held) == 1)
         held = []
 
 

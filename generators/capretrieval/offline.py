@@ -1,8 +1,8 @@
 """Queries by rules, without a model: noun phrases, and what a passage says in a few words.
 
 A phrase is worth searching for where few documents know its words (tf x idf over the corpus), and
-early in the passage. What a passage says is told in telegram style: the first content words of a
-sentence. All of them stand in prose: code, tables, headings and boilerplate give none, and none
+early in the passage. What a passage says is told as a headline of one of its first
+sentences. All of them stand in prose: code, tables, headings and boilerplate give none, and none
 reaches over two blocks. Hypernyms, topics and questions are a model's work.
 """
 
@@ -10,18 +10,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, has_baseline, stopwords, words_of
-from retgen.generators.capretrieval.nouns import chinese_phrases, noun_phrases, weighed_words
+from retgen.generators.capretrieval.nouns import (
+    chinese_phrases,
+    headlines,
+    is_prose,
+    noun_phrases,
+    weighed_words,
+)
 
 _READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
+_ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a noun
 _FEWEST, _MOST = 3, 7  # content words of such a query
 _KNOWN = 0.25  # a word that more of the documents have is left out of it
-_NAME, _NOUN = 0.8, 0.4  # a word by itself says less than a phrase, most so an ordinary one
+_NAME, _NOUN = 0.7, 0.4  # a word by itself says less than a phrase, most so an ordinary one
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
 # of Markdown, HTML and reStructuredText within a block: what nobody reads, such as addresses
@@ -32,7 +39,8 @@ _MARKUP = re.compile(
     r"|[=~^*#-]{4,}",
     re.DOTALL | re.MULTILINE,
 )
-_CODE = re.compile(r"(`+)[^`\n]+\1")
+# code, entities, and what is said by the way
+_ASIDE = re.compile(r"(`+)[^`\n]+\1|&#?\w+;|\([^()]*\)")
 _BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
 _MARK = "\0"  # stands for what is no prose
 
@@ -61,7 +69,7 @@ def without_markup(text: str, mark: str = " ") -> str:
 
 def _prose(text: str) -> str:
     masked = without_markup(text, _MARK)
-    return _CODE.sub(lambda match: re.sub(r"\S", _MARK, match.group()), masked)
+    return _ASIDE.sub(lambda match: re.sub(r"\S", _MARK, match.group()), masked)
 
 
 def keyphrases(
@@ -87,14 +95,16 @@ def summaries(
     """What the first sentences of a passage say, in few words."""
     if not count or not has_baseline(language):
         return []
-    blocks = _blocks(text, prose)
+    blocks, held = _blocks(text, prose), Counter(words_of(text))
     result: list[RuleQuery] = []
     for start, stop in _sentences_of(text, blocks):
         if len(result) == min(count, _SENTENCES):
             break
-        short = in_few_words(_prose(text[start:stop]), language, counts)
-        if short:
-            score = counts.salience(words_of(short)) * _place(start, text)
+        sentence = _prose(text[start:stop])
+        short = in_few_words(sentence, language, counts)
+        if short and (language == CHINESE or is_prose(sentence, language)):
+            telling = [one for one in words_of(short) if one not in stopwords(language)]
+            score = _worth(telling, held, counts) * _place(start, text)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
     return result
 
@@ -115,6 +125,12 @@ def _place(start: int, text: str) -> float:
     return 1 / (1 + start / max(1, len(text)))
 
 
+def _worth(words: Sequence[str], held: Mapping[str, int], counts: CorpusCounts) -> float:
+    """How much words tell of a passage: rare in the corpus, and often in it. `held`: its words."""
+    often = sum(held[word] for word in words) / max(1, len(words))
+    return counts.salience(words) * (1 - 0.5 / max(1.0, often))
+
+
 def _ranked(
     text: str, language: str, counts: CorpusCounts, blocks: Sequence[Prose]
 ) -> list[RuleQuery]:
@@ -125,9 +141,7 @@ def _ranked(
     held = Counter(words_of(text))
     for block in blocks:
         for start, stop, worth in _phrases(text, block, language, counts):
-            words = words_of(text[start:stop])
-            often = sum(held[word] for word in words) / max(1, len(words))
-            score = worth * (1 - 0.5 / max(1.0, often)) * _place(start, text)
+            score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, text)
             key = " ".join(text[start:stop].casefold().split())
             found.setdefault(key, (score, start, stop))
     scored = list(found.values())
@@ -148,7 +162,7 @@ def _ranked(
 def _phrases(
     text: str, block: Prose, language: str, counts: CorpusCounts
 ) -> Iterator[tuple[int, int, float]]:
-    """The phrases of a block: their places in the text, and what they are worth."""
+    """The phrases of a block: their places in the text, and what such a phrase is worth."""
     part = _prose(text[block.start : block.stop])
     if language == CHINESE:
         ranked = chinese_phrases(part)
@@ -158,10 +172,14 @@ def _phrases(
                 start = block.start + match.start()
                 yield start, start + len(name), weight / best
         return
+    if not is_prose(part, language):
+        return
     for one in noun_phrases(part, language):
         start, stop = block.start + one.start, block.start + one.stop
-        worth = counts.salience(words_of(part[one.start : one.stop]))
-        yield start, stop, worth * (1 if one.words > 1 else _NAME if one.is_name else _NOUN)
+        worth = 1 - _ADJECTIVE * len(one.adjectives) / len(one.words)
+        if len(one.words) == 1:
+            worth = _NAME if one.is_name else _NOUN
+        yield start, stop, worth
 
 
 def _sentences_of(text: str, blocks: Sequence[Prose]) -> Iterator[tuple[int, int]]:
@@ -184,19 +202,21 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def in_few_words(text: str, language: str, counts: CorpusCounts) -> str:
-    """The first content words of a sentence, less those that many documents have; "" where there
-    are too few.
+    """A sentence as a headline; in other languages than English its first content words, less those
+    that many documents have. "" where they are too few.
     """
-    stops = stopwords(language)
-    text = _BROKEN.sub("", text)
+    text, stops = _BROKEN.sub("", text), stopwords(language)
+    if language == "en":
+        for words in headlines(text):
+            telling = {word for word in words if not counts.know(word, _KNOWN)}
+            if len({word.casefold() for word in telling} - stops) >= _FEWEST:
+                return " ".join(words)
+        return ""
     if language == CHINESE:
         cut = weighed_words(text)[1]
         words = [word for word, flag in cut if flag[0] in "navbijls" or flag == "eng"]
     else:
-        words = _WORD.findall(text)
-    kept = [
-        word for word in words
-        if word.strip("_") and word.casefold() not in stops and not counts.know(word, _KNOWN)
-    ]  # fmt: skip
+        words = [word for word in _WORD.findall(text) if word.casefold() not in stops]
+    kept = [word for word in words if word.strip("_") and not counts.know(word, _KNOWN)]
     distinct = list(dict.fromkeys(kept))
     return " ".join(distinct[:_MOST]) if len(distinct) >= _FEWEST else ""

@@ -21,10 +21,10 @@ class QueryCounts(Params):
     """
 
     found: int = Field(8, ge=0, le=50)
-    keywords: int = Field(12, ge=0, le=50)
-    summaries: int = Field(7, ge=0, le=50)
+    keywords: int = Field(6, ge=0, le=50)
+    summaries: int = Field(3, ge=0, le=50)
     common: float = Field(0.05, gt=0, le=1)
-    quality: float = Field(0.3, ge=0, lt=1)
+    quality: float = Field(0.5, ge=0, lt=1)
     together: bool = True
 
     @model_validator(mode="after")

@@ -153,8 +153,7 @@ def select_queries(
     the passages of the same split that `labels` calls relevant. Dropped are: keywords of too many
     passages, other texts of too many documents; queries of a held-out split whose text was written
     for a document of another one, or whose keyword stands there, since documents of two splits
-    would share a query; and those that say nearly the same as one of another split. What people
-    wrote takes the place of other queries where a split is held out.
+    would share a query; and those that say nearly the same as one of another split.
     """
     spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
     most = max(1, int(counts.common * len(passages)))
@@ -200,10 +199,12 @@ def select_queries(
 def _is_full(
     taken: Mapping[tuple[int, str], int], one: PassageQuery, room: Mapping[str, int]
 ) -> bool:
-    """Whether a passage has as many queries of a set as it may; keywords make room first."""
+    """Whether a passage has as many queries of a set as it may. What is found takes the place of
+    others, of keywords first.
+    """
     own, found = taken[one.passage, one.set], taken[one.passage, FOUND]
-    if one.evidence == FOUND or one.split == "train":
-        return own >= room[one.set]
+    if one.evidence == FOUND:
+        return own >= room[FOUND]
     more = max(0, found - room["KW"]) if one.set == "SM" else found
     return own >= room[one.set] - more
 
