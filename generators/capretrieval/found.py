@@ -28,7 +28,7 @@ _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"\s*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
+_NUMBER = re.compile(r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)).*$", re.DOTALL)  # no section of a manual, sync(2)
 _EMPHASIS = re.compile(r"[`*\[\]\"“”]+|(?<![\w$])_+(?=\w)|(?<=\w)_+(?!\w)|\\(?=\W)")
@@ -96,7 +96,8 @@ def words_shown(text: str) -> tuple[str, int, int]:
     for mark in "?)":
         if bare[stop : stop + 1] == mark and (mark == "?" or "(" in bare[start:stop]):
             stop += 1
-    return " ".join(_EMPHASIS.sub("", bare[start:stop]).split()), start, stop
+    shown = " ".join(_EMPHASIS.sub("", bare[start:stop]).split())
+    return shown if any(map(str.isalnum, shown)) else "", start, stop
 
 
 def folded(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from retgen.generators.capretrieval.language import CHINESE, simplify_chinese, stopwords
 
+MASK = "\0"  # stands for characters that are no prose
 LONGEST = 4  # words of a phrase; in languages without a tagger one less
 _TOKEN = re.compile(r"\S+")
 # a word that people type, names such as C++, node.js and X.509 among them
@@ -27,10 +28,11 @@ _BEFORE_VERBS = frozenset({"TO", "MD", "PRP", "WP", "WDT", "EX"})
 _AFTER_VERBS = frozenset({"DT", "PRP$"})
 # a participle behind these belongs to the noun that follows
 _BEFORE_PARTICIPLES = {
-    "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD"}),
+    "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD", "VB", "VBP", "VBZ"}),
     "VBG": frozenset({"DT", "JJ", "PRP$"}),
 }
 _IS = ("is", "are", "was", "were")
+_PERFECT = (*_IS, "be", "been", "has", "have", "had")
 _NAMED, _HEADLINE = 5, 9  # words: of the name of what is said to be something; of a headline
 _SENTENCE = 8  # words of which some are function words
 _PLAIN, _FUNCTION = 0.7, 0.2  # shares of a text's words
@@ -55,16 +57,17 @@ def noun_phrases(text: str, language: str) -> Iterator[Phrase]:
         yield from _tagged(run) if language == "en" else _between_stopwords(run, language)
 
 
-def is_prose(text: str, language: str) -> bool:
-    """Whether a text is written in sentences: words for the most part, function words among them.
+def is_prose(text: str, language: str, sentences: bool = True) -> bool:
+    """Whether a text is written in words, in sentences with function words among them.
 
-    Code, tables and synopses are not; of a few words nobody can tell.
+    Code, tables and synopses are not; of a few words nobody can tell. What is masked counts not.
+    `sentences`: off for documents without any, such as titles of products.
     """
-    words = [one for run in _runs(text) for one in run]
+    words = [one for run in _runs(text) for one in run if MASK not in one.text]
     plain = sum(one.plain for one in words)
     stops = stopwords(language)
     function_words = sum(one.text.casefold() in stops for one in words)
-    few = len(words) < _SENTENCE or not stops
+    few = len(words) < _SENTENCE or not stops or not sentences
     return plain >= _PLAIN * len(words) and (few or function_words >= _FUNCTION * len(words))
 
 
@@ -73,11 +76,13 @@ class _Word(NamedTuple):
     start: int
     stop: int
     plain: bool  # a word, no code, number or address
+    opens: bool  # a sentence
 
 
 def _runs(text: str) -> Iterator[list[_Word]]:
     """The words between two marks (commas, brackets, ends of sentences)."""
     run: list[_Word] = []
+    opens = True
     for match in _TOKEN.finditer(text):
         token = match.group()
         core = token.lstrip(_OPENS)
@@ -87,10 +92,11 @@ def _runs(text: str) -> Iterator[list[_Word]]:
             yield run
             run = []
         if bare:
-            run.append(
-                _Word(bare.replace("’", "'"), start, start + len(bare), bool(_NAME.fullmatch(bare)))
-            )
+            plain = bool(_NAME.fullmatch(bare))
+            run.append(_Word(bare.replace("’", "'"), start, start + len(bare), plain, opens))
+            opens = False
         if run and len(bare) < len(core):
+            opens = any(mark in ".!?:" for mark in core[len(bare) :])
             yield run
             run = []
     if run:
@@ -113,7 +119,7 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
         if not words or not clean or goes_on or len(words) > LONGEST:
             return
         first, last = run[words[0]], run[words[-1]]
-        if last.text.casefold() in stops or (words[0] == 0 and _may_be_verb(tags, run, words)):
+        if last.text.casefold() in stops or (first.opens and _may_be_verb(tags, run, words)):
             return
         name = len(words) == 1 and not _knows(first.text)
         texts = [run[i].text for i in words]
@@ -123,7 +129,9 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
     before = ""  # the tag of the word before
     for i, (word, tag) in enumerate(zip(run, tags, strict=True)):
         following = tags[i + 1] if i + 1 < len(run) else ""
-        if not word.plain or word.text.endswith(_POSSESSIVE):
+        if word.text.endswith(_POSSESSIVE):
+            tag = "PRP$"
+        elif not word.plain:
             tag = "X"
         elif (tag in _NOUNS and following in _AFTER_VERBS) or (
             before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN") and "-" not in word.text
@@ -137,8 +145,10 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
             held, clean = [], tag == "JJ"
         elif tag in _NOUNS and held and before in _PLURALS:
             yield from whole()
-            held, clean = [], False  # the plural may have had a verb: users run programs
-        if tag in _NOUNS or tag == "JJ" or before in _BEFORE_PARTICIPLES.get(tag, ()):
+            # the plural may have had a verb: users run programs
+            held, clean = [], tag in _PLURALS
+        part = before in _BEFORE_PARTICIPLES.get(tag, ()) and run[i - 1].text not in _PERFECT
+        if tag in _NOUNS or tag == "JJ" or part:
             held.append(i)
         else:
             # the number of, version 2, text based output: more belongs to it than these words

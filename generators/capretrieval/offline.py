@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, has_baseline, stopwords, words_of
 from retgen.generators.capretrieval.nouns import (
+    MASK,
     chinese_phrases,
     headlines,
     is_prose,
@@ -42,7 +43,6 @@ _MARKUP = re.compile(
 # code, entities, and what is said by the way
 _ASIDE = re.compile(r"(`+)[^`\n]+\1|&#?\w+;|\([^()]*\)")
 _BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
-_MARK = "\0"  # stands for what is no prose
 
 
 class RuleQuery(NamedTuple):
@@ -68,8 +68,8 @@ def without_markup(text: str, mark: str = " ") -> str:
 
 
 def _prose(text: str) -> str:
-    masked = without_markup(text, _MARK)
-    return _ASIDE.sub(lambda match: re.sub(r"\S", _MARK, match.group()), masked)
+    masked = without_markup(text, MASK)
+    return _ASIDE.sub(lambda match: re.sub(r"\S", MASK, match.group()), masked)
 
 
 def keyphrases(
@@ -96,13 +96,14 @@ def summaries(
     if not count or not has_baseline(language):
         return []
     blocks, held = _blocks(text, prose), Counter(words_of(text))
+    in_sentences = is_prose(_prose(text), language)
     result: list[RuleQuery] = []
     for start, stop in _sentences_of(text, blocks):
         if len(result) == min(count, _SENTENCES):
             break
         sentence = _prose(text[start:stop])
         short = in_few_words(sentence, language, counts)
-        if short and (language == CHINESE or is_prose(sentence, language)):
+        if short and (language == CHINESE or is_prose(sentence, language, in_sentences)):
             telling = [one for one in words_of(short) if one not in stopwords(language)]
             score = _worth(telling, held, counts) * _place(start, text)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
@@ -138,9 +139,9 @@ def _ranked(
     if not has_baseline(language):
         return []
     found: dict[str, tuple[float, int, int]] = {}
-    held = Counter(words_of(text))
+    held, in_sentences = Counter(words_of(text)), is_prose(_prose(text), language)
     for block in blocks:
-        for start, stop, worth in _phrases(text, block, language, counts):
+        for start, stop, worth in _phrases(text, block, language, in_sentences):
             score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, text)
             key = " ".join(text[start:stop].casefold().split())
             found.setdefault(key, (score, start, stop))
@@ -160,7 +161,7 @@ def _ranked(
 
 
 def _phrases(
-    text: str, block: Prose, language: str, counts: CorpusCounts
+    text: str, block: Prose, language: str, in_sentences: bool
 ) -> Iterator[tuple[int, int, float]]:
     """The phrases of a block: their places in the text, and what such a phrase is worth."""
     part = _prose(text[block.start : block.stop])
@@ -172,7 +173,7 @@ def _phrases(
                 start = block.start + match.start()
                 yield start, start + len(name), weight / best
         return
-    if not is_prose(part, language):
+    if not is_prose(part, language, in_sentences):
         return
     for one in noun_phrases(part, language):
         start, stop = block.start + one.start, block.start + one.stop

@@ -129,10 +129,13 @@ def without_lowest(
     share: float,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
-    """The queries less that share of the rules' queries that has the lowest scores."""
+    """The queries less that share of the rules' queries that has the lowest scores; the best one of
+    each document stays.
+    """
     ranked = [i for i, one in enumerate(queries) if one.evidence == "rules"]
     ranked.sort(key=lambda i: queries[i].score)  # of equal scores the first ones go
-    gone = set(ranked[: int(share * len(ranked))])
+    best = {passages[queries[i].passage].source: i for i in ranked}
+    gone = set(ranked[: int(share * len(ranked))]) - set(best.values())
     reason = f"its score is among the lowest {share:.0%}"
     for i in sorted(gone):
         rejected.append(_dropped("query/quality", reason, queries[i], passages[queries[i].passage]))

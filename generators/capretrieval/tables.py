@@ -6,6 +6,7 @@ say anything of them (paper, Appendix B.2), a classifier can.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -43,6 +44,8 @@ SPLITS = ("train", "dev", "test")
 NONE = "no_positives"
 
 
+_MARKS_BEFORE = re.compile(r"^[^\w\n]*\Z", re.MULTILINE)  # of a line that words are cut from
+_MARKS_BEHIND = re.compile(r"[^\w\n]*(?:\Z|\n(?:[ ]*[=~^-]+[ ]*(?:\n|\Z))?)")
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
 
@@ -242,12 +245,18 @@ class QueryTables:
 
 
 def _without(passage: Passage, places: Iterable[tuple[int, int]]) -> str:
-    """The text of a passage without some characters of its document."""
+    """The text of a passage without some characters of its document, and without the marks that
+    are left of their lines: of a heading its `##`, and what underlines it.
+    """
     text = passage.text
     for start, stop in sorted(places, reverse=True):
         low, high = max(0, start - passage.start), max(0, stop - passage.start)
-        if low < len(text):
-            text = f"{text[:low].rstrip()} {text[high:].lstrip()}".strip()
+        if high == 0 or low >= len(text):
+            continue
+        before, after = _MARKS_BEFORE.search(text[:low]), _MARKS_BEHIND.match(text[high:])
+        if before and after:
+            low, high = before.start(), high + after.end()
+        text = f"{text[:low].rstrip()} {text[high:].lstrip()}".strip()
     return text
 
 
