@@ -29,6 +29,7 @@ from retgen.sources import (
     Columns,
     RefusedRow,
     SourceDocument,
+    SourceNotes,
     TableColumns,
     read_sources,
     refusals,
@@ -43,6 +44,12 @@ _PIECE = 1000  # characters of each
 
 
 _ON_THE_HUB = 10_000  # rows of a data set that lies elsewhere
+
+
+_READ = {"words": 190, "characters": 250}  # of 256 word pieces, about
+
+
+_UNSEEN = 0.2  # of a source's text, from which on passages are proposed
 
 
 _UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without blanks between words
@@ -130,7 +137,8 @@ class SourceDescription:
     `path`: as a recipe says it. `kinds`: files by their kind; empty for a data set of the Hub.
     `columns`: of each table, by the name of its file. `whole`: all rows were read. `languages`:
     code -> share of documents, most first; "" where none is recognized. `lengths`: shortest, median
-    and longest document, counted in `unit`.
+    and longest document, counted in `unit`. `encodings`: files in each that is not UTF-8. `unseen`:
+    the share of all text that stands behind what an embedder reads of its document.
     """
 
     path: str
@@ -142,6 +150,8 @@ class SourceDescription:
     languages: Mapping[str, float]
     lengths: tuple[int, int, int]
     unit: str
+    encodings: Mapping[str, int]
+    unseen: float
 
     @property
     def language(self) -> str:
@@ -163,6 +173,9 @@ class SourceDescription:
         for name, one in self.columns.items():
             ids = ", ".join(one.ids) or "none, rows are numbered"
             yield f"columns: of {name}: text {one.text}, title {one.title or 'none'}, id {ids}"
+        if self.encodings:
+            told = ", ".join(f"{count:,} {name}" for name, count in self.encodings.items())
+            yield f"encodings: {told}, the others UTF-8; look whether their letters are right"
         shares = [
             f"{language_name(code) if code else 'not recognized'} {_percent(share)}"
             for code, share in self.languages.items()
@@ -170,6 +183,30 @@ class SourceDescription:
         yield f"languages: {', '.join(shares[:5])}{', ...' if len(shares) > 5 else ''}"
         shortest, middle, longest = self.lengths
         yield f"lengths: {shortest:,} to {longest:,} {self.unit}, median {middle:,}"
+        if self.passages:
+            yield f"passages: {self._unseen()}: the recipe cuts passages of {self.passages.tokens}"
+
+    @property
+    def passages(self) -> PassageSize | None:
+        """Passages to cut, where much of the text would not be read otherwise."""
+        if self.unseen < _UNSEEN:
+            return None
+        size = _READ[self.unit]
+        return PassageSize(tokens=size, overlap=size // 8)
+
+    def passages_line(self) -> str:
+        """The key `passages` of a recipe's `params`, with its reason; "" where none is proposed."""
+        size = self.passages
+        if size is None:
+            return ""
+        pair = f"{{tokens: {size.tokens}, overlap: {size.overlap}}}"
+        return f"  passages: {pair}     # {self._unseen()}\n"
+
+    def _unseen(self) -> str:
+        return (
+            f"{_percent(self.unseen)} of the text stands behind the first {_READ[self.unit]} "
+            f"{self.unit} of its document, about what an embedder reads (256 word pieces)"
+        )
 
     def block(self) -> str:
         """The block `source` of a recipe's `params`, with the columns where all tables have the
@@ -194,7 +231,7 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
     """
     on_the_hub = str(source).startswith(HUB)
     place: Path | str = str(source) if on_the_hub else Path(source)
-    held: dict[str, TableColumns] = {}
+    notes = SourceNotes({}, {})
     refused: list[RefusedRow] = []
     words: list[int] = []
     characters: list[int] = []
@@ -202,7 +239,7 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
     draw = random.Random(0)  # the same documents each time
     rows = 0
     limit = _ON_THE_HUB if on_the_hub else None
-    for one in read_sources(place, Columns(), limit=limit, held=held):
+    for one in read_sources(place, Columns(), limit=limit, notes=notes):
         rows += 1
         if not isinstance(one, SourceDocument):
             refused.append(one)
@@ -220,17 +257,19 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
         )
     languages = _languages(sample)
     spaced = sum(languages.get(code, 0) for code in _UNSPACED) <= 0.5
-    counts = words if spaced else characters
+    counts, unit = (words, "words") if spaced else (characters, "characters")
     return SourceDescription(
         path=str(place) if isinstance(place, str) else _relative(place, folder),
         kinds={} if isinstance(place, str) else _kinds(place),
-        columns=held,
+        columns=notes.columns,
         documents=len(words),
         whole=limit is None or rows < limit,
         refused=tuple(refused),
         languages=languages,
         lengths=(min(counts), round(median(counts)), max(counts)),
-        unit="words" if spaced else "characters",
+        unit=unit,
+        encodings=Counter(notes.encodings.values()),
+        unseen=sum(max(0, count - _READ[unit]) for count in counts) / max(1, sum(counts)),
     )
 
 

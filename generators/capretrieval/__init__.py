@@ -257,7 +257,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if source is None:
             return text
         head, _, rest = text.partition("  # source:")
-        return head + source.block() + rest.partition("\n")[2]
+        text = head + source.block() + rest.partition("\n")[2]
+        if not (passages := source.passages_line()):
+            return text
+        head, _, rest = text.partition("  # passages:")
+        return head + passages + rest.partition("\n")[2]
 
 
 def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTables) -> Records:

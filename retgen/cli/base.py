@@ -221,7 +221,7 @@ def report_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 # by extra: modules that are not named as their packages are, or come with one of them
 _COMES_WITH = {
-    "documents": frozenset[str](),
+    "documents": frozenset({"docx"}),
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),

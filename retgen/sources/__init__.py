@@ -1,5 +1,7 @@
 """Source documents: the texts that a data set is written from, of any common format.
 
+Where it is asked for, a document comes with its structure: blocks, links, short forms.
+
 Rows are read one by one. A row that is no document is a `RefusedRow` with its reason, and so
 is a file of a folder that is not read; reading goes on. A file that cannot be read at all is an
 error.
@@ -7,11 +9,16 @@ error.
 | module | idea |
 |---|---|
 | `read` | a source by its path, a folder with all below it; ids and texts that come twice |
-| `formats` | a file of rows (JSON Lines, CSV, TSV, Parquet, the Hub), or that is a document |
+| `formats` | files of rows: JSON Lines, JSON, CSV, TSV, Parquet, the Hub |
+| `texts` | files that are a document: text, Markdown, pages, PDF, DOCX; long ones cut |
+| `markdown` `plain` `pages` `office` | the structure of each kind |
+| `structure` | what they share: places of links, licence texts, where long texts are cut |
+| `encodings` | bytes as text |
 | `records` | what they give and take |
 """
 
 from retgen.sources.formats import HUB
+from retgen.sources.markdown import shown_words
 from retgen.sources.read import FORMATS, LONGEST, read_sources, refusals
 from retgen.sources.records import (
     DOCUMENT,
@@ -22,6 +29,7 @@ from retgen.sources.records import (
     RefusedRow,
     ShortForm,
     SourceDocument,
+    SourceNotes,
     TableColumns,
 )
 
@@ -37,7 +45,9 @@ __all__ = [
     "RefusedRow",
     "ShortForm",
     "SourceDocument",
+    "SourceNotes",
     "TableColumns",
     "read_sources",
     "refusals",
+    "shown_words",
 ]  # fmt: skip

@@ -1,39 +1,39 @@
-"""Files of rows and data sets of the Hub, a document a row; files that are a document each."""
+"""Files of rows and data sets of the Hub: a document a row."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
 from retgen.dataset_files import COMPRESSED, file_format, open_file
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
+from retgen.sources.encodings import BROKEN, LOOKED_AT, UTF_8, encoding_of
 from retgen.sources.records import (
     IDS,
+    SHORT_FORMS,
     TEXTS,
     TITLES,
     Columns,
     ReadOptions,
     Record,
     RefusedRow,
+    ShortForm,
     SourceDocument,
     TableColumns,
-    too_long,
 )
-from retgen.yaml_text import parse_yaml
+from retgen.sources.texts import LARGEST, text_parts
 
 HUB = "hf:"
-TABLE_KINDS = (".jsonl", ".csv", ".tsv", ".parquet")
+TABLE_KINDS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 
 _SAMPLE = 100  # rows that columns are guessed from
 _Row = tuple[str, "Mapping[str, Any] | RefusedRow"]
@@ -49,7 +49,7 @@ def table(path: Path, name: str, reading: ReadOptions, *, within: str = "") -> I
 
     Raises `DatasetError` where the file cannot be read as what its name says.
     """
-    readers = {".jsonl": _jsonl, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
+    readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
     try:
         yield from readers[file_format(path)](path, name, reading, within)
     except OSError as error:
@@ -78,13 +78,36 @@ def columns_of(
         raise ColumnsNotFound(
             f"{what}: has no column of texts; name one (source.columns.text). {listed}"
         )
-    titles = [one for one in _called(names, TITLES) if one != text]
-    return TableColumns(text, ids, columns.title or next(iter(titles), None))
+    beside = text.rpartition(".")[0]
+    ids = ids or tuple(_called(names, IDS, beside))
+    titles = [one for one in _called(names, TITLES, beside) if one != text]
+    short_forms = [one for one in _called(names, SHORT_FORMS, beside) if one != text]
+    title = columns.title or next(iter(titles), None)
+    return TableColumns(text, ids, title, tuple(short_forms))
 
 
-def _called(names: Sequence[str], usual: Sequence[str]) -> list[str]:
-    """The columns with one of the usual names, in upper or lower case, best first."""
-    return [name for one in usual for name in names if name.casefold() == one]
+def _called(names: Sequence[str], usual: Sequence[str], beside: str = "") -> list[str]:
+    """The columns with one of the usual names, in upper or lower case, best first. `beside`: of the
+    fields of this object, too.
+    """
+    prefix = f"{beside}.".casefold() if beside else ""
+    return [name for one in usual for name in names if name.casefold() in (one, f"{prefix}{one}")]
+
+
+def _fields(row: Mapping[str, Any], above: str = "", deepest: int = 5) -> Iterator[str]:
+    """The names of a row's columns, "doc.body" of what stands in an object."""
+    for key, value in row.items():
+        if isinstance(value, dict) and value and deepest:
+            yield from _fields(value, f"{above}{key}.", deepest - 1)
+        yield f"{above}{key}"
+
+
+def _value(row: Any, name: str) -> Any:
+    """What stands in a column, or in a field of it."""
+    if not isinstance(row, Mapping) or name in row:
+        return row.get(name) if isinstance(row, Mapping) else None
+    key, _, rest = name.partition(".")
+    return _value(row.get(key), rest) if rest else None
 
 
 def _text(
@@ -94,9 +117,10 @@ def _text(
     lengths = {
         name: median(map(len, texts))
         for name in names
-        if (texts := [row[name].strip() for row in sample if isinstance(row.get(name), str)])
+        if (texts := [one.strip() for row in sample if isinstance(one := _value(row, name), str)])
     }
-    usual = _called(names, TEXTS)
+    usual = [*_called(names, TEXTS)]
+    usual += [one for known in TEXTS for one in names if one.casefold().endswith(f".{known}")]
     for name in usual:
         if lengths.get(name):
             return name
@@ -112,9 +136,7 @@ def _documents(
     reading: ReadOptions,
     within: str,
 ) -> Iterator[Record]:
-    """Rows as documents. `name`: of the table; `names`: its columns, none where they follow from
-    the rows.
-    """
+    """Rows as documents. `name`: of the table; `names`: its columns, beside those of the rows."""
     first: list[_Row] = []
     sample: list[Mapping[str, Any]] = []
     for where, row in rows:
@@ -123,9 +145,9 @@ def _documents(
             sample.append(row)
         if len(sample) == _SAMPLE:
             break
-    names = names or list(dict.fromkeys(key for row in sample for key in row))
+    names = list(dict.fromkeys(chain(names, *map(_fields, sample))))
     if names:  # else there is no row that has any
-        held = reading.held[name] = columns_of(what, reading.columns, names, sample)
+        held = reading.notes.columns[name] = columns_of(what, reading.columns, names, sample)
         yield from _made(chain(first, rows), held, reading, within)
     else:
         yield from (
@@ -141,38 +163,54 @@ def _made(
             yield Record(where, row, within)
             continue
         called = f"{within}/row-{number}" if within else f"row-{number}"
-        yield Record(where, _document(where, called, row, held, reading), within)
+        one = _document(where, called, row, held, reading)
+        if isinstance(one, RefusedRow):
+            yield Record(where, one, within)
+        else:
+            for part in text_parts(one, reading, is_markdown=False):
+                yield Record(where, part, within)
 
 
 def _document(
     where: str, called: str, row: Mapping[str, Any], held: TableColumns, reading: ReadOptions
 ) -> SourceDocument | RefusedRow:
-    name = next((row[key] for key in held.ids if row.get(key) not in (None, "")), None)
+    names = (_value(row, key) for key in held.ids)
+    name = next((one for one in names if one not in (None, "")), None)
     if name is None and not reading.columns.id:
         name = called
     if name is None or not str(name).strip():
         return RefusedRow(where, "source/id", f"the column {held.ids[0]!r} is empty")
     name = str(name).strip()
-    title, text = row.get(held.title or ""), row.get(held.text)
+    title, text = _value(row, held.title or ""), _value(row, held.text)
     if text is None or (isinstance(text, str) and not text.strip()):
         return RefusedRow(where, "source/empty", f"the column {held.text!r} is empty", name)
     if not isinstance(text, str):
         reason = f"the column {held.text!r} holds no text but {type(text).__name__}"
         return RefusedRow(where, "source/text", reason, name)
-    if any("\ud800" <= c <= "\udfff" for c in f"{text}{name}{title}"):
+    if BROKEN.search(f"{text}{name}{title}"):
         return RefusedRow(where, "source/encoding", "the text is not UTF-8", None)
-    if reading.longest is not None and len(text) > reading.longest:
-        return too_long(where, name, reading.longest, len(text))
-    return SourceDocument(name, str(title or "").strip(), text)
+    document = SourceDocument(name, str(title or "").strip(), text)
+    return document._replace(short_forms=_short_forms(row, held)) if reading.structure else document
+
+
+def _short_forms(row: Mapping[str, Any], held: TableColumns) -> tuple[ShortForm, ...]:
+    values = ((name, _value(row, name)) for name in held.short_forms)
+    return tuple(
+        ShortForm(name.rpartition(".")[2].casefold(), " ".join(value.split()))
+        for name, value in values
+        if isinstance(value, str) and value.strip() and not BROKEN.search(value)
+    )
 
 
 # --- rows of each format ------------------------------------------------------------------------
 
 
 def _jsonl(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
+    encoding = _encoding(path, name, reading)
+
     def rows() -> Iterator[_Row]:
         with open_file(path) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(_utf_8(file, encoding, path), 1):
                 where = f"{name}:{number}"
                 if not line.strip():
                     continue
@@ -197,13 +235,77 @@ def _broken(line: bytes) -> tuple[str, str]:
     return "source/json", "the line is not JSON"
 
 
+def _json(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
+    """A list of objects, or an object that holds one."""
+    encoding = _encoding(path, name, reading)
+    with open_file(path) as file:
+        content = b"".join(_utf_8(file, encoding, path, LARGEST))
+    try:
+        data = orjson.loads(content.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
+        raise DatasetError(f"{path}: is not JSON: {error}") from error
+    if isinstance(data, dict):
+        lists = {key: one for key, one in data.items() if _is_table(one)}
+        if len(lists) != 1:
+            named = f": {', '.join(lists)}; keep one" if lists else ""
+            raise DatasetError(f"{path}: holds {len(lists) or 'no'} lists of objects{named}")
+        (data,) = lists.values()
+    if not _is_table(data):
+        raise DatasetError(f"{path}: holds no list of objects")
+    rows: Iterator[_Row] = (
+        (f"{name}:{number}", row)
+        if isinstance(row, dict)
+        else (
+            f"{name}:{number}",
+            RefusedRow(f"{name}:{number}", "source/json", "is no JSON object"),
+        )
+        for number, row in enumerate(data, 1)
+    )
+    yield from _documents(rows, path, name, (), reading, within)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict) for one in value)
+
+
+def _encoding(path: Path, name: str, reading: ReadOptions) -> str:
+    """The encoding of a table, noted where it is not UTF-8. Raises `DatasetError`."""
+    with open_file(path) as file:
+        try:
+            encoding = encoding_of(file.read(LOOKED_AT))
+        except DatasetError as error:
+            raise DatasetError(f"{path}: {error}") from error
+    if encoding != UTF_8:
+        reading.notes.encodings[name] = encoding
+    return encoding
+
+
+def _utf_8(file: IO[bytes], encoding: str, path: Path, most: int | None = None) -> Iterator[bytes]:
+    """The lines of a file in UTF-8; those of one in UTF-8 as they are. `most`: bytes."""
+    count = 0
+    for line in file if encoding == UTF_8 else _recoded(file, encoding, path):
+        count += len(line)
+        if most is not None and count > most:
+            raise DatasetError(f"{path}: has more than {most:,} bytes; write it as .jsonl")
+        yield line
+
+
+def _recoded(file: IO[bytes], encoding: str, path: Path) -> Iterator[bytes]:
+    with io.TextIOWrapper(file, encoding) as lines:
+        try:
+            for line in lines:
+                yield line.encode()
+        except UnicodeDecodeError as error:
+            raise DatasetError(f"{path}: is not {encoding}, as it begins") from error
+
+
 def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with open_file(path) as file:
-        begin = file.readline(1 << 20)
-    if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DatasetError(f"{path}: is UTF-16; convert it to UTF-8")
-    delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(begin)
+    encoding = _encoding(path, name, reading)
+    # bytes that are not UTF-8 become lone surrogates, which are found row by row
+    errors = "surrogateescape" if encoding == UTF_8 else "strict"
+    with open_file(path) as raw, io.TextIOWrapper(raw, encoding, errors) as lines:
+        delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(lines.readline(1 << 20))
 
     def rows(reader: csv.DictReader[str]) -> Iterator[_Row]:
         for row in reader:
@@ -214,11 +316,7 @@ def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[R
             else:
                 yield where, row
 
-    # bytes that are not UTF-8 become lone surrogates, which are found row by row
-    with (
-        open_file(path) as raw,
-        io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="") as lines,
-    ):
+    with open_file(path) as raw, io.TextIOWrapper(raw, encoding, errors, newline="") as lines:
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
         try:
             yield from _documents(
@@ -226,11 +324,13 @@ def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[R
             )
         except csv.Error as error:
             raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
+        except UnicodeDecodeError as error:
+            raise DatasetError(f"{path}: is not {encoding}, as it begins") from error
 
 
-def _delimiter(header: bytes) -> str:
+def _delimiter(header: str) -> str:
     """What separates the cells of a CSV file: most often a comma."""
-    return max(",;\t", key=lambda sign: (header.count(sign.encode()), sign == ","))
+    return max(",;\t", key=lambda sign: (header.count(sign), sign == ","))
 
 
 def _parquet(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
@@ -244,16 +344,17 @@ def _parquet(path: Path, name: str, reading: ReadOptions, within: str) -> Iterat
         else:
             file = pq.ParquetFile(path)
         schema = file.schema_arrow
-        texts = [one.name for one in schema if _is_text(one.type)]
+        every = dict(_schema_columns(schema))
+        texts = [name for name, kind in every.items() if _is_text(kind)]
         sample = next(file.iter_batches(_SAMPLE, columns=texts), None)
-        held = reading.held[name] = columns_of(
-            path, reading.columns, schema.names, sample.to_pylist() if sample is not None else ()
+        held = reading.notes.columns[name] = columns_of(
+            path, reading.columns, [*every], sample.to_pylist() if sample is not None else ()
         )
-        wanted = {held.text, held.title, *held.ids}
+        wanted = {held.text, held.title, *held.ids, *held.short_forms}
 
         def rows() -> Iterator[_Row]:
             number = 0
-            for batch in file.iter_batches(1024, columns=[n for n in schema.names if n in wanted]):
+            for batch in file.iter_batches(1024, columns=[n for n in every if n in wanted]):
                 for row in batch.to_pylist():
                     number += 1
                     yield f"{name}:{number}", row
@@ -261,6 +362,17 @@ def _parquet(path: Path, name: str, reading: ReadOptions, within: str) -> Iterat
         yield from _made(rows(), held, reading, within)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise DatasetError(f"{path}: is not a Parquet file of texts: {error}") from error
+
+
+def _schema_columns(fields: Iterable[Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Columns and the fields of those that are objects, "doc.body", with their types."""
+    import pyarrow as pa
+
+    for one in fields:
+        if pa.types.is_struct(one.type):
+            yield from _schema_columns(one.type, f"{above}{one.name}.")
+        else:
+            yield f"{above}{one.name}", one.type
 
 
 def _is_text(kind: Any) -> bool:
@@ -297,99 +409,3 @@ def _not_loaded(name: str, split: str, error: Exception) -> DatasetError:
     return DatasetError(
         f"source hf:{name}, split {split}: cannot be loaded: {type(error).__name__}: {message}"
     )
-
-
-MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
-TEXT_KINDS = (".txt", *MARKDOWN, ".rst", *HTML)
-
-_UTF8_BYTES = 4  # of a character at most
-_HEAD = 50_000  # characters in which the title of a text is looked for
-_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-# what a page shows around its text, or shows to nobody
-_AROUND = (
-    "//nav|//footer|//*[@role='navigation']|//*[@hidden]|//*[@aria-hidden='true']"
-    "|//noscript|//template|//button|//select|//textarea|//svg"
-)
-
-
-def text_file(
-    path: Path, where: str, called: str, reading: ReadOptions
-) -> SourceDocument | RefusedRow:
-    """A file as a document with the id `called`, or why it is none."""
-    most = None if reading.longest is None else reading.longest * _UTF8_BYTES
-    try:
-        with open_file(path) as file:
-            content = file.read() if most is None else file.read(most + 1)
-    except OSError as error:
-        return RefusedRow(where, "source/unreadable", f"cannot be read: {error.strerror}", called)
-    except DatasetError as error:
-        reason = str(error).removeprefix(f"{path}: ")
-        return RefusedRow(where, "source/unreadable", reason, called)
-    if most is not None and len(content) > most:
-        return too_long(where, called, reading.longest or 0)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        is_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-        reason = "the file is UTF-16, not UTF-8" if is_16 else "the file is not UTF-8"
-        return RefusedRow(where, "source/encoding", reason, called)
-    held, title = file_format(path), ""
-    if held in MARKDOWN:
-        title = markdown_title(text)
-    elif held in HTML and text.strip():
-        try:
-            title, text = shown(text)
-        except RecursionError:
-            reason = "its elements are nested too deeply to be read"
-            return RefusedRow(where, "source/unreadable", reason, called)
-        if not text.strip():
-            return RefusedRow(where, "source/empty", "the page shows no text", called)
-    if not text.strip():
-        return RefusedRow(where, "source/empty", "the file is empty", called)
-    if reading.longest is not None and len(text) > reading.longest:
-        return too_long(where, called, reading.longest, len(text))
-    return SourceDocument(called, title, text)
-
-
-def markdown_title(text: str) -> str:
-    """The first heading of level 1, else `title:` of the front matter, else ""."""
-    from markdown_it import MarkdownIt
-
-    head = text[:_HEAD]
-    front = _FRONT.match(head)
-    tokens = MarkdownIt("commonmark").parse(head[front.end() :] if front else head)
-    for token, inline in pairwise(tokens):
-        if token.type == "heading_open" and token.tag == "h1":
-            parts = inline.children or ()
-            words = (" " if one.type.endswith("break") else one.content for one in parts)
-            if title := " ".join("".join(words).split()):
-                return title
-    return _front_title(front[1]) if front else ""
-
-
-def _front_title(front: str) -> str:
-    try:
-        header = parse_yaml(front, "front matter", error=DatasetError)
-    except DatasetError:
-        return ""
-    title = header.get("title") if isinstance(header, dict) else None
-    return " ".join(str(title).split()) if title is not None else ""
-
-
-def shown(html: str) -> tuple[str, str]:
-    """Title and visible text of a page, without its navigation; ("", "") of what is no page."""
-    import lxml.etree
-    import lxml.html
-    from inscriptis import Inscriptis
-
-    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
-    try:
-        page: Any = lxml.html.document_fromstring(html.encode(), parser=parser)
-    except lxml.etree.ParserError:  # nothing but comments
-        return "", ""
-    for element in page.xpath(_AROUND):
-        if element.getparent() is not None:
-            element.drop_tree()
-    titles = page.xpath("//head/title") or page.xpath("//h1")
-    title = " ".join(titles[0].text_content().split()) if titles else ""
-    return title, Inscriptis(page).get_text()

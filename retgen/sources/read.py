@@ -16,7 +16,7 @@ import xxhash
 
 from retgen.dataset_files import COMPRESSED, corpus_files, file_format
 from retgen.errors import DatasetError
-from retgen.sources import formats
+from retgen.sources import formats, texts
 from retgen.sources.records import (
     UNREAD,
     Columns,
@@ -24,7 +24,7 @@ from retgen.sources.records import (
     Record,
     RefusedRow,
     SourceDocument,
-    TableColumns,
+    SourceNotes,
 )
 
 _LEAVES = "a link out of the source's folder (`follow_links: true` of the source reads it)"
@@ -53,13 +53,15 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
         else:
             files.append(one)
     if not files:
-        every = (*formats.TEXT_KINDS, *formats.TABLE_KINDS)
+        every = (*texts.TEXT_KINDS, *formats.TABLE_KINDS)
         raise DatasetError(f"{path}: holds no {', '.join(every[:-1])} or {every[-1]} file")
+    texts.import_readers(file_format(file) for file, _ in files)
     stems = Counter(stem(name) for _, name in files)
     for file, name in files:
         called = stem(name) if stems[stem(name)] == 1 else name
-        if file_format(file) in formats.TEXT_KINDS:
-            yield Record(name, formats.text_file(file, name, called, reading), name)
+        if file_format(file) in texts.TEXT_KINDS:
+            for one in texts.file_documents(file, name, called, reading):
+                yield Record(name, one, name)
             continue
         try:
             yield from formats.table(file, name, reading, within=called)
@@ -110,7 +112,7 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
     """Files that are read, and what is not, each in the order of paths."""
     files: list[_File] = []
     unread: list[RefusedRow] = []
-    every = (*formats.TEXT_KINDS, *formats.TABLE_KINDS)
+    every = (*texts.TEXT_KINDS, *formats.TABLE_KINDS)
     allowed = _inside(root)
     inside = allowed[0]
 
@@ -158,7 +160,7 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
 
 LONGEST = 1_000_000  # characters of a document; what is longer is a book
 FORMATS = (
-    f"{', '.join((*formats.TEXT_KINDS, *formats.TABLE_KINDS)[:-1])} or "
+    f"{', '.join((*texts.TEXT_KINDS, *formats.TABLE_KINDS)[:-1])} or "
     f"{formats.TABLE_KINDS[-1]} (also {', '.join(COMPRESSED)}), a folder of such files, the folder "
     f"of a data set, or {formats.HUB}owner/name"
 )
@@ -171,7 +173,7 @@ def read_sources(
     split: str = "train",
     limit: int | None = None,
     longest: int | None = LONGEST,
-    held: dict[str, TableColumns] | None = None,
+    notes: SourceNotes | None = None,
     follow_links: bool = False,
     structure: bool = False,
 ) -> Iterator[SourceDocument | RefusedRow]:
@@ -179,16 +181,16 @@ def read_sources(
 
     Documents without an id column are numbered by row, a text file is called as its file. What a
     folder holds and is not read comes first, and is no row. `longest`: characters of a document,
-    None for any number. `held`: the columns of each table are noted there, by the name of its file.
-    `follow_links`: those that leave the folder too. `structure`: blocks and links as well.
+    None for any number; what is longer is cut where a section begins ("id#part-2"). `notes`: are
+    filled.
+    `follow_links`: those that leave the folder too. `structure`: what documents have beside text.
     Raises `DatasetError` for a source that is not there, cannot be read, or lacks a column.
     """
     seen: dict[str, str] = {}  # id -> the file that it came from
     first: dict[int, str] = {}  # hash of a text -> the id it stands under
     number = -1
-    reading = ReadOptions(
-        columns, split, longest, {} if held is None else held, follow_links, structure
-    )
+    notes = SourceNotes({}, {}) if notes is None else notes
+    reading = ReadOptions(columns, split, longest, notes, follow_links, structure)
     for where, one, file in _read(path, reading):
         if isinstance(one, RefusedRow) and one.rule == UNREAD:
             yield one
@@ -242,6 +244,8 @@ def _read(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
     name = shown(path.name)
     if file_format(path) in formats.TABLE_KINDS:
         return formats.table(path, name, reading)
-    if file_format(path) in formats.TEXT_KINDS:
-        return iter([Record(name, formats.text_file(path, name, stem(name), reading))])
+    if file_format(path) in texts.TEXT_KINDS:
+        texts.import_readers([file_format(path)])
+        documents = texts.file_documents(path, name, stem(name), reading)
+        return (Record(name, one) for one in documents)
     raise DatasetError(f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}")

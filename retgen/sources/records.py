@@ -10,6 +10,7 @@ TEXTS = (
     "text", "body", "content", "contents", "description", "passage", "document", "abstract",
     "caption", "answer", "article", "story", "summary",
 )  # fmt: skip
+SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
 TITLES = ("title", "name", "heading", "headline", "subject", "question")
 
 
@@ -59,8 +60,9 @@ class SourceDocument(NamedTuple):
     """One source document.
 
     `text`: as it came, white space and all, behind its front matter; of HTML what a page shows, of
-    PDF and DOCX their text. `blocks`: in order, without overlap; empty, as `links`, where structure
-    was not asked for. `place`: the file's path from the source's folder on, "" of rows of a table.
+    PDF and DOCX their text. What follows it is structure, empty where that was not asked for.
+    `blocks`: in order, without overlap. `place`: the file's path from the source's folder on, "" of
+    rows of a table.
     """
 
     id: str
@@ -96,23 +98,34 @@ class Columns(NamedTuple):
 
 
 class TableColumns(NamedTuple):
-    """The columns of a table that are read; of `ids` the first that is not empty."""
+    """The columns of a table that are read; of `ids` the first that is not empty. "doc.body" is the
+    field `body` of an object in the column `doc`.
+    """
 
     text: str
     ids: tuple[str, ...]
     title: str | None
+    short_forms: tuple[str, ...] = ()
+
+
+class SourceNotes(NamedTuple):
+    """What is noted while a source is read, by the name of a file: the columns of a table, and the
+    encoding of what is not UTF-8.
+    """
+
+    columns: dict[str, TableColumns]
+    encodings: dict[str, str]
 
 
 class ReadOptions(NamedTuple):
-    """How a source is read. `longest`: characters of a document, None for any number. `held`: where
-    the columns of each table are noted, by the name of its file. `follow_links`: out of the folder.
-    `structure`: blocks and links are wanted.
+    """How a source is read. `longest`: characters of a document, None for any number.
+    `follow_links`: out of the folder. `structure`: blocks, links, short forms, places are wanted.
     """
 
     columns: Columns
     split: str
     longest: int | None
-    held: dict[str, TableColumns]
+    notes: SourceNotes
     follow_links: bool = False
     structure: bool = False
 
@@ -125,10 +138,3 @@ class Record(NamedTuple):
     where: str
     it: SourceDocument | RefusedRow
     file: str = ""
-
-
-def too_long(where: str, name: str, longest: int, characters: int | None = None) -> RefusedRow:
-    """`characters` None: so many that they were not counted."""
-    held = f"{characters:,} characters, more than" if characters else "more than"
-    reason = f"the text has {held} {longest:,}{'' if characters else ' characters'}; cut it up"
-    return RefusedRow(where, "source/long", reason, name)

@@ -15,7 +15,7 @@ import pytest
 from retgen.errors import DatasetError
 from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 
-KINDS = ".txt, .md, .markdown, .rst, .html, .htm, .jsonl, .csv, .tsv, .parquet"
+KINDS = ".txt, .md, .markdown, .rst, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
 
 
 def ids(path: Path) -> list[str]:
@@ -47,14 +47,14 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
         ),
     ]  # fmt: skip
     assert list(read_sources(tmp_path, Columns())) == read
-    (tmp_path / "z.docx").write_bytes(b"x")
+    (tmp_path / "z.odt").write_bytes(b"x")
     (tmp_path / "deep" / "LICENSE").write_bytes(b"x")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "a.txt").write_text("Hidden text.")
     (tmp_path / ".hidden.txt").write_text("Hidden text.")
     kind = f"a file of this kind is not read, only {KINDS}"
     unread = [
-        RefusedRow("deep/LICENSE", "source/format", kind), RefusedRow("z.docx", "source/format", kind),
+        RefusedRow("deep/LICENSE", "source/format", kind), RefusedRow("z.odt", "source/format", kind),
     ]  # fmt: skip
     assert list(read_sources(tmp_path, Columns())) == unread + read
     assert list(read_sources(tmp_path, Columns(), limit=2)) == unread + read[:2]

@@ -27,7 +27,7 @@ def test_refusals_are_counted_by_rule_with_the_first_of_each() -> None:
     ("name", "content", "message"),
     [
         ("missing.jsonl", None, f"there is no source {{path}}: give {FORMATS}"),
-        ("a.docx", b"x", f"{{path}}: a source is {FORMATS}, not .docx"),
+        ("a.odt", b"x", f"{{path}}: a source is {FORMATS}, not .odt"),
         ("README", b"x", f"{{path}}: a source is {FORMATS}, not a file like this"),
         ("a.parquet", b"no", "{path}: is not a Parquet file of texts: "),
         ("a.parquet.gz", b"x", "{path}: is not a whole .gz file ("),
@@ -47,8 +47,9 @@ def test_sources_that_are_none(
 
 def test_the_formats_in_words() -> None:
     assert FORMATS == (
-        ".txt, .md, .markdown, .rst, .html, .htm, .jsonl, .csv, .tsv or .parquet (also .gz, .bz2, "
-        ".xz, .zst), a folder of such files, the folder of a data set, or hf:owner/name"
+        ".txt, .md, .markdown, .rst, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv or "
+        ".parquet (also .gz, .bz2, .xz, .zst), a folder of such files, the folder of a data set, "
+        "or hf:owner/name"
     )
 
 

@@ -16,7 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
+from retgen.sources import (
+    Block,
+    Columns,
+    RefusedRow,
+    ShortForm,
+    SourceDocument,
+    SourceNotes,
+    TableColumns,
+    read_sources,
+)
 from retgen.sources.formats import columns_of
 
 ROWS = [
@@ -97,13 +106,13 @@ def test_a_compressed_table(tmp_path: Path, name: str, suffix: str) -> None:
 def test_rows_that_are_no_documents_are_refused_and_reading_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     lines = [
-        b'{"_id": "a", "text": "Good."}', b'{"_id": "a", "text": "Twice."}', b'{"_id": 7}', b"[1]",
+        b'{"_id": "a", "text": "G\xc3\xbct\xc3\xa4."}', b'{"_id": "a", "text": "Twice."}', b'{"_id": 7}', b"[1]",
         b'{"_id": "b", "text": 5}', b'{"_id": "c", "text": "caf\xe9"}', b"{", b"",
         b'{"_id": "d", "text": "\\ud800"}', b'{"_id": 8, "title": "T", "text": "Last."}',
     ]  # fmt: skip
     path.write_bytes(b"\n".join(lines) + b"\n")
     assert list(read_sources(path, Columns())) == [
-        SourceDocument("a", "", "Good."),
+        SourceDocument("a", "", "Gütä."),
         RefusedRow("a.jsonl:2", "source/duplicate-id", "the id 'a' stands there twice", "a"),
         RefusedRow("a.jsonl:3", "source/empty", "the column 'text' is empty", "7"),
         RefusedRow("a.jsonl:4", "source/json", "the line is no JSON object"),
@@ -143,11 +152,97 @@ def test_the_same_text_under_another_id(tmp_path: Path) -> None:
     ]
 
 
-def test_utf_16(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes("id,text\n".encode("utf-16"))
-    with pytest.raises(DatasetError, match="is UTF-16; convert it to UTF-8"):
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "cp1252"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_tables_in_other_encodings(tmp_path: Path, name: str, encoding: str) -> None:
+    text = "Die Schiffe – groß und schön – öffnen früh die Türen."
+    row = json.dumps({"id": "1", "text": text}, ensure_ascii=False)
+    content = {"a.csv": f"id,text\r\n1,{text}\r\n", "a.jsonl": f"{row}\n", "a.json": f"[{row}]"}
+    path = tmp_path / name
+    mark = b"\xff\xfe" if encoding == "utf-16-le" else b""
+    path.write_bytes(mark + content[name].encode(encoding))
+    notes = SourceNotes({}, {})
+    assert list(read_sources(path, Columns(), notes=notes)) == [SourceDocument("1", "", text)]
+    assert notes.encodings == {name: encoding.removesuffix("-le")}
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ([{"text": "One."}, 7, {"text": "Two."}], ["One.", "is no JSON object", "Two."]),
+        ({"count": 1, "tags": ["a"], "rows": [{"text": "One."}]}, ["One."]),
+        ([{"doc": {"body": "One.", "id": 9}}, {"doc": None}], ["One.", "the column 'doc.body' is empty"]),
+    ],
+)  # fmt: skip
+def test_json(tmp_path: Path, content: Any, texts: list[str]) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    read = read_sources(tmp_path / "a.json", Columns())
+    assert [one.reason if isinstance(one, RefusedRow) else one.text for one in read] == texts
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": [{"b": 1}], "c": [{"d": 1}]}', "holds 2 lists of objects: a, c; keep one"),
+        ('{"text": "One."}', "holds no lists of objects"),
+        ("[1, 2]", "holds no list of objects"),
+        ("[{]", "is not JSON: "),
+        ("[" * 5000, "is not JSON: "),
+        ("\0", "holds bytes that are no text"),
+    ],
+)
+def test_json_that_is_no_table(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    with pytest.raises(DatasetError) as error:
         list(read_sources(path, Columns()))
+    assert str(error.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
+@pytest.mark.parametrize("columns", [Columns(), Columns(text="doc.body", id="doc.id")])
+def test_nested_columns(tmp_path: Path, name: str, columns: Columns) -> None:
+    rows = [
+        {"kind": "post", "author": {"id": 1, "name": "A"},
+         "doc": {"id": f"d{n}", "title": "T", "body": f"Text {n}", "summary": "S"}}
+        for n in range(2)
+    ]  # fmt: skip
+    path = tmp_path / name
+    if name == "a.parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text(json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows)))
+    notes = SourceNotes({}, {})
+    read = list(read_sources(path, columns, notes=notes, structure=True))
+    assert [one.row() for one in read if isinstance(one, SourceDocument)] == [
+        {"id": "d0", "title": "T", "text": "Text 0"}, {"id": "d1", "title": "T", "text": "Text 1"},
+    ]  # fmt: skip
+    assert notes.columns[name] == TableColumns(
+        "doc.body", ("doc.id",), "doc.title", ("doc.summary",)
+    )
+    first = read[0]
+    assert isinstance(first, SourceDocument)
+    assert first.short_forms == (ShortForm("summary", "S"),)
+
+
+def test_the_structure_of_rows(tmp_path: Path) -> None:
+    rows = [
+        {"question": "How do I sail?", "text": "# Sail\n\n- Hoist it."},
+        {"question": " ", "text": "A line.\n\nAnother."},
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    read = list(read_sources(tmp_path, Columns(), structure=True))
+    assert read == [
+        SourceDocument(
+            "a/row-1", "How do I sail?", "# Sail\n\n- Hoist it.",
+            (Block("title", 2, 6, 1, "sail"), Block("item", 10, 19)), (),
+            (ShortForm("question", "How do I sail?"),),
+        ),
+        SourceDocument(
+            "a/row-2", "", "A line.\n\nAnother.",
+            (Block("paragraph", 0, 7), Block("paragraph", 9, 17)),
+        ),
+    ]  # fmt: skip
 
 
 def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
@@ -228,12 +323,11 @@ def test_a_thousand_copies_and_one_long_text(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     read = list(read_sources(path, Columns()))
     rules = Counter(one.rule for one in read if isinstance(one, RefusedRow))
-    assert rules == {"source/duplicate-text": 999, "source/long": 1}
-    assert read[1000] == RefusedRow(
-        "a.jsonl:1001", "source/long",
-        "the text has 1,000,001 characters, more than 1,000,000; cut it up", "row-1001",
-    )  # fmt: skip
-    assert len(read) == 1002
+    assert rules == {"source/duplicate-text": 999}
+    assert read[1000:1002] == [
+        SourceDocument("row-1001", "", "x" * 1_000_000), SourceDocument("row-1001#part-2", "", "x"),
+    ]  # fmt: skip
+    assert len(read) == 1003
     assert (
         len(
             [

@@ -1,14 +1,15 @@
-"""Files that are a document each: titles, what a page shows, what cannot be read."""
+"""Files that are a document each: encodings, front matter, long ones, what cannot be read."""
 
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 
 import pytest
 
-from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
-from retgen.sources.formats import markdown_title, shown
+from retgen.sources import Columns, RefusedRow, SourceDocument, SourceNotes, read_sources
+from retgen.sources.pages import read_page
 
 PAGE = """<!DOCTYPE html>
 <html><head><title> Ships &amp;
@@ -20,91 +21,134 @@ large.</p><pre>keep
 <ul><li>sail</li><li>שלום 🙂</li></ul><footer>All rights</footer></body></html>"""
 
 
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("# The *first* `one`\n\n# Second\n", "The first one"),
-        ("Text.\n\n## Not this\n\nThis\none\n===\n", "This one"),
-        ("```\n# a comment\n```\n\n# Real\n", "Real"),
-        ("---\ntitle: 'Of the front: matter'\n---\n\n## Two\n", "Of the front: matter"),
-        ("---\r\ntitle: 7\r\n---\r\ntext", "7"),
-        ("---\ntitle: Front\n---\n# Heading\n", "Heading"),
-        ("---\n{broken: [\n---\ntext\n", ""),
-        ("---\n- a list\n---\ntext\n", ""),
-        ("#\n\n#hashtag\n", ""),
-        ("Only text.", ""),
-    ],
-)
-def test_the_title_of_a_markdown_page(text: str, title: str) -> None:
-    assert markdown_title(text) == title
-
-
-def test_a_page_as_it_is_shown() -> None:
-    title, text = shown(PAGE)
-    assert title == "Ships & boats"
-    assert text.split("\n") == [
-        "Ships", "", "A ship is large.", "", "keep", "  this", "  * sail", "  * שלום 🙂",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("html", "title", "text"),
-    [
-        ("<h1>A <i>b</i></h1>c", "A b", "A b\n\nc"),
-        ("no markup at all", "", "no markup at all"),
-        ('<?xml version="1.0" encoding="latin-1"?><p>café</p>', "", "café"),
-        ("<!-- nothing -->", "", ""),
-        ("<nav>Home</nav>", "", ""),
-    ],
-)
-def test_pages_of_other_kinds(html: str, title: str, text: str) -> None:
-    read = shown(html)
-    assert (read[0], read[1].strip()) == (title, text)
-
-
 def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(PAGE, "utf-8")
     (tmp_path / "b.htm.gz").write_bytes(gzip.compress(b"<title>B</title><p>Text."))
     (tmp_path / "c.html").write_text("<script>1</script>")
     (tmp_path / "d.md").write_bytes("\ufeff# Über\r\n\r\n* x  \n".encode())
     (tmp_path / "e.txt").write_bytes("Text".encode("utf-16"))
-    (tmp_path / "f.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "f.txt").write_bytes("über größer".encode() + b"caf\xe9")
     (tmp_path / "g.txt").write_text(" \n")
+    (tmp_path / "i.txt").write_bytes(b"\x7fELF\x02\x01\0\0")
     (tmp_path / "h.html").write_text("<b>" * 10_000 + "deep")
     assert list(read_sources(tmp_path, Columns())) == [
-        SourceDocument("a", "Ships & boats", shown(PAGE)[1]),
+        SourceDocument("a", "Ships & boats", read_page(PAGE).text),
         SourceDocument("b", "B", "Text.\n"),
         RefusedRow("c.html", "source/empty", "the page shows no text", "c"),
         SourceDocument("d", "Über", "# Über\r\n\r\n* x  \n"),
-        RefusedRow("e.txt", "source/encoding", "the file is UTF-16, not UTF-8", "e"),
-        RefusedRow("f.txt", "source/encoding", "the file is not UTF-8", "f"),
+        SourceDocument("e", "", "Text"),
+        RefusedRow("f.txt", "source/encoding", "the file is not UTF-8: byte 17", "f"),
         RefusedRow("g.txt", "source/empty", "the file is empty", "g"),
         RefusedRow(
             "h.html", "source/unreadable", "its elements are nested too deeply to be read", "h"
         ),
+        RefusedRow("i.txt", "source/encoding", "the file holds bytes that are no text", "i"),
     ]
 
 
-def test_a_file_of_ten_megabytes_is_refused_and_not_read(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"word " * 2_000_000)
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"word " * 2_000_000))
-    (tmp_path / "c.txt").write_text("é" * 11, "utf-8")
-    (tmp_path / "d.txt").write_text("🙂" * 10, "utf-8")
-    reason = "the text has more than 1,000,000 characters; cut it up"
-    read = list(read_sources(tmp_path, Columns()))
-    assert read[:2] == [
-        RefusedRow("a.txt", "source/long", reason, "a"), RefusedRow("b.txt.gz", "source/long", reason, "b"),
+def test_a_long_file_is_cut_where_a_section_begins(tmp_path: Path) -> None:
+    sections = [f"## Section {n}\n\n{f'Sentence {n}. ' * 20}\n\n" for n in range(20)]
+    text = "# Manual\n\n" + "".join(sections)
+    (tmp_path / "manual.md").write_text(f"---\ndescription: All of it.\n---\n{text}")
+    for structure in (False, True):
+        read = list(read_sources(tmp_path, Columns(), longest=1500, structure=structure))
+        parts = [one for one in read if isinstance(one, SourceDocument)]
+        assert [one.id for one in parts] == ["manual", *(f"manual#part-{n}" for n in range(2, 5))]
+        assert "".join(one.text for one in parts) == text
+        assert all(one.text.startswith("## Section") for one in parts[1:])
+        assert {one.title for one in parts} == {"Manual"}
+        assert [len(one.short_forms) for one in parts] == [int(structure), 0, 0, 0]
+        assert [len(one.blocks) for one in parts] == ([11, 10, 10, 10] if structure else [0] * 4)
+
+
+@pytest.mark.parametrize(
+    "text", ["abcdefghijklmnopqrstuvwxyz", "a few words of a text", "a\nb\n\nc\nd\ne\nf\ng\n"]
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_parts_are_no_longer_than_is_allowed(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(f"<pre>{text}</pre>" if name == "a.html" else text)
+    parts = [
+        one.text for one in read_sources(tmp_path, Columns(), longest=10)
+        if isinstance(one, SourceDocument)
     ]  # fmt: skip
-    shorter = list(read_sources(tmp_path, Columns(), longest=10))
-    assert shorter[2:] == [
-        RefusedRow(
-            "c.txt", "source/long", "the text has 11 characters, more than 10; cut it up", "c"
-        ),
-        SourceDocument("d", "", "🙂" * 10),
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert len(parts) > 1
+    assert max(map(len, parts)) <= 10
+
+
+def test_a_page_that_is_cut_keeps_its_blocks_and_links(tmp_path: Path) -> None:
+    page = "".join(
+        f"<h2 id=s{n}>Part {n}</h2><p>See <a href=b.html#x>this</a>.</p>" for n in range(9)
+    )
+    (tmp_path / "a.html").write_text(page)
+    (tmp_path / "b.html").write_text("<p>Other.")
+    read = list(read_sources(tmp_path, Columns(), longest=60, structure=True))
+    parts = [one for one in read if isinstance(one, SourceDocument) and one.place == "a.html"]
+    assert [[one.text[b.start : b.stop] for b in one.blocks][:2] for one in parts] == [
+        [f"Part {n}", "See this."] for n in (0, 3, 6)
     ]
-    whole = list(read_sources(tmp_path, Columns(), longest=None))
-    assert [len(one.text) for one in whole if isinstance(one, SourceDocument)] == [
-        10_000_000,
-        11,
-        10,
-    ]
+    assert [
+        (one.text[link.start : link.stop], link.target) for one in parts for link in one.links
+    ] == [("this", "b.html#x")] * 9
+
+
+def test_front_matter_is_parsed_off(tmp_path: Path) -> None:
+    front = {
+        "a.md": "---\ntitle: 'A: one'\ndescription: >\n  Two\n  words.\nsummary: 7\n---\nText.",
+        "b.md": '+++\ntitle = "B"\nsubtitle = "Sub"\ndate = 2020-01-01\n+++\n# Heading\n',
+        "c.html": "---\ntitle: C\ndescription: Of the front.\n---\n<p>Text of C.",
+        "d.txt": "---\r\ntitle: D\r\n---\r\nText of D.",
+        "e.md": "---\ntitle: {{ page.title }}\n---\nText of E.",
+        "f.md": "---\ntitle: never closed\n\nText of F.",
+        "g.md": "---\n\nA rule.\n\n---\n\nText of G.",
+        "h.md": "---\ntitle: H\n---\n",
+    }  # fmt: skip
+    for name, text in front.items():
+        (tmp_path / name).write_bytes(text.encode())
+    read = {
+        one.id: (one.title, one.text, [tuple(form) for form in one.short_forms])
+        if isinstance(one, SourceDocument) else one.reason
+        for one in read_sources(tmp_path, Columns(), structure=True)
+    }  # fmt: skip
+    assert read == {
+        "a": ("A: one", "Text.", [("description", "Two words.")]),
+        "b": ("Heading", "# Heading\n", [("subtitle", "Sub")]),
+        "c": ("C", "Text of C.\n", [("description", "Of the front.")]),
+        "d": ("D", "Text of D.", []),
+        "e": ("", "Text of E.", []),
+        "f": ("", front["f.md"], []),
+        "g": ("", front["g.md"], []),
+        "h": "the file is empty",
+    }
+
+
+def test_encodings_are_told_and_noted(tmp_path: Path) -> None:
+    texts = {
+        "latin.txt": ("latin-1", "Der Hafen wurde früh für größere Schiffe geöffnet."),
+        "quotes.txt": ("cp1252", "It’s the company’s “harbour” – opened in spring."),
+        "polish.txt": ("cp1250", "Port został otwarty dla statków. Żółć, źdźbło, łódź."),
+        "russian.txt": ("koi8-r", "Гавань была открыта для кораблей весной того же года."),
+        "chinese.txt": ("gbk", "港口于同年春天向公司的船只开放，许多居民前来观看。"),
+        "greek.txt": ("cp1253", "Το λιμάνι άνοιξε για τα πλοία της εταιρείας την άνοιξη."),
+    }
+    for name, (encoding, text) in texts.items():
+        (tmp_path / name).write_bytes(text.encode(encoding))
+    notes = SourceNotes({}, {})
+    read = list(read_sources(tmp_path, Columns(), notes=notes))
+    assert {one.id: one.text for one in read if isinstance(one, SourceDocument)} == {
+        name.removesuffix(".txt"): text for name, (_, text) in texts.items()
+    }
+    assert notes.encodings == {
+        "latin.txt": "cp1252", "quotes.txt": "cp1252", "polish.txt": "cp1250",
+        "russian.txt": "koi8_r", "chinese.txt": "gb18030", "greek.txt": "cp1253",
+    }  # fmt: skip
+
+
+def test_a_missing_reader_is_named_before_a_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("Text.")
+    (tmp_path / "b.docx").write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, "docx", None)
+    with pytest.raises(ModuleNotFoundError, match="docx"):
+        next(read_sources(tmp_path, Columns()))

@@ -1,0 +1,84 @@
+"""Bytes as text: UTF-8, what a byte order mark says, else what charset-normalizer tells."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from retgen.errors import DatasetError
+
+UTF_8 = "utf-8-sig"
+BROKEN = re.compile("[\ud800-\udfff]")  # what bytes that are not UTF-8 become, and half signs
+LOOKED_AT = 100_000  # bytes whose encoding is told
+_MARKS = (  # the longer ones first: that of UTF-16 begins that of UTF-32
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, UTF_8),
+)  # fmt: skip
+_WESTERN = "cp1252"
+_USUAL = [  # on the web (encoding.spec.whatwg.org), one of those that differ in few signs
+    _WESTERN, "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "iso8859_2",
+    "koi8_r", "koi8_u", "gb18030", "big5", "cp932", "euc_jis_2004", "cp949",
+]  # fmt: skip
+_COHERENCE = 0.1  # by which letters of a language may be as frequent in another encoding
+_MARGIN = 0.06  # by which another encoding has to be likelier than the Western one
+_AT_WORDS = "¿¡“”„«»‘…"  # signs that begin or end words
+_IN_WORDS = "’‘·–—"
+
+
+def encoding_of(content: bytes) -> str:
+    """The encoding of a text by its first bytes: `UTF_8`, or another one that Python knows.
+
+    What is UTF-8 but for a few bytes is UTF-8. Raises `DatasetError` with the reason for bytes that
+    are no text.
+    """
+    for mark, name in _MARKS:
+        if content.startswith(mark):
+            return name
+    content = content[:LOOKED_AT]
+    if b"\0" in content:
+        raise DatasetError("holds bytes that are no text")
+    text = content.decode(UTF_8, "surrogateescape")
+    broken = len(BROKEN.findall(text))
+    at_end = 3 if len(content) == LOOKED_AT else 0  # a sign that is cut off
+    if broken <= at_end or sum(sign > "\x7f" for sign in text) > 2 * broken:
+        return UTF_8
+    return _told(content)
+
+
+def _told(content: bytes) -> str:
+    """The likeliest encoding: letters as frequent as in a language, no signs within words, and
+    what py3langid recognizes best. The Western one where nothing speaks for another.
+    """
+    import py3langid
+    from charset_normalizer import from_bytes
+
+    matches = list(from_bytes(content, cp_isolation=_USUAL))
+    if not matches:
+        raise DatasetError("holds bytes that are no text")
+    best = max(one.coherence for one in matches)
+    names = [
+        _WESTERN if _WESTERN in one.could_be_from_charset else one.encoding  # the same text
+        for one in matches
+        if one.coherence >= best - _COHERENCE
+    ]
+    if not best:
+        return _WESTERN if _WESTERN in names else names[0]
+
+    def odds(name: str) -> tuple[int, float]:
+        text = content.decode(name, "ignore")
+        score = float(py3langid.classify(text)[1])  # a logarithm
+        return _odd_signs(text), score - (name != _WESTERN) * _MARGIN * abs(score)
+
+    scores = {name: odds(name) for name in names}
+    return min(names, key=lambda name: (scores[name][0], -scores[name][1]))
+
+
+def _odd_signs(text: str) -> int:
+    """Signs at or in words that do not belong there, as another encoding shows letters."""
+    text = f" {text} "
+    count = 0
+    for at, sign in enumerate(text):
+        if sign > "\x7f" and not sign.isalpha() and sign not in _IN_WORDS:
+            beside = text[at - 1].isalpha() + text[at + 1].isalpha()
+            count += beside > (sign in _AT_WORDS)
+    return count

@@ -1,0 +1,298 @@
+"""Markdown as blocks and links, by markdown-it; front matter parsed off.
+
+Blocks are read from the parser's lines; what stands within a line is parsed only where a sign says
+that it holds markup, since that takes most of the time.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice, pairwise, takewhile
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import link as parse_link
+from markdown_it.token import Token
+
+from retgen.errors import DatasetError
+from retgen.sources.records import Block, BlockKind, Link, ShortForm
+from retgen.sources.structure import (
+    has_words,
+    is_boilerplate,
+    is_question,
+    link_target,
+    trimmed,
+    within_blocks,
+)
+from retgen.yaml_text import parse_yaml
+
+_FRONT = re.compile(
+    r"\A(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<body>.*?\r?\n)?"
+    r"(?:(?P=fence)|\.\.\.)[ \t]*(?:\r?\n|\Z)",
+    re.DOTALL,
+)
+_KEY = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'][\w\"' -]*\s*[:=]")  # what a header begins with
+_HEADER = 100_000  # characters of front matter at most
+_SHORT_FORMS = ("description", "summary", "subtitle", "abstract")
+_TITLE_WITHIN = 50_000  # characters
+_TITLES = 10  # lines that may be one, each of which is tried
+_MAYBE_TITLE = re.compile(r"^[ >]*(?:#(?:[ \t].*|$)|=+[ \t]*$)", re.M)
+_LINE = re.compile(r"\r\n?|\n")
+_LINKED = re.compile(r"[\[<]")
+_MARKUP = re.compile(r"[\[<`*_&\\!]")
+_BOLD = re.compile(r"(\*\*|__)(?P<words>.+?)\1:?\Z", re.DOTALL)
+_IDENTIFIER = re.compile(r"\s*\{#(?P<name>[^\s}]+)[^}]*\}\Z")
+_NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
+# headings of pages and of questions that are written as HTML
+_HTML_HEADING = re.compile(r"<(h[1-6]|summary|dt)\b[^>]*>(?P<words>.*?)</\1>", re.DOTALL | re.I)
+_TAG = re.compile(r"<[^>]*>")
+# lines that generators of sites read: of templates, containers, imports
+_DIRECTIVE = re.compile(r"(?::::|\{[%{:]|import .* from |\[\[?_?toc_?\]?\]\Z|<!--)", re.I)
+# what only Markdown has at the beginning of a line, or as a link
+_MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|~~~|\|.*\|$)|\]\([^)\s]+\)", re.M)
+
+
+def looks_like_markdown(text: str) -> bool:
+    """Whether a text has headings, fences, tables or links of Markdown."""
+    return bool(_MARKDOWN.search(text))
+
+
+def shown_words(text: str) -> str:
+    """The words that a piece of Markdown shows, without marks, tags and targets of links."""
+    return _words(_inline(text, {}))
+
+
+def front_matter(text: str) -> tuple[int, dict[str, Any]]:
+    """Where the text begins behind its front matter (YAML between ---, TOML between +++), and what
+    that says; (0, {}) without one.
+    """
+    if not text.startswith(("---", "+++")):
+        return 0, {}
+    match = _FRONT.match(text[:_HEADER])
+    body = (match["body"] or "") if match else ""
+    if match is None or (body.strip() and not _KEY.match(body)):
+        return 0, {}
+    try:
+        if match["fence"] == "+++":
+            header: Any = tomllib.loads(body.replace("\r\n", "\n"))
+        else:
+            header = parse_yaml(body, "front matter", error=DatasetError)
+    except (DatasetError, tomllib.TOMLDecodeError):
+        header = {}
+    return match.end(), header if isinstance(header, dict) else {}
+
+
+def front_title(header: dict[str, Any]) -> str:
+    """The title that front matter gives, "" without one."""
+    return " ".join(str(header.get("title") or "").split())
+
+
+def front_short_forms(header: dict[str, Any]) -> tuple[ShortForm, ...]:
+    """Description, summary, ... that front matter gives."""
+    values = ((name, header.get(name)) for name in _SHORT_FORMS)
+    texts = ((name, " ".join(one.split())) for name, one in values if isinstance(one, str))
+    return tuple(ShortForm(name, words) for name, words in texts if words)
+
+
+def markdown_title(text: str) -> str:
+    """The first heading of level 1, "" without one. Only the beginning of a text is read."""
+    text = text[:_TITLE_WITHIN]
+    found = [one.end() for one in islice(_MAYBE_TITLE.finditer(text), _TITLES + 1)]
+    if len(found) > _TITLES:  # code, most likely
+        found[_TITLES:] = [len(text)]
+    for stop in found:
+        tokens = _parser().parse(text[:stop], env := {})
+        for opening, token in pairwise(tokens):
+            is_title = opening.type == "heading_open" and opening.tag == "h1"
+            if is_title and (words := _words(_inline(token.content, env))):
+                return words
+    return ""
+
+
+def markdown_blocks(text: str, place: str) -> tuple[list[Block], list[Link]]:
+    """Blocks and links of a text, in order. `place`: from where links lead on.
+
+    Front matter that is left in it is boilerplate.
+    """
+    begin, _ = front_matter(text)
+    reading = _Reading(text, begin, place)
+    blocks = reading.blocks()
+    if begin:
+        blocks.insert(0, Block("boilerplate", *trimmed(text, 0, begin)))
+    return blocks, list(within_blocks(reading.links, blocks))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Markdown into blocks; what stands in a line is left to `_inline`."""
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.disable(["inline", "text_join"])
+    parser.inline.ruler.at("link", _place_link)
+    return parser
+
+
+def _place_link(state: StateInline, silent: bool) -> bool:
+    """The parser's rule, which notes where the words of a link stand."""
+    start, before = state.pos, len(state.tokens)
+    if state.src[start] != "[":
+        return False
+    stop = state.md.helpers.parseLinkLabel(state, start, True)
+    if not parse_link(state, silent):
+        return False
+    if not silent:
+        opening = next(one for one in state.tokens[before:] if one.type == "link_open")
+        opening.meta = {"words": (start + 1, stop)}
+    return True
+
+
+def _inline(content: str, env: dict[str, Any]) -> list[Token]:
+    if not _MARKUP.search(content):
+        return [Token("text", "", 0, content=content)]
+    parser = _parser()
+    return parser.inline.parse(content, parser, env, [])
+
+
+def _words(tokens: Sequence[Token]) -> str:
+    """What is shown of a line's tokens."""
+    parts = (
+        " " if one.type.endswith("break") else "" if one.type == "html_inline" else one.content
+        for one in tokens
+    )
+    return " ".join("".join(parts).split())
+
+
+def _is_prose(tokens: Sequence[Token]) -> bool:
+    """Whether there are words outside of links, images and tags."""
+    depth = 0
+    for one in tokens:
+        depth += one.nesting if one.type.startswith("link_") else 0
+        if not depth and one.type in ("text", "code_inline") and has_words(one.content):
+            return True
+    return False
+
+
+class _Reading:
+    """A text while it is read. `links`: in order, also those in no block."""
+
+    def __init__(self, text: str, begin: int, place: str) -> None:
+        self.text, self.place = text, place
+        self.starts = [begin, *(one.end() for one in _LINE.finditer(text, begin)), len(text)]
+        self.env: dict[str, Any] = {}
+        self.tokens = _parser().parse(text[begin:], self.env)
+        self.links: list[Link] = []
+        self.anchors = Counter[str]()
+        self.level = 0  # of the heading above
+        self.has_title = False
+
+    def blocks(self) -> list[Block]:
+        """All blocks, and `links` filled."""
+        result: list[Block] = []
+        items = table = 0
+        for number, token in enumerate(self.tokens):
+            kind = token.type
+            if kind.startswith("list_item_"):
+                items += token.nesting
+            elif kind.startswith("table_"):
+                table += token.nesting
+                if token.nesting > 0:
+                    result.append(self._lines(token, "table"))
+            elif kind in ("fence", "code_block"):
+                result.append(self._lines(token, "code"))
+            elif kind == "html_block":
+                result += self._html(token)
+            elif kind == "inline" and table:
+                self._cell(token)
+            elif kind == "inline":
+                opening = self.tokens[number - 1]
+                result += self._inline(token, opening, "item" if items else "paragraph")
+        return [one for one in result if one.start < one.stop]
+
+    def _lines(self, token: Token, kind: BlockKind) -> Block:
+        first, last = token.map or (0, 0)
+        return Block(kind, *trimmed(self.text, self.starts[first], self.starts[last]))
+
+    def _inline(self, token: Token, opening: Token, kind: BlockKind) -> Iterator[Block]:
+        content, (first, _) = token.content, token.map or (0, 0)
+        if not content.strip():
+            return
+        places = []  # of the content's lines in the text
+        for number, line in enumerate(content.split("\n"), first):
+            begin, end = self.starts[number], self.starts[number + 1]
+            at = self.text.rfind(line, begin, end)
+            places.append(at if at >= 0 else trimmed(self.text, begin, end)[0])
+        start, stop = trimmed(self.text, places[0], places[-1] + len(line))
+        is_heading = opening.type == "heading_open" or content.startswith(("**", "__"))
+        if is_heading or _LINKED.search(content):
+            tokens = _inline(content, self.env)
+            self._note_links(tokens, content, places)
+        else:
+            tokens = [Token("text", "", 0, content=content)]
+        if opening.type == "heading_open":
+            yield self._heading(start, stop, int(opening.tag[1]), _words(tokens))
+        elif (bold := _BOLD.match(content)) and is_question(bold["words"]):
+            yield self._heading(
+                start + 2, start + bold.end("words"), self.level + 1, _words(tokens)
+            )
+        elif not _is_prose(tokens) or is_boilerplate(content) or _DIRECTIVE.match(content):
+            yield Block("boilerplate", start, stop)
+        else:
+            yield Block(kind, start, stop)
+
+    def _heading(self, start: int, stop: int, level: int, words: str) -> Block:
+        level = min(level, 6)
+        if named := _IDENTIFIER.search(self.text, start, stop):
+            stop, anchor = named.start(), named["name"]
+        else:
+            anchor = _NOT_IN_ANCHOR.sub("", words.lower()).replace(" ", "-")
+            self.anchors[anchor] += 1
+            if self.anchors[anchor] > 1:
+                anchor = f"{anchor}-{self.anchors[anchor] - 1}"
+        title = level == 1 and not self.has_title
+        self.has_title |= title
+        if self.text[start - 2 : start] not in ("**", "__"):
+            self.level = level
+        return Block("title" if title else "heading", start, stop, level, anchor)
+
+    def _note_links(self, tokens: Sequence[Token], content: str, places: Sequence[int]) -> None:
+        for number, one in enumerate(tokens):
+            if one.type != "link_open" or "words" not in one.meta:
+                continue
+            target = link_target(str(one.attrs.get("href", "")), self.place)
+            words = takewhile(lambda other: other.type != "link_close", tokens[number + 1 :])
+            if target and any(has_words(other.content) for other in words if other.type != "image"):
+                start, stop = (_place(at, content, places) for at in one.meta["words"])
+                self.links.append(Link(*trimmed(self.text, start, stop), target))
+
+    def _cell(self, token: Token) -> None:
+        if "](" in token.content:
+            first, last = token.map or (0, 0)
+            at = self.text.find(token.content, self.starts[first], self.starts[last])
+            if at >= 0:
+                self._note_links(_inline(token.content, self.env), token.content, [at])
+
+    def _html(self, token: Token) -> Iterator[Block]:
+        """Headings of a piece of HTML; the rest of it is no prose."""
+        whole = self._lines(token, "boilerplate")
+        at = whole.start
+        for match in _HTML_HEADING.finditer(self.text, whole.start, whole.stop):
+            words = " ".join(_TAG.sub("", match["words"]).split())
+            tag = match[1].lower()
+            if not has_words(words) or not (tag.startswith("h") or is_question(words)):
+                continue
+            begin, end = trimmed(self.text, *match.span("words"))
+            yield Block("boilerplate", *trimmed(self.text, at, begin))
+            level = int(tag[1]) if tag.startswith("h") else self.level + 1
+            yield self._heading(begin, end, level, words)
+            at = end
+        yield Block("boilerplate", *trimmed(self.text, at, whole.stop))
+
+
+def _place(at: int, content: str, places: Sequence[int]) -> int:
+    """Where a character of a line's content stands in the text."""
+    number = content.count("\n", 0, at)
+    return places[number] + at - (content.rfind("\n", 0, at) + 1)

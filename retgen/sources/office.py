@@ -1,0 +1,188 @@
+"""PDF by pypdf, DOCX by python-docx: their text, headings and tables."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from typing import Any
+
+from retgen.errors import DatasetError
+from retgen.sources.records import Block, BlockKind, ShortForm
+from retgen.sources.structure import Parsed, is_boilerplate
+
+_ITEM = re.compile(r"(?:[•▪◦‣*–-]|\d{1,3}[.)]|\([a-z\d]\))\s")
+_DIGITS = re.compile(r"\d+")
+_EDGES = 2  # lines at the top and bottom of a page that may be its header and footer
+_SHORT = 0.7  # of the longest lines of a page: what is shorter ends a paragraph
+_HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]\Z")
+_LONGEST_WORD = 50
+_WORD = re.compile(r"[^\W\d_]+")
+_LEADER = re.compile(r"(?:\.\s?){4,}\s*\w+\Z")  # of a table of contents
+
+_Piece = tuple[BlockKind, int, str]  # kind, level of a heading, text
+
+
+def read_pdf(content: bytes) -> Parsed:
+    """The text of a PDF by its pages, with the headings of its outline.
+
+    Raises `DatasetError` with the reason why it is none, or is locked.
+    """
+    import pypdf
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it mends
+    try:
+        reader = pypdf.PdfReader(BytesIO(content))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise DatasetError("the PDF is encrypted; save it without its password")
+        pages = [_lines(page.extract_text()) for page in reader.pages]
+        outline = dict(_outline(reader.outline, 1))
+        said = reader.metadata
+        title, subject = (str(one or "") for one in (said and said.title, said and said.subject))
+    except DatasetError:
+        raise
+    except (Exception, RecursionError) as error:  # whatever its parser meets in broken bytes
+        raise DatasetError(f"the PDF cannot be read: {_first_line(error)}") from error
+    if not any(pages):
+        raise DatasetError("the PDF holds no text, only pictures of it; recognize its text first")
+    return _parsed(title, _pdf_pieces(pages, outline), subject)
+
+
+def read_docx(content: bytes) -> Parsed:
+    """The text of a Word document, with the headings of its styles.
+
+    Raises `DatasetError` with the reason why it is none.
+    """
+    import docx
+
+    try:
+        document = docx.Document(BytesIO(content))
+        pieces = list(_docx_pieces(document))
+        said = document.core_properties
+        title, subject = said.title or "", said.subject or ""
+    except Exception as error:  # of zip, XML and parts that are missing
+        raise DatasetError(f"is no Word document that can be read: {_first_line(error)}") from error
+    return _parsed(title, pieces, subject)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> Parsed:
+    """Pieces, a blank line between them. The title: what the file says, else its title's block,
+    else its first heading of level 1.
+    """
+    blocks: list[Block] = []
+    texts: list[str] = []
+    at = 0
+    for kind, level, text in pieces:
+        if kind in ("paragraph", "item") and is_boilerplate(text):
+            kind = "boilerplate"
+        blocks.append(Block(kind, at, at + len(text), level))
+        texts.append(text)
+        at += len(text) + 2
+    whole = "\n\n".join(texts)
+    highest = [one for one in blocks if one.level == 1]
+    first = next((one for one in highest if one.kind == "title"), next(iter(highest), None))
+    if not title.strip() and first is not None:
+        title = whole[first.start : first.stop]
+    subject = " ".join(subject.split())
+    short_forms = (ShortForm("subject", subject),) if subject else ()
+    return Parsed(" ".join(title.split()), whole, blocks, (), short_forms)
+
+
+# --- PDF ------------------------------------------------------------------------------------------
+
+
+def _lines(text: str) -> list[str]:
+    text = text.encode("utf-8", "ignore").decode()  # lone surrogates of broken fonts
+    return [" ".join(line.replace("\0", "").split()) for line in text.splitlines() if line.strip()]
+
+
+def _outline(entries: Any, level: int) -> Iterator[tuple[str, int]]:
+    """Titles, without their blanks, and levels of a PDF's bookmarks."""
+    for entry in entries:
+        if isinstance(entry, list):
+            yield from _outline(entry, level + 1)
+        else:
+            yield "".join(str(entry.title).split()), min(level, 6)
+
+
+def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator[_Piece]:
+    edges = Counter(
+        _DIGITS.sub("0", line) for page in pages for line in {*page[:_EDGES], *page[-_EDGES:]}
+    )
+    least = max(3, len(pages) // 2)
+    around = {line for line, count in edges.items() if count >= least}
+    words = Counter(word for page in pages for line in page for word in _WORD.findall(line))
+    for page in pages:
+        lengths = sorted(map(len, page))
+        short = _SHORT * lengths[len(lengths) * 9 // 10] if lengths else 0
+        held: list[str] = []
+        for number, line in enumerate(page):
+            at_edge = not _EDGES <= number < len(page) - _EDGES
+            if at_edge and _DIGITS.sub("0", line) in around:
+                kind, level = "boilerplate", 0
+            elif level := outline.get("".join(line.split()), 0):
+                kind = "heading"
+            elif _LEADER.search(line):
+                kind = "boilerplate"
+            else:
+                if held and (len(held[-1]) < short or _ITEM.match(line)):
+                    yield _paragraph(held, words)
+                    held = []
+                held.append(line)
+                continue
+            if held:
+                yield _paragraph(held, words)
+                held = []
+            yield kind, level, line
+        if held:
+            yield _paragraph(held, words)
+
+
+def _paragraph(lines: Sequence[str], words: Counter[str]) -> _Piece:
+    """Lines as one; a word that was broken is whole again where it stands elsewhere, too."""
+    text = lines[0]
+    for line in lines[1:]:
+        broken, rest = _HYPHENATED.search(text, len(text) - _LONGEST_WORD), _WORD.match(line)
+        if broken and rest:
+            whole = words[broken[1] + rest[0]]
+            text = text[: broken.end(1)] + line if whole else text + line
+        else:
+            text = f"{text} {line}"
+    return ("item" if _ITEM.match(text) else "paragraph"), 0, text
+
+
+# --- DOCX -----------------------------------------------------------------------------------------
+
+
+def _docx_pieces(document: Any) -> Iterator[_Piece]:
+    for one in document.iter_inner_content():
+        if hasattr(one, "rows"):
+            rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in one.rows)
+            yield "table", 0, "\n".join(" | ".join(dict.fromkeys(row)) for row in rows)
+        elif text := one.text.strip():
+            yield *_style(one.style), text
+
+
+def _style(style: Any) -> tuple[BlockKind, int]:
+    """What a style, or one that it is based on, makes of a paragraph."""
+    while style is not None:
+        name = str(style.name or "").casefold()
+        word, _, rest = name.partition(" ")
+        if word == "heading" and rest.isdigit():
+            return "heading", min(int(rest), 6)
+        if name in ("title", "caption"):
+            return ("title", 1) if name == "title" else ("caption", 0)
+        if word == "list":
+            return "item", 0
+        if word == "toc":
+            return "boilerplate", 0
+        if "code" in name or "preformatted" in name:
+            return "code", 0
+        style = style.base_style
+    return "paragraph", 0

@@ -1,0 +1,258 @@
+"""Pages of HTML: what they show, without their navigation, and its blocks and links.
+
+The text is inscriptis'. Elements are marked before it reads them, so that it says where the text of
+each one stands; a block is text whose innermost element of structure is the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from retgen.sources.records import Block, BlockKind, Link, ShortForm
+from retgen.sources.structure import (
+    Parsed,
+    has_words,
+    is_boilerplate,
+    is_question,
+    link_target,
+    trimmed,
+    within_blocks,
+)
+
+# what a page shows around its text, or shows to nobody
+_AROUND = (
+    "//nav|//footer|//*[@role='navigation']|//*[@role='banner']|//*[@role='contentinfo']"
+    "|//*[@role='search']|//*[@hidden]|//*[@aria-hidden='true']"
+    "|//noscript|//template|//button|//select|//textarea|//svg"
+)
+_MAIN = "//main|//*[@role='main']"
+_SIGNS = {"", "¶", "#", "§", "🔗", "link"}  # of links from a heading to itself
+_MARK = "retgen-mark"
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_KINDS: dict[str, BlockKind] = {
+    **dict.fromkeys(_HEADINGS, "heading"),
+    **dict.fromkeys(("li", "dt", "dd"), "item"),
+    **dict.fromkeys(("caption", "figcaption"), "caption"),
+    "pre": "code", "table": "table",
+}  # fmt: skip
+_BLOCKS = (
+    *_KINDS, "p", "div", "section", "article", "blockquote", "summary", "details", "address",
+    "figure", "td", "th", "dl", "ul", "ol", "header", "aside", "center", "form", "fieldset",
+)  # fmt: skip
+# lines of their own in a browser, which inscriptis would glue to what stands beside them
+_BOXES = ("section", "dl", "dt", "dd", "summary", "details", "center", "form", "fieldset")
+_MARKED = "|".join(f"//{tag}" for tag in (*_BLOCKS, "a[@href]"))
+_ROWS = ".//tbody|.//thead|.//tfoot|.//tr|.//td|.//th"
+_BULLET = re.compile(r"(?:[*+o•-]|\d+\.)\s+")
+_BLANK = re.compile(r"\n\s*\n")
+_PROSE = 0.25  # letters of a block outside of links, at least
+
+
+def read_page(html: str, place: str = "") -> Parsed:
+    """A page as it is shown; without text of what is no page. Raises `RecursionError` where it is
+    nested too deeply.
+    """
+    import lxml.etree
+    import lxml.html
+    from inscriptis import Inscriptis
+    from inscriptis.model.config import ParserConfig
+
+    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
+    try:
+        page: Any = lxml.html.document_fromstring(html.encode(), parser=parser)
+    except lxml.etree.ParserError:  # nothing but comments
+        return Parsed("", "")
+    for element in page.xpath(_AROUND):
+        if element.getparent() is not None:
+            element.drop_tree()
+    for element in page.xpath("//a[starts-with(@href, '#')]"):
+        if element.text_content().strip() in _SIGNS and not element.get("id"):
+            element.drop_tree()
+    titles = [page.xpath("//head/title"), page.xpath("//h1")]
+    title, heading = (" ".join(one[0].text_content().split()) if one else "" for one in titles)
+    if heading and re.match(re.escape(heading) + r"\s*[—–|·:»-]+\s", title):
+        title = heading  # without the name of the site
+    title = title or heading
+    described = page.xpath("//meta[@name='description']/@content")
+    mains = page.xpath(_MAIN)
+    shown = mains[0] if len(mains) == 1 and has_words(mains[0].text_content()) else page
+    shown.tail = None
+    _linearize(page)
+    marked = page.xpath(_MARKED)
+    for number, element in enumerate(marked):
+        element.set(_MARK, str(number))
+    config = ParserConfig()
+    config.css = config.css | dict.fromkeys(_BOXES, config.css["main"])
+    mapping = config.attribute_handler.attribute_mapping
+    config.attribute_handler.attribute_mapping = {**mapping, _MARK: _annotate}
+    reader = Inscriptis(shown, config)
+    text = reader.get_text()
+    spans = [
+        (one.start, min(one.end, len(text)), int(one.metadata)) for one in reader.get_annotations()
+    ]
+    blocks, links = _structure(text, marked, spans, place)
+    short_forms = (ShortForm("description", " ".join(one.split())) for one in described[:1])
+    return Parsed(title, text, blocks, links, tuple(one for one in short_forms if one.text))
+
+
+def _annotate(number: str, element: Any) -> None:
+    element.annotation += (number,)
+
+
+def _structure(
+    text: str, marked: Sequence[Any], spans: Sequence[tuple[int, int, int]], place: str
+) -> tuple[list[Block], list[Link]]:
+    words, links = [], list[Link]()
+    for start, stop, number in sorted(spans):
+        element = marked[number]
+        if element.tag == "a":
+            start, stop = trimmed(text, start, stop)
+            shown = " ".join(element.text_content().split())
+            if (dot := _BULLET.match(text, start, stop)) and not _BULLET.match(shown):
+                start = dot.end()  # which belongs to the item
+            words.append((start, stop))
+            target = link_target(element.get("href"), place)
+            is_there = " ".join(text[start:stop].split()) == shown  # not in wrapped cells
+            if target and is_there and has_words(shown):
+                links.append(Link(start, stop, target))
+    places = sorted((s, -e, n) for s, e, n in spans if marked[n].tag != "a")
+    blocks = list[Block]()
+    has_title = False
+    at = 0  # in `words`
+    for start, stop, element in _segments(len(text), [(s, -e, marked[n]) for s, e, n in places]):
+        kind, owner = _kind(element)
+        for begin, end in _pieces(text, start, stop, kind):
+            if owner is not None and owner.tag == "li" and (dot := _BULLET.match(text, begin, end)):
+                begin = dot.end()
+            piece = text[begin:end]
+            if not piece:
+                continue
+            while at < len(words) and words[at][1] <= begin:
+                at += 1
+            linked = 0
+            for number in range(at, len(words)):
+                if words[number][0] >= end:
+                    break
+                linked += sum(
+                    map(
+                        str.isalnum, text[max(begin, words[number][0]) : min(end, words[number][1])]
+                    )
+                )
+            count = sum(map(str.isalnum, piece))
+            if kind == "heading" and count:
+                level = _HEADINGS.get(owner.tag, 6)
+                is_title = owner.tag == "h1" and not has_title
+                has_title |= is_title
+                name: BlockKind = "title" if is_title else "heading"
+                blocks.append(Block(name, begin, end, level, _anchor(owner)))
+            elif kind != "code" and (count - linked <= _PROSE * count or is_boilerplate(piece)):
+                blocks.append(Block("boilerplate", begin, end))
+            else:
+                blocks.append(Block(kind, begin, end))
+    return blocks, list(within_blocks(links, blocks))
+
+
+def _segments(length: int, spans: Sequence[tuple[int, int, Any]]) -> Iterator[tuple[int, int, Any]]:
+    """The text cut where an element begins or ends, with the innermost one; what lies in code, in a
+    heading or in a table of data is not cut.
+    """
+    open_: list[tuple[int, Any]] = [(length, None)]
+    at = 0
+    for start, stop, element in spans:
+        while len(open_) > 1 and open_[-1][0] <= start:
+            end, inner = open_.pop()
+            if at < end:
+                yield at, end, inner
+                at = end
+        if open_[-1][1] is not None and _is_whole(open_[-1][1]):
+            continue
+        if at < start:
+            yield at, start, open_[-1][1]
+            at = start
+        open_.append((min(stop, open_[-1][0]), element))
+    while open_:
+        end, inner = open_.pop()
+        if at < end:
+            yield at, end, inner
+            at = end
+
+
+def _is_whole(element: Any) -> bool:
+    return element.tag in _HEADINGS or element.tag in ("pre", "caption", "figcaption", "table")
+
+
+def _linearize(page: Any) -> None:
+    """Make tables that only arrange what stands in them plain boxes, one below the other; captions
+    of the others come before them.
+    """
+    for caption in page.xpath("//table/caption"):
+        caption.tag, caption.tail = "figcaption", None
+        caption.getparent().addprevious(caption)
+    for table in page.xpath("//table"):
+        if (
+            table.get("role") == "presentation"
+            or len(table.findall(".//tr")) < 2
+            or any(table.find(f".//{tag}") is not None for tag in ("table", "pre", *_HEADINGS))
+        ):
+            for element in table.xpath(_ROWS):
+                if next(element.iterancestors("table"), None) is table:
+                    element.tag = "div"
+            table.tag = "div"
+
+
+def _kind(element: Any) -> tuple[BlockKind, Any]:
+    """What the text of an element is, and the element that makes it so."""
+    inner = element
+    while element is not None and isinstance(element.tag, str):
+        tag = element.tag
+        if tag in ("dt", "summary", "p") and _asks(element):
+            return "heading", element
+        if tag == "p" and (parent := element.getparent()) is not None and parent.tag == "dd":
+            return "paragraph", element
+        if tag in _KINDS:
+            return _KINDS[tag], element
+        element = element.getparent()
+    return "paragraph", inner
+
+
+def _asks(element: Any) -> bool:
+    """Whether it is a question of a list of questions: of a paragraph, all bold."""
+    words = element.text_content()
+    if not is_question(words):
+        return False
+    bold = element if element.tag != "p" else next(iter(element), None)
+    return bold is element or (
+        bold is not None
+        and bold.tag in ("b", "strong")
+        and bold.text_content().strip() == words.strip()
+    )
+
+
+def _anchor(heading: Any) -> str:
+    """The name of a heading: its own, of a name in it, of the section that it begins."""
+    if name := heading.get("id"):
+        return str(name)
+    for inner in heading.iter("a", "span"):
+        if name := inner.get("id") or inner.get("name"):
+            return str(name)
+    before = heading.getprevious()
+    while before is not None and not (
+        isinstance(before.tag, str) and before.text_content().strip()
+    ):
+        if name := before.get("id") or before.get("name"):
+            return str(name)
+        before = before.getprevious()
+    parent = heading.getparent()
+    is_first = before is None and parent is not None
+    return str(parent.get("id") or "") if is_first else ""
+
+
+def _pieces(text: str, start: int, stop: int, kind: BlockKind) -> Iterator[tuple[int, int]]:
+    """Paragraphs are cut at blank lines, too."""
+    if kind == "paragraph":
+        for blank in _BLANK.finditer(text, start, stop):
+            yield trimmed(text, start, blank.start())
+            start = blank.end()
+    yield trimmed(text, start, stop)

@@ -1,0 +1,189 @@
+"""Plain text as blocks: paragraphs at blank lines, headings where they are plain, items, roff.
+
+Headings are underlined lines (reStructuredText), capitals over indented text and what is indented a
+little below them (manual pages as they are shown), numbered lines (RFCs), and lines that ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from retgen.sources.records import Block, BlockKind
+from retgen.sources.structure import has_words, is_boilerplate, is_question
+
+_UNDERLINE = re.compile(r"\s*([=\-~^\"'`*+#.:_])\1+\s*\Z")
+_BULLET = re.compile(r"\s*[*•‣·-]\s+\S")
+_ITEM = re.compile(r"\s*(?:[*•+o‣·–-]|\d{1,3}[.)]|\(?[a-z]\)|--?[\w?\[]\S*)(?:\s|\Z)")
+_NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2})*)\.?\s+[^\W\d_]")
+_ROFF_PAGE = re.compile(r"^\.(?:TH|SH|Dd|Sh)\s", re.M)
+_ROFF = re.compile(r"[.'](?:\\\"|[A-Za-z]{1,3}\b|\s*\Z)")
+_ROFF_HEADING = re.compile(r"\.S[HhSs]\s+\"?(?P<words>[^\"\n]*[^\"\s])")
+_PAGE_EDGE = re.compile(r".*\(\d\w*\)\s*\Z")  # of a manual page: LS(1) ... LS(1)
+_LEADER = re.compile(r"(?:\.\s?){4,}\s*\w+\s*\Z")  # of a table of contents
+_DIRECTIVE = re.compile(r"\s*(?:\.\. |:\w[\w ]*:(?:\s|\Z))")  # of reStructuredText
+_PROMPT = re.compile(r"\s*(?:\$|>>>|[#%] ) ?\S")
+_PROSE = 0.75  # letters and blanks of a text, at least; of code there are fewer
+_LONGEST_HEADING = 80
+
+
+class _Line(NamedTuple):
+    start: int
+    text: str
+    indent: int
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.text.rstrip())
+
+
+def plain_blocks(text: str) -> list[Block]:
+    """The blocks of a text, in order."""
+    chunks = list(_chunks(text))
+    reading = _Reading(text)
+    for number, chunk in enumerate(chunks):
+        below = chunks[number + 1][0] if number + 1 < len(chunks) else None
+        at_edge = len(chunk) == 1 and number in (0, len(chunks) - 1)
+        if at_edge and _PAGE_EDGE.match(chunk[0].text):
+            reading.add("boilerplate", chunk)
+        else:
+            reading.read(chunk, below)
+    return reading.blocks
+
+
+def _chunks(text: str) -> Iterator[list[_Line]]:
+    """Lines that no blank line parts."""
+    chunk: list[_Line] = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            shown = line.expandtabs()
+            chunk.append(_Line(at, line, len(shown) - len(shown.lstrip())))
+        elif chunk:
+            yield chunk
+            chunk = []
+        at += len(line)
+    if chunk:
+        yield chunk
+
+
+class _Reading:
+    """A text while it is read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.blocks: list[Block] = []
+        self.is_roff = bool(_ROFF_PAGE.search(text))
+        self.underlines: list[str] = []  # the highest heading's first
+        self.under_capitals = False
+        self.is_literal = False  # what is indented behind "::"
+
+    def add(self, kind: BlockKind, lines: Sequence[_Line], level: int = 0) -> None:
+        """A block of lines."""
+        first = lines[0]
+        start = first.start + len(first.text) - len(first.text.lstrip())
+        self.blocks.append(Block(kind, start, lines[-1].stop, level))
+
+    def read(self, lines: list[_Line], below: _Line | None) -> None:
+        """Lines that no blank line parts. `below`: the next one after them."""
+        if self.is_roff:
+            self._roff(lines)
+            return
+        taken = self._heading(lines, below)
+        if taken < len(lines):
+            self._body(lines[taken:])
+
+    def _heading(self, lines: list[_Line], below: _Line | None) -> int:
+        """How many lines of the beginning are a heading and its underline."""
+        first = lines[0]
+        words = first.text.strip()
+        signs = [match[1] if (match := _UNDERLINE.match(one.text)) else "" for one in lines[:3]]
+        if len(signs) == 3 and signs[0] and signs[0] == signs[2] and not signs[1]:
+            self.add("heading", lines[1:2], self._underlined(signs[0] * 2))
+            return 3
+        is_underlined = len(signs) > 1 and signs[1] and not signs[0] and has_words(words)
+        if is_underlined and (len(lines) == 2 or len(lines[1].text.strip()) >= 0.7 * len(words)):
+            self.add("heading", lines[:1], self._underlined(signs[1]))
+            return 2
+        after = lines[1] if len(lines) > 1 else below
+        if len(words) > _LONGEST_HEADING or after is None or is_boilerplate(words):
+            return 0
+        level = 0
+        is_capitals = first.indent == 0 and words.upper() == words != words.lower()
+        if is_capitals and (after.indent or len(lines) == 1):
+            self.under_capitals = after.indent > 0
+            level = 1
+        elif self.under_capitals and 0 < first.indent < 5 and after.indent > first.indent:
+            level = 0 if _ITEM.match(words) or words[-1] in ".,;:" else 2
+        elif len(lines) == 1 and first.indent == 0:
+            if (numbered := _NUMBERED.match(words)) and words[-1] not in ".,;:":
+                level = numbered["number"].count(".") + 1
+            elif is_question(words):
+                level = 2
+        if level:
+            self.add("heading", lines[:1], level)
+        return 1 if level else 0
+
+    def _underlined(self, sign: str) -> int:
+        if sign not in self.underlines:
+            self.underlines.append(sign)
+        return min(self.underlines.index(sign) + 1, 6)
+
+    def _body(self, lines: list[_Line]) -> None:
+        text = self.text[lines[0].start : lines[-1].stop]
+        was_literal, self.is_literal = self.is_literal, text.endswith("::")
+        leaders = sum(bool(_LEADER.search(one.text)) for one in lines)
+        is_markup = bool(_DIRECTIVE.match(lines[0].text))
+        if is_markup or is_boilerplate(text) or 2 * leaders > len(lines):
+            self.add("boilerplate", lines)
+        elif (was_literal and lines[0].indent) or _PROMPT.match(text):
+            self.add("code", lines)
+            self.is_literal = was_literal
+        elif _ITEM.match(lines[0].text):
+            self._items(lines)
+        else:
+            bullets = [number for number, one in enumerate(lines) if _BULLET.match(one.text)]
+            body = lines[: bullets[0]] if bullets else lines
+            text = self.text[body[0].start : body[-1].stop]
+            self.add("paragraph" if _is_prose(text) else "code", body)
+            if bullets:
+                self._items(lines[bullets[0] :])
+
+    def _items(self, lines: list[_Line]) -> None:
+        """An item begins at each line that is indented as the first and has a bullet."""
+        item: list[_Line] = []
+        for line in lines:
+            if item and line.indent <= lines[0].indent and _ITEM.match(line.text):
+                self._item(item)
+                item = []
+            item.append(line)
+        self._item(item)
+
+    def _item(self, lines: Sequence[_Line]) -> None:
+        """An item without its bullet."""
+        self.add("item", lines)
+        if bullet := _BULLET.match(lines[0].text):
+            start = lines[0].start + bullet.end() - 1
+            self.blocks[-1] = self.blocks[-1]._replace(start=start)
+
+    def _roff(self, lines: list[_Line]) -> None:
+        for is_request, group in groupby(lines, lambda one: bool(_ROFF.match(one.text))):
+            if not is_request:
+                self._body(list(group))
+                continue
+            for line in group:
+                if heading := _ROFF_HEADING.match(line.text):
+                    start, stop = (line.start + at for at in heading.span("words"))
+                    level = 1 if line.text[2] in "Hh" else 2
+                    self.blocks.append(Block("heading", start, stop, level))
+                else:
+                    self.add("boilerplate", [line])
+
+
+def _is_prose(text: str) -> bool:
+    """Whether most of its signs are those of words."""
+    words = text.split()
+    letters = sum(map(len, re.findall(r"[^\W\d_]+", text)))
+    return letters + len(words) >= _PROSE * (sum(map(len, words)) + len(words))

@@ -1,0 +1,117 @@
+"""What all readers of structure share: places of links, what is no prose, long texts cut."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from retgen.sources.records import Block, Link, ShortForm
+
+# sentences of licences as files carry them, in any white space
+_LICENCE = re.compile(
+    r"SPDX-License-Identifier|Permission is (?:hereby )?granted|"
+    r"Redistributions? (?:and use )?(?:in|of) (?:source|binary)|\blicen[cs]ed under (?:the|an?) |"
+    r"\bis free software|received a copy of the GNU|WITHOUT (?:ANY )?WARRANT|['\"“]as is[,'\"”]|"
+    r"\A\W*(?:copyright|©|\(c\)) .*(?:\d{4}|all rights reserved)",
+    re.I,
+)
+_ADDRESS = re.compile(r"<?(?:https?|ftp)://\S+|<?[\w.+-]+@[\w-]+\.[\w.-]+>?")
+_LICENCE_LENGTH = 600  # characters in which such a sentence stands
+
+
+class Parsed(NamedTuple):
+    """A file as its reader found it; fields as of `SourceDocument`."""
+
+    title: str
+    text: str
+    blocks: Sequence[Block] = ()
+    links: Sequence[Link] = ()
+    short_forms: tuple[ShortForm, ...] = ()
+
+
+def is_boilerplate(text: str) -> bool:
+    """Whether a block is a licence's or copyright's header, or addresses and signs alone."""
+    begin = " ".join(text[:_LICENCE_LENGTH].split())
+    return bool(_LICENCE.search(begin)) or not has_words(_ADDRESS.sub("", begin))
+
+
+def is_question(text: str) -> bool:
+    """Whether a line asks something: "How do I start?"."""
+    return text.rstrip().endswith(("?", "？")) and len(text) <= 200
+
+
+def has_words(text: str) -> bool:
+    """Whether there is a letter or digit."""
+    return any(map(str.isalnum, text))
+
+
+def link_target(href: str, place: str) -> str:
+    """The place in the source that a document at `place` links to; "" if that lies elsewhere, or
+    is the document itself. A folder stays a folder, "index" of the source's own.
+    """
+    try:
+        parts = urlsplit(href.strip())
+    except ValueError:  # brackets that are no IPv6 address
+        return ""
+    if not place or parts.scheme or parts.netloc or not parts.path:
+        return ""
+    path = unquote(parts.path)
+    base = "" if path.startswith("/") else posixpath.dirname(place)
+    target = posixpath.normpath(posixpath.join(base, path.lstrip("/")))
+    if target == place or target.split("/")[0] == "..":
+        return ""
+    target = "index" if target == "." else target
+    return f"{target}#{parts.fragment}" if parts.fragment else target
+
+
+def trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    """The place without white space at its ends."""
+    piece = text[start:stop]
+    stop -= len(piece) - len(piece.rstrip())
+    return min(stop, start + len(piece) - len(piece.lstrip())), stop
+
+
+def within_blocks(links: Iterable[Link], blocks: Sequence[Block]) -> Iterator[Link]:
+    """The links that lie in one block each; both in order."""
+    rest = iter(blocks)
+    block = next(rest, None)
+    for link in links:
+        while block is not None and block.stop <= link.start:
+            block = next(rest, None)
+        if block is not None and block.start <= link.start and link.stop <= block.stop:
+            yield link
+
+
+def cut_place(text: str, blocks: Sequence[Block], longest: int) -> int:
+    """Where a text that is longer than `longest` is cut: before the highest heading of the second
+    half, else before a block, at a line, at a blank.
+    """
+    half = longest // 2
+    late = [one for one in blocks if half <= one.start < longest]
+    headings = [one for one in late if one.kind in ("heading", "title")]
+    if headings:
+        at = max(headings, key=lambda one: (-one.level, one.start)).start
+    elif late:
+        at = late[-1].start
+    else:
+        at = longest
+    line = text.rfind("\n", half, at) + 1
+    return line or text.rfind(" ", half, longest) + 1 or longest
+
+
+def part_of(parsed: Parsed, start: int, stop: int) -> Parsed:
+    """Characters [start, stop) with the blocks and links that lie in them."""
+    blocks = [
+        one._replace(start=max(one.start, start) - start, stop=min(one.stop, stop) - start)
+        for one in parsed.blocks
+        if one.start < stop and one.stop > start
+    ]
+    links = [
+        one._replace(start=one.start - start, stop=one.stop - start)
+        for one in parsed.links
+        if start <= one.start and one.stop <= stop
+    ]
+    return Parsed(parsed.title, parsed.text[start:stop], blocks, links)

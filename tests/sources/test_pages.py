@@ -1,0 +1,108 @@
+"""Pages of HTML: what they show, their blocks, links and short forms."""
+
+from __future__ import annotations
+
+import pytest
+
+from retgen.sources import ShortForm
+from retgen.sources.pages import read_page
+
+PAGE = """<!DOCTYPE html>
+<html><head><title> Ships &amp;
+ boats </title><style>p {color: red}</style><script>var hidden = 1;</script></head>
+<body><nav><a href="/">Home</a></nav><div role="navigation">Menu</div>
+<h1>Ships</h1><p>A <b>ship</b> is
+large.</p><pre>keep
+  this</pre><p hidden>secret</p><p style="display:none">gone</p><!-- note -->
+<ul><li>sail</li><li>שלום 🙂</li></ul><footer>All rights</footer></body></html>"""
+
+STRUCTURED = """<html><head><title>Sails — The harbour</title>
+<meta name="description" content=" All about
+ sails. "></head><body><header role="banner">The harbour</header>
+<div class="toc"><ul><li><a href="#a">First</a></li><li><a href="#b">Second</a></li></ul></div>
+<main><h1>Sails<a class="headerlink" href="#sails">¶</a></h1>
+<section id="a"><span id="also"></span><h2>First <code>x</code></h2>
+<p>Before you sail, see <a href="../rope/knots.html#bend">the knots</a>, <a
+href="https://e.org/">others</a> and <a href="#b">below</a>.</p>
+<ul><li>One <a href="rig">rig</a>.</li><li><p>Two.</p><p>Three.</p></li>
+<li><a href="mast.html">Masts</a></li></ul></section>
+<a name="b"></a><h2>Second</h2>
+<table><caption>Sizes</caption><tr><th>Sail</th><th>Area</th></tr><tr><td>Jib</td><td>12</td></tr></table>
+<figure><figcaption>A jib.</figcaption></figure>
+<dl><dt>How do I reef?</dt><dd><p>Slowly.</p></dd><dt>jib</dt><dd>A sail.</dd></dl>
+<p><b>Why me?</b></p><p>Because.</p>
+<details><summary>Is it safe?</summary>Yes.</details>
+<pre>sail --up
+sail --down</pre>
+<p>Copyright 2020 by the harbour. All rights reserved.</p>
+<div>Loose text.<br><br>More of it.</div></main>
+<footer>Imprint</footer></body></html>"""
+
+
+def test_a_page_as_it_is_shown() -> None:
+    page = read_page(PAGE)
+    assert page.title == "Ships & boats"
+    assert page.text.split("\n") == [
+        "Ships", "", "A ship is large.", "", "keep", "  this", "  * sail", "  * שלום 🙂",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("html", "title", "text"),
+    [
+        ("<h1>A <i>b</i></h1>c", "A b", "A b\n\nc"),
+        ("no markup at all", "", "no markup at all"),
+        ('<?xml version="1.0" encoding="latin-1"?><p>café</p>', "", "café"),
+        ("<!-- nothing -->", "", ""),
+        ("<nav>Home</nav>", "", ""),
+        ("<title>A — site</title><h1>A</h1>", "A", "A"),
+        ("<title>A-b</title><h1>A</h1>", "A-b", "A"),
+        (
+            "<table><tr><td><h1>A</h1></td><td>b</td></tr><tr><td>c</td></tr></table>",
+            "A",
+            "A\n\n      b\n      c",
+        ),
+    ],
+)
+def test_pages_of_other_kinds(html: str, title: str, text: str) -> None:
+    page = read_page(html)
+    assert (page.title, page.text.strip()) == (title, text)
+
+
+def test_blocks_and_links() -> None:
+    page = read_page(STRUCTURED, "sail/sails.html")
+    assert page.title == "Sails"
+    assert page.short_forms == (ShortForm("description", "All about sails."),)
+    shown = [
+        (block.kind, block.level, block.anchor, page.text[block.start : block.stop])
+        for block in page.blocks
+    ]
+    assert shown == [
+        ("title", 1, "", "Sails"),
+        ("heading", 2, "also", "First x"),
+        ("paragraph", 0, "", "Before you sail, see the knots, others and below."),
+        ("item", 0, "", "One rig."),
+        ("item", 0, "", "Two."),
+        ("item", 0, "", "Three."),
+        ("boilerplate", 0, "", "Masts"),
+        ("heading", 2, "b", "Second"),
+        ("caption", 0, "", "Sizes"),
+        ("table", 0, "", shown[9][3]),
+        ("caption", 0, "", "A jib."),
+        ("heading", 6, "", "How do I reef?"),
+        ("paragraph", 0, "", "Slowly."),
+        ("item", 0, "", "jib"),
+        ("item", 0, "", "A sail."),
+        ("heading", 6, "", "Why me?"),
+        ("paragraph", 0, "", "Because."),
+        ("heading", 6, "", "Is it safe?"),
+        ("paragraph", 0, "", "Yes."),
+        ("code", 0, "", "sail --up\nsail --down"),
+        ("boilerplate", 0, "", "Copyright 2020 by the harbour. All rights reserved."),
+        ("paragraph", 0, "", "Loose text."),
+        ("paragraph", 0, "", "More of it."),
+    ]
+    assert shown[9][3].split() == ["Sail", "Area", "Jib", "12"]
+    assert [(page.text[one.start : one.stop], one.target) for one in page.links] == [
+        ("the knots", "rope/knots.html#bend"), ("rig", "sail/rig"), ("Masts", "sail/mast.html"),
+    ]  # fmt: skip
