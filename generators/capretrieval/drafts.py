@@ -32,6 +32,7 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.sources import Block, SourceDocument
+from retgen.tokenizer import sequence
 
 _PROSE = ("paragraph", "item")
 _TARGETS = 2  # documents that the words of a link may point to
@@ -56,7 +57,7 @@ class DraftTask(NamedTuple):
 
 class Drafts(NamedTuple):
     """What comes of a document. `rules`: with the number of the passage in its document, and with
-    characters of the document. `words`, `stems`: of each passage, stems each once and sorted.
+    characters of the document. `words`: of each passage; `stems`: the same and its stems, sorted.
     """
 
     found: list[FoundQuery]
@@ -106,7 +107,7 @@ def _of_document(
         found_queries(document, language, counts, incoming),
         rules,
         [term_codes(words_of(text)) for text in texts],
-        [np.unique(term_codes(stems_of(text, language))) for text in texts],
+        [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
     )
 
 

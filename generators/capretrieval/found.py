@@ -31,7 +31,8 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)).*$", re.DOTALL)  # no section of a manual, sync(2)
-_EMPHASIS = re.compile(r"[`*\[\]\"“”]+|(?<![\w$])_+(?=\w)|(?<=\w)_+(?!\w)|\\(?=\W)")
+_EMPHASIS = re.compile(r"[`*\[\]\"“”]+|\\(?=\W)")
+_UNDERLINED = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")  # but __init__ and _private
 _MARKS = " \t\n\"'“”‘’`*#=~¶.,;:|<>{}[]()§"
 
 Place = tuple[int, int]
@@ -96,7 +97,7 @@ def words_shown(text: str) -> tuple[str, int, int]:
     for mark in "?)":
         if bare[stop : stop + 1] == mark and (mark == "?" or "(" in bare[start:stop]):
             stop += 1
-    shown = " ".join(_EMPHASIS.sub("", bare[start:stop]).split())
+    shown = " ".join(_UNDERLINED.sub(r"\1", _EMPHASIS.sub("", bare[start:stop])).split())
     return shown if any(map(str.isalnum, shown)) else "", start, stop
 
 

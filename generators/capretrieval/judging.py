@@ -49,7 +49,7 @@ from retgen.generators.capretrieval.with_agents import (
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
 from retgen.sources import RefusedRow, refusals
-from retgen.sources.formats import TEXT_KINDS
+from retgen.sources.texts import TEXT_KINDS
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
 from retgen.streams import Stream
 from retgen.write import dump_json, write_file

@@ -46,9 +46,9 @@ async def mine_negatives(
 ) -> dict[str, Any]:
     """Give the training queries their negatives, from passages of the training documents.
 
-    `stems`: of each passage, sorted. Each query gets the same number, such that hardly one has
-    fewer: these get none, and are not trained on. The figures are those of the queries that are
-    trained on. Doubtful is a negative that lacks one content word of three or more.
+    `stems`: of each passage, and its words, sorted. Each query gets the same number, such that
+    hardly one has fewer: these get none, and are not trained on. The figures are those of the
+    queries that are trained on. Doubtful is a negative that lacks one content word of three or more.
     """
     from retgen.evaluation.search.mining import mine
 
@@ -93,7 +93,7 @@ async def mine_negatives(
     for i in used:
         one, negatives = trained[i], result[i][:each]
         one.negatives = [own[j] for j in negatives]
-        if len(asked[i]) >= _TELLING:
+        if asked[i].shape[1] >= _TELLING:
             doubtful += sum(_missing(asked[i], stems[own[j]]) == 1 for j in negatives)
     return {
         "by": settings.by,
@@ -161,6 +161,8 @@ def _draw(
 
 
 def _missing(asked: Codes, held: Codes) -> int:
-    """How many content words of a query a passage lacks."""
+    """How many content words of a query a passage lacks, by their stems or as they are."""
+    if not len(held):
+        return asked.shape[1]
     place = np.minimum(np.searchsorted(held, asked), len(held) - 1)
-    return int(np.count_nonzero(held[place] != asked)) if len(held) else len(asked)
+    return int(np.count_nonzero((held[place] != asked).all(axis=0)))

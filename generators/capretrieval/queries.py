@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from retgen import data
 from retgen.agents.agent import Rejection
@@ -217,22 +218,30 @@ def mark_sides(
 ) -> None:
     """Say of each query whether a passage that answers it has any of its content words.
 
-    `stems`: of each passage, sorted. A query of function words alone is lexical.
+    `stems`: of each passage, and its words, sorted. A query of function words alone is lexical.
     """
     for one in queries:
         if one.evidence == "rules":
             continue  # its words stand in its passage
         content = content_codes(one.text, passages[one.passage].language)
-        if len(content) and not any(np.isin(content, stems[j]).any() for j in one.positives):
+        held = (stems[j] for j in one.positives)
+        if content.size and not any(np.isin(content, terms).any() for terms in held):
             one.side = "nonlexical"
 
 
-def content_codes(text: str, language: str) -> Codes:
-    """(n,) numbers of the stems of a query's content words; of all words where it has none."""
+def content_codes(text: str, language: str) -> NDArray[np.uint64]:
+    """(2, n) numbers of a query's content words: of their stems, and as they are, since a passage
+    of another language has other stems. Of all words where no word has content.
+    """
     stops = STOPWORDS if language == "en" else stopwords(language)
-    words = sequence(text)
+    words = list(dict.fromkeys(sequence(fold_text(text, language))))
     content = [one for one in words if one not in stops] or words
-    return np.unique(term_codes(stems_of(" ".join(content), language)))
+    return np.stack([term_codes(one) for one in (_stemmed(content, language), content)])
+
+
+def _stemmed(words: Sequence[str], language: str) -> list[str]:
+    """A stem for each word."""
+    return [" ".join(stems_of(word, language)) for word in words]
 
 
 def _apart(

@@ -207,7 +207,7 @@ class OwnDocuments(CorpusRule):
                 row = passages[doc_id]
                 if _note(query).get("side") == "nonlexical" and (
                     same := _content(query.text, _note(query))
-                    & {*_words(_shown(documents, row, {})[0]).split()}
+                    & _apart(_shown(documents, row, {})[0])
                 ):
                     message = f"{query_id}: is nonlexical, and {doc_id} has {min(same)!r}"
                     yield self._finding([query_id, doc_id], message)
@@ -261,7 +261,7 @@ class OwnDocuments(CorpusRule):
                     message = f"{doc_id} is a positive of {query_id}"
                 elif near(place["source"], relevant):
                     message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
-                elif asked_words and asked_words <= {*_words(text).split()}:
+                elif asked_words and asked_words <= _apart(text):
                     message = f"negative {doc_id} holds all words of {row['anchor']!r}"
                 else:
                     continue
@@ -316,11 +316,8 @@ def _is_shown(
     place: Mapping[str, Any] | None,
     note: Mapping[str, Any],
 ) -> bool:
-    """Whether a text may stand for a passage; where a heading was cut, whatever marks are left."""
-    shown = _shown(documents, place, note)
-    if note.get("evidence") == "found":
-        return _bare(text) in map(_bare, shown)
-    return text in shown
+    """Whether a text may stand for a passage, whatever marks are left where something was cut."""
+    return _bare(text) in map(_bare, _shown(documents, place, note))
 
 
 def _cut(text: str, begins: int, places: Iterable[list[int]]) -> str:
@@ -491,9 +488,14 @@ def _holds(text: str, phrase: str) -> bool:
     return bool(words.strip()) and words in _words(text)
 
 
+def _apart(text: str) -> set[str]:
+    """The words of a text, those of a name such as max_size each for itself."""
+    return {*_words(text.replace("_", " ")).split()}
+
+
 def _content(query: str, note: Mapping[str, Any]) -> set[str]:
     """The words of a query that are no English function words, all of them if it is not English."""
-    words = {*_words(query).split()}
+    words = _apart(query)
     return words - STOPWORDS if note.get("language") == "en" else words
 
 
