@@ -169,7 +169,7 @@ class _Finder:
             key, places = folded(shown), [place]
             if not key or key in titles or self._counts.is_shared(key) or not self._answers(part):
                 continue
-            enough = self._says_enough(shown) and self._counts.headings[key] == 1
+            enough = self._says_enough(shown) and self._counts.headings[key] <= 1
             if not enough or not self._is_topic(shown, part):
                 words, higher = self._above(part) or ("", [])
                 if not words and not (enough and len(self._content(shown)) >= _FEWEST):

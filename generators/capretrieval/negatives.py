@@ -163,6 +163,6 @@ def _draw(
 def _missing(asked: Codes, held: Codes) -> int:
     """How many content words of a query a passage lacks, by their stems or as they are."""
     if not len(held):
-        return asked.shape[1]
+        return int(asked.shape[1])
     place = np.minimum(np.searchsorted(held, asked), len(held) - 1)
     return int(np.count_nonzero((held[place] != asked).all(axis=0)))

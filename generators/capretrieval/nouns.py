@@ -116,7 +116,12 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
             words = words[:-1]
         while words and run[words[0]].text.casefold() in stops:
             words = words[1:]
-        if not words or not clean or goes_on or len(words) > LONGEST:
+        if not words or not clean or goes_on:
+            return
+        if len(words) > LONGEST:  # a list without commas, a title: its names
+            for one in (run[i] for i in words):
+                if not _knows(one.text):
+                    yield Phrase(one.start, one.stop, (one.text,), is_name=True)
             return
         first, last = run[words[0]], run[words[-1]]
         if last.text.casefold() in stops or (first.opens and _may_be_verb(tags, run, words)):

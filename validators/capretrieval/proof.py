@@ -207,7 +207,7 @@ class OwnDocuments(CorpusRule):
                 row = passages[doc_id]
                 if _note(query).get("side") == "nonlexical" and (
                     same := _content(query.text, _note(query))
-                    & _apart(_shown(documents, row, {})[0])
+                    & {*_single(_shown(documents, row, {})[0])}
                 ):
                     message = f"{query_id}: is nonlexical, and {doc_id} has {min(same)!r}"
                     yield self._finding([query_id, doc_id], message)
@@ -261,7 +261,7 @@ class OwnDocuments(CorpusRule):
                     message = f"{doc_id} is a positive of {query_id}"
                 elif near(place["source"], relevant):
                     message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
-                elif asked_words and asked_words <= _apart(text):
+                elif asked_words and asked_words <= {*_single(text)}:
                     message = f"negative {doc_id} holds all words of {row['anchor']!r}"
                 else:
                     continue
@@ -297,7 +297,8 @@ def _shown(
     if note.get("evidence") == "found":
         own = note["found_in"] == place["source"]
         rest = _cut(text, place["start"], note["found_at"] if own else [])
-        return [f"{title} {rest}".strip(), _without(title, rest)]
+        bare = _without(title, rest)
+        return [bare] if note["kind"] == "title" else [f"{title} {rest}".strip(), bare]
     result = [f"{title} {text}".strip()]
     span = _span(note, len(source["text"]))
     sentence = note.get("kind") in ("summary", "question")
@@ -354,15 +355,15 @@ def _not_found(
     places, length = note["found_at"], len(home["text"])
     if not all(0 <= start < stop <= length for start, stop in places):
         return f"was found at no characters of {home['id']}"
-    words = _words(text).split()
-    there = _words(" ".join(home["text"][start:stop] for start, stop in places)).split()
+    words = _single(text)
+    there = _single(" ".join(home["text"][start:stop] for start, stop in places))
     if kind == "link":
         return _no_link(words, there, note, home, source, targets)
     if home["id"] != source["id"]:
         return f"was found in {home['id']}, and rests on {source['id']}"
     if any(name == kind and _plain(text) == _plain(form) for name, form in home["short_forms"]):
         return None if not places or words == there else f"its words are not at {places}"
-    if not _in_order(words, [*_words(home["title"]).split(), *there]):
+    if not _in_order(words, [*_single(home["title"]), *there]):
         return f"its words are not at {places}, and not in the title"
     if kind == "title":
         return None
@@ -488,14 +489,14 @@ def _holds(text: str, phrase: str) -> bool:
     return bool(words.strip()) and words in _words(text)
 
 
-def _apart(text: str) -> set[str]:
+def _single(text: str) -> list[str]:
     """The words of a text, those of a name such as max_size each for itself."""
-    return {*_words(text.replace("_", " ")).split()}
+    return _words(text.replace("_", " ")).split()
 
 
 def _content(query: str, note: Mapping[str, Any]) -> set[str]:
     """The words of a query that are no English function words, all of them if it is not English."""
-    words = _apart(query)
+    words = {*_single(query)}
     return words - STOPWORDS if note.get("language") == "en" else words
 
 
