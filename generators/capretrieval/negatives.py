@@ -48,7 +48,7 @@ async def mine_negatives(
 
     `stems`: of each passage, and its words, sorted. Each query gets the same number, such that
     hardly one has fewer: these get none, and are not trained on. The figures are those of the
-    queries that are trained on. Doubtful is a negative that lacks one content word of three or more.
+    queries that are trained on. Doubtful is one that lacks a single content word of three or more.
     """
     from retgen.evaluation.search.mining import mine
 
