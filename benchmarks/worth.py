@@ -3,7 +3,7 @@
 Every step is a `gen` command that is printed. The corpora are those of `worth_corpora.py`: the run
 never sees the queries it is scored on. nDCG@10, 95% intervals over queries, means over seeds.
 
-    .venv/bin/python benchmarks/worth.py FOLDER [--corpus debian] [--model static:minilm] [--seeds 3]
+    .venv/bin/python benchmarks/worth.py FOLDER [--corpus debian] [--model minilm] [--seeds 3]
 """
 
 from __future__ import annotations

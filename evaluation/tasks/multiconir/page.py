@@ -84,8 +84,8 @@ def sections(results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
             "One condition violated, wherever it stands",
             [
                 "Against the positive stands each document that violates one of the n conditions "
-                "alone. Pair by pair a longer query changes little; that the positive beats all n "
-                "of them, as whoever takes the first document needs, becomes rare.",
+                "alone. Pair by pair a longer query changes little, but the positive seldom beats "
+                "all n of them, as it must to be ranked first.",
             ],
             violated,
         )

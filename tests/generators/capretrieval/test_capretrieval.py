@@ -193,6 +193,8 @@ def test_other_commands_of_a_run(finished: Path, tmp_path: Path, gen: Gen) -> No
     assert (known.documents, known.queries, known.unknown) == (8, 96, False)
     assert known.notes == (
         "hypernyms and questions are a model's work (--model); rules write the other queries",
+        "the licence of your documents is not stated: set `licence:` of the source, or give "
+        "`gen publish --licence`",
     )
     done = gen("preview", recipe)
     assert done.returncode == 0, done.stderr
