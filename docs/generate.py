@@ -2,7 +2,8 @@
 
 python docs/generate.py            write docs/commands.md, docs/recipes.md, tables of
                                    evaluation_reference.md, models_reference.md, rules.md, ...;
-                                   docs/modules.md, tables and layers of ARCHITECTURE.md
+                                   docs/modules.md, tables of ARCHITECTURE.md, the picture of
+                                   its layers, the outputs of docs/tour.ipynb
 python docs/generate.py --check    fail if a file is not what would be written
 """
 
@@ -27,6 +28,8 @@ def main() -> int:
         "publishing.md": destinations(),
         "modules.md": modules(),
         "../ARCHITECTURE.md": architecture(),
+        "pictures/layers.svg": layers(),
+        "tour.ipynb": tour(),
     }
     for name, text in pages.items():
         path = DOCS / name
@@ -190,30 +193,82 @@ def modules() -> str:
 
 
 def architecture() -> str:
-    """Its tables of packages, from the docstrings, and the layers that the linter enforces."""
-    import tomllib
-
+    """Its tables of packages and of the engine's modules, from the docstrings."""
     text = (DOCS.parent / "ARCHITECTURE.md").read_text("utf-8")
-    config = tomllib.loads((DOCS.parent / "pyproject.toml").read_text("utf-8"))
-    for name, contract in zip(
-        ("layers", "evaluation-layers"), config["tool"]["importlinter"]["contracts"], strict=False
-    ):
-        text = _between(text, name, "```\n" + "\n".join(contract["layers"]) + "\n```")
     rows = [
-        f"| [`{package}/`](docs/modules.md#{package.replace('/', '')}) | {idea} | "
-        f"{' '.join(f'`{name}`' for name in names)} |"
-        for package, idea, names in _packages()
+        f"| [`{package}/`](docs/modules.md#{package.replace('/', '')}) | {idea} |"
+        for package, idea, _ in _packages()
         if package not in ("retgen", "recipes")
     ]
-    text = _between(
-        text, "packages", "\n".join(["| package | idea | modules |", "|---|---|---|", *rows])
-    )
+    text = _between(text, "packages", "\n".join(["| package | idea |", "|---|---|", *rows]))
     engine = [
         f"| `{path.stem}` | {_idea(path)} |"
         for path in sorted((DOCS.parent / "retgen").glob("*.py"))
         if path.stem != "__init__"
     ]
     return _between(text, "engine", "\n".join(["| module | idea |", "|---|---|", *engine]))
+
+
+def layers() -> str:
+    """The layers that import-linter enforces, as SVG: a column a contract, a row a layer."""
+    import tomllib
+
+    config = tomllib.loads((DOCS.parent / "pyproject.toml").read_text("utf-8"))
+    contracts = [one for one in config["tool"]["importlinter"]["contracts"] if "layers" in one]
+    shapes, left, bottom = [], 10, 0
+    for contract in contracts:
+        # a layer of many modules takes several lines
+        split = [layer.split(" : ") for layer in contract["layers"]]
+        lines = [[" · ".join(names[i : i + 4]) for i in range(0, len(names), 4)] for names in split]
+        (head,) = contract["containers"]
+        width = max(9 * len(line) + 20 for layer in [[head], *lines] for line in layer)
+        shapes.append(f'<text x="{left}" y="22" font-weight="bold">{head}</text>')
+        top = 32
+        for layer in lines:
+            height = 18 * len(layer) + 10
+            shapes.append(
+                f'<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="4" '
+                'fill="#eef3fb" stroke="#5b7db1"/>'
+            )
+            shapes += [
+                f'<text x="{left + 10}" y="{top + 18 + 18 * n}">{line}</text>'
+                for n, line in enumerate(layer)
+            ]
+            top += height + 6
+        left += width + 40
+        bottom = max(bottom, top)
+    begin = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left - 30} {bottom + 4}" '
+        f'width="{left - 30}" font-family="monospace" font-size="14">\n'
+        f'<rect width="{left - 30}" height="{bottom + 4}" fill="white"/>\n'
+    )
+    return begin + "\n".join(shapes) + "\n</svg>\n"
+
+
+def tour() -> str:
+    """The notebook with what its cells print, executed in an empty folder."""
+    import contextlib
+    import io
+    import json
+    import tempfile
+    import warnings
+
+    notebook = json.loads((DOCS / "tour.ipynb").read_text("utf-8"))
+    names: dict[str, object] = {}
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        for number, cell in enumerate(cells, start=1):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec("".join(cell["source"]), names)
+            lines = printed.getvalue().splitlines(keepends=True)
+            stream = {"name": "stdout", "output_type": "stream", "text": lines}
+            cell |= {"execution_count": number, "outputs": [stream] if lines else []}
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def _packages() -> list[tuple[str, str, list[str]]]:

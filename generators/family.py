@@ -106,7 +106,8 @@ class Family(ABC, Generic[P]):
     `why_no_limit` says why, and what to set instead.
     `agents`: the typed tasks that a recipe's models do for it. `label_source`: of judged labels,
     what they rest on; `structure`: what is proven all the same. `proof`: what is proven of each
-    label where all are. All end a sentence.
+    label where all are. All end a sentence. `traces_labels`: that shows where each label comes
+    from, as the text that a query was cut from, and not that people would call it relevant.
     `candidate_sets`: a query has a candidate set of its own, so rankings of the whole corpus say
     nothing; the query-blind baselines are then those of a rule of its proof. `tests`: what a score
     tests where that is no ranking of the whole corpus, a sentence: then nothing is said of the
@@ -130,6 +131,7 @@ class Family(ABC, Generic[P]):
     label_source: ClassVar[str] = "labels of a judge"
     structure: ClassVar[str] = ""
     proof: ClassVar[str] = "rebuilt from the words of the documents"
+    traces_labels: ClassVar[bool] = False
     candidate_sets: ClassVar[bool] = False
     tests: ClassVar[str] = ""
     main_measure: ClassVar[str] = "nDCG@10"

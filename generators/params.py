@@ -62,8 +62,6 @@ def _distinct(values: tuple[T, ...]) -> tuple[T, ...]:
 Distinct = AfterValidator(_distinct)  # of a list without repeats
 # a file that a recipe names; a run keeps a copy of it under inputs/
 InputFile = Annotated[Path, AfterValidator(_resolve)]
-
-
 P = TypeVar("P")
 
 

@@ -55,6 +55,11 @@ class Query(NamedTuple):
     text: str
     metadata: Any = None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The metadata by name; empty where they are no mapping."""
+        return self.metadata if isinstance(self.metadata, dict) else {}
+
 
 class Qrel(NamedTuple):
     """One relevance judgement; `relevance` 0 means judged and not relevant."""

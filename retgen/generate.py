@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -292,56 +292,53 @@ def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) ->
 
 
 def _write_table(run: Path, table: TableFile, report_rows: Any = None) -> FileInfo:
-    name, rows, start, stop, features = table
-    path = run / name
+    path = run / table.name
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":
-            _write_parquet(file, rows, start, stop, features, report_rows)
+            _write_parquet(file, table, report_rows)
         else:
             # hashing and writing wait for the disk and leave the interpreter free meanwhile
             with ThreadPoolExecutor(1) as writer:
                 written: Future[None] | None = None
-                for first in range(start, stop, BLOCK):
-                    last = min(first + BLOCK, stop)
-                    block = rows.jsonl(first, last)
+                for first in range(table.start, table.stop, BLOCK):
+                    last = min(first + BLOCK, table.stop)
+                    block = table.rows.jsonl(first, last)
                     if written:
                         written.result()
                     written = writer.submit(file.write, block)
                     if report_rows:
-                        report_rows(last - start)
+                        report_rows(last - table.start)
                 if written:
                     written.result()
     return file.info
 
 
-def _write_parquet(
-    file: AtomicFile,
-    rows: Rows,
-    start: int,
-    stop: int,
-    features: Mapping[str, Any],
-    report_rows: Any = None,
-) -> None:
-    """The same rows, read back from their JSON by Arrow under a fixed schema."""
-    import io
-
+def _write_parquet(file: AtomicFile, table: TableFile, report_rows: Any = None) -> None:
     import pyarrow as pa
-    import pyarrow.json as pj
     import pyarrow.parquet as pq
 
-    schema = arrow_schema(TableFile("", rows, start, stop, features))
-    options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
-    read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
-    sink = ArrowSink(file)
+    schema, sink = arrow_schema(table), ArrowSink(file)
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
-        for begin in range(start, stop, BLOCK):
-            last = min(begin + BLOCK, stop)
-            block = io.BytesIO(rows.jsonl(begin, last))
-            writer.write_table(pj.read_json(block, read, options).cast(schema))
+        for last, block in arrow_blocks(table):
+            writer.write_table(block.cast(schema))
             sink.check()
             if report_rows:
-                report_rows(last - start)
+                report_rows(last - table.start)
     sink.check()
+
+
+def arrow_blocks(table: TableFile) -> Iterator[tuple[int, Any]]:
+    """(row behind it, block) for each block of rows, read back from their JSON by Arrow."""
+    import io
+
+    import pyarrow.json as pj
+
+    schema = arrow_schema(table)
+    options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
+    for first in range(table.start, table.stop, BLOCK):
+        last = min(first + BLOCK, table.stop)
+        yield last, pj.read_json(io.BytesIO(table.rows.jsonl(first, last)), read, options)
 
 
 def arrow_schema(table: TableFile) -> Any:

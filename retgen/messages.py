@@ -76,12 +76,26 @@ def _keys(loc: Sequence[str | int], data: Any, kind: str) -> list[str | int]:
     return keys
 
 
+_MUST_BE = {
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "a mapping"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "above {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "below {lt}",
+}  # by pydantic's kind of error
+
+
 def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> str:
     kind, given, context = item["type"], item.get("input"), item.get("ctx", {})
     got = f", not {_show(given)}"
     match kind:
         case "extra_forbidden":
-            allowed = _allowed(schema, data, keys[:-1])
+            allowed = _allowed_keys(schema, data, keys[:-1])
             hint = did_you_mean(str(keys[-1]), allowed)
             return f"unknown key{hint or '.'} Allowed: {', '.join(allowed)}"
         case "missing":
@@ -100,31 +114,13 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
         case "literal_error":
             hint = did_you_mean(str(given), re.findall(r"'([^']*)'", str(context["expected"])))
             return f"must be {context['expected']}{got}{hint}"
-        case "int_type" | "int_from_float" | "int_parsing":
-            return f"must be a whole number{got}"
-        case "float_type" | "float_parsing":
-            return f"must be a number{got}"
-        case "string_type":
-            return f"must be a text{got}"
-        case "bool_type":
-            return f"must be true or false{got}"
         case "too_short":
             least = context["min_length"]
             return f"must hold at least {least} value{'s' * (least != 1)}{got}"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"must be a mapping{got}"
-        case "tuple_type" | "list_type":
-            return f"must be a list{got}"
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}{got}"
-        case "greater_than":
-            return f"must be above {context['gt']}{got}"
-        case "less_than_equal":
-            return f"must be at most {context['le']}{got}"
-        case "less_than":
-            return f"must be below {context['lt']}{got}"
         case "value_error":
             return str(context["error"])
+        case _ if kind in _MUST_BE:
+            return f"must be {_MUST_BE[kind].format(**context)}{got}"
         case _:
             text = str(item["msg"])
             return text[:1].lower() + text[1:] + got
@@ -184,7 +180,7 @@ def _object(schema: Any, node: Any, value: Any) -> Any:
             return node
 
 
-def _allowed(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
+def _allowed_keys(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
     return list(_node(schema, data, keys)[0].get("properties", {}))
 
 

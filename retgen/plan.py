@@ -16,6 +16,7 @@ import orjson
 
 from retgen.agents.models import ModelSettings
 from retgen.generators.family import CallEstimate, Plan
+from retgen.generators.source import DocumentSource
 from retgen.recipe import Recipe, choose_judge, load_recipe
 
 if TYPE_CHECKING:  # most plans ask no model
@@ -27,6 +28,7 @@ from retgen.errors import UsageError
 from retgen.generators.records import Records
 
 _LONG = 400  # characters of an example that are shown
+NOT_STATED = DocumentSource.model_fields["licence"].default
 _BYTES_A_TOKEN = (3.4, 4.8)  # of English and JSON; four in the middle
 _LENGTH = (0.7, 1.3)  # an answer's tokens, as parts of what the family expects
 _SECONDS = (0.5, 2.0)  # until an answer begins
@@ -51,7 +53,7 @@ def plan(
     impossible.
     """
     recipe = source if isinstance(source, Recipe) else choose_judge(load_recipe(source, overrides))
-    result = recipe.family.plan(recipe.job)
+    result = _with_licence_note(recipe.family.plan(recipe.job), recipe)
     if not result.call_estimates:
         return result
     from retgen.agents.prices import Prices
@@ -68,6 +70,18 @@ def plan(
             )
             notes += [] if note in notes else [note]
     return _with_prices(replace(result, notes=tuple(notes)), settings, ranges, prices)
+
+
+def _with_licence_note(result: Plan, recipe: Recipe) -> Plan:
+    """A plan that says when nothing states what the user's documents may be used for."""
+    source = getattr(recipe.job.params, "source", None)
+    if not isinstance(source, DocumentSource) or source.licence != NOT_STATED:
+        return result
+    note = (
+        "the licence of your documents is not stated: set `licence:` of the source, or give "
+        "`gen publish --licence`"
+    )
+    return replace(result, notes=(*result.notes, note))
 
 
 def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptions) -> Plan:

@@ -46,11 +46,11 @@ def load_plugin(package: str, path: Iterable[str], base: type[Any], group: str, 
     Raises KeyError for a name that is not among `names`, TypeError for none or several classes.
     """
     if any(module.name == name for module in pkgutil.iter_modules(path)):
-        return _only(importlib.import_module(f"{package}.{name}"), base)
+        return _single_class(importlib.import_module(f"{package}.{name}"), base)
     for entry in installed_plugins(group):
         if entry.name == name:
             loaded = entry.load()
-            return loaded if isinstance(loaded, type) else _only(loaded, base)
+            return loaded if isinstance(loaded, type) else _single_class(loaded, base)
     raise KeyError(name)
 
 
@@ -76,14 +76,14 @@ def classes(
     loaded += [entry.load() for entry in installed_plugins(group)]
     result: dict[type[Any], None] = {}
     for one in loaded:
-        own = [one] if isinstance(one, type) else _defined(one, base)
+        own = [one] if isinstance(one, type) else _own_classes(one, base)
         if not own:
             raise TypeError(f"{one.__name__} must define a {base.__name__}")
         result.update(dict.fromkeys(own))
     return tuple(result)
 
 
-def _defined(module: Any, base: type[Any]) -> list[type[Any]]:
+def _own_classes(module: Any, base: type[Any]) -> list[type[Any]]:
     """What a module, or one below it, defines; what it imports from elsewhere is not its own."""
     inside = f"{module.__name__}."
     return [one for one in _concrete(module, base) if f"{one.__module__}.".startswith(inside)]
@@ -99,7 +99,7 @@ def _concrete(module: Any, base: type[Any]) -> list[type[Any]]:
     ]
 
 
-def _only(module: Any, base: type[Any]) -> Any:
+def _single_class(module: Any, base: type[Any]) -> Any:
     result = _concrete(module, base)
     if len(result) != 1:
         raise TypeError(

@@ -182,7 +182,7 @@ def _set(tree: Any, dotted: str, value: Any) -> None:
     node[last] = value
 
 
-def _typed(tree: Any, overridden: Iterable[str]) -> Iterator[str]:
+def _texts_from_overrides(tree: Any, overridden: Iterable[str]) -> Iterator[str]:
     """All texts in values that `--set` gave, which may be paths."""
     given = []
     for dotted in overridden:
@@ -209,7 +209,7 @@ def _check(tree: Any, origin: SourceMap, finished: bool) -> RecipeFile:
     context = {
         "folder": origin.path.resolve().parent,
         "finished": finished,
-        "typed": {str(Path(text)) for text in _typed(plain, origin.overridden)},
+        "typed": {str(Path(text)) for text in _texts_from_overrides(plain, origin.overridden)},
     }
     try:
         frame = RecipeFile.model_validate_json(orjson.dumps(plain), strict=True, context=context)

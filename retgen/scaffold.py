@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.generators import families, family
 from retgen.generators.source import SourceDescription, describe_source
-from retgen.plan import plan
+from retgen.plan import NOT_STATED, plan
+from retgen.reporting.card import check_licence
 from retgen.write import write_file
+from retgen.yaml_text import to_yaml
 
 
 def new_recipe(
     family_name: str,
     out: str | Path | None = None,
     source: SourceDescription | str | Path | None = None,
+    licence: str | None = None,
 ) -> Path:
     """Write a family's scaffold to `out` (default my_FAMILY.yaml). Never overwrites.
 
     `source`: documents that the recipe is for; nothing is written where the family cannot use them.
+    `licence`: of these documents.
     """
     path = _free(family_name, out)
     if source is None:
+        if licence is not None:
+            raise UsageError("--licence is that of your documents: name them with --source")
         _write(path, family(family_name).scaffold())
         return path
     if not isinstance(source, SourceDescription):
         source = describe(family_name, source, path)
-    _write(path, family(family_name).scaffold(source))
+    _write(path, family(family_name).scaffold(source), licence)
     try:
         plan(path)
     except RetgenError:
@@ -61,5 +68,8 @@ def _free(family_name: str, out: str | Path | None) -> Path:
     return path
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, licence: str | None = None) -> None:
+    if licence is not None:
+        stated = to_yaml({"licence": check_licence(licence)}).strip()
+        text = re.sub(rf"licence: {NOT_STATED}.*", lambda _: stated, text)
     write_file(path, text.replace("<path>", str(path)).replace("<name>", path.stem))

@@ -45,13 +45,13 @@ class AtomicFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         own = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._temporary = path.with_name(f"{_hidden(path)}{own}{_TEMPORARY}")
+        self._temporary = path.with_name(f"{_temporary_prefix(path)}{own}{_TEMPORARY}")
         self._hash = hashlib.sha256()
         self._size = 0
 
     def __enter__(self) -> AtomicFile:
         with os_errors(self.path):
-            for left in _partial(self.path.parent, _hidden(self.path)):
+            for left in _partial(self.path.parent, _temporary_prefix(self.path)):
                 _remove_unheld(left)  # of a process that was killed
             self._file = open(self._temporary, "xb", buffering=0)
             _lock(self._file.fileno())
@@ -210,7 +210,7 @@ def settle_folder(path: Path) -> None:
 def _folders(path: Path) -> tuple[Path, Path, Path]:
     """A folder, where the one that takes its place is written, and where it goes itself."""
     final = Path(os.path.realpath(path))
-    start = _hidden(final)
+    start = _temporary_prefix(final)
     return final, final.with_name(f"{start}unfinished"), final.with_name(f"{start}replaced")
 
 
@@ -292,7 +292,7 @@ def remove_partial(folder: Path) -> None:
             time.sleep(0.02)
 
 
-def _hidden(path: Path) -> str:
+def _temporary_prefix(path: Path) -> str:
     """How the names of a file's temporary files begin; a name has its limit, 255 bytes."""
     return f".{path.name[:40]}."
 

@@ -189,9 +189,10 @@ def test_run_prints_what_it_made(gen: Gen, small: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].startswith("small: 400 documents, 100 queries, 200 qrels in ")
     assert lines[1:] == [
+        "  verdict     passed all checks",
         "  proven      200 of 200 qrels, rebuilt from the words of the documents",
         "  dimensions  4 needed and sufficient to rank each query's relevant documents first (proven)",
-        lines[3],
+        lines[4],
         "  data        outputs/small/dataset",
         "  report      outputs/small/report.html",
     ]

@@ -8,6 +8,7 @@ import pytest
 
 from retgen.errors import DatasetError, OutputError, RetgenError, UsageError
 from retgen.plan import plan
+from retgen.recipe import load_recipe
 from retgen.scaffold import describe, new_recipe
 from tests.command import in_process as gen
 from tests.generators.multiconir.stories import stories
@@ -37,6 +38,25 @@ def test_a_recipe_for_documents_runs(kb: Path, monkeypatch: pytest.MonkeyPatch) 
     assert plan("recipes/kb.yaml").documents == 60
     made = gen("run", "recipes/kb.yaml", "--out", "out")
     assert made.returncode == 0, made.stderr
+
+
+def test_the_licence_of_the_documents(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(kb.parent)
+    unstated = plan(new_recipe("multiconir", "a.yaml", "kb")).notes
+    assert [note for note in unstated if "licence" in note] == [
+        "the licence of your documents is not stated: set `licence:` of the source, or give "
+        "`gen publish --licence`"
+    ]
+    done = gen("new", "multiconir", "--source", "kb", "--licence", "ours: all", "--out", "b.yaml")
+    assert done.returncode == 0, done.stderr
+    assert load_recipe("b.yaml").params.source.licence == "ours: all"
+    assert not [note for note in plan("b.yaml").notes if "licence" in note]
+    for licence in ("", "not stated", "a\nb"):
+        with pytest.raises(UsageError, match="name the licence in a line"):
+            new_recipe("multiconir", "c.yaml", "kb", licence)
+    with pytest.raises(UsageError, match="of your documents: name them with --source"):
+        new_recipe("limit", "c.yaml", licence="MIT")
+    assert not Path("c.yaml").exists()
 
 
 def test_a_family_that_takes_no_documents(kb: Path, tmp_path: Path) -> None:

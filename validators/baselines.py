@@ -18,7 +18,7 @@ import zlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, Self
 
@@ -47,23 +47,23 @@ class _SpooledBatch(NamedTuple):
 class TermSpool(RuleState):
     """Document frequencies so far, and the spool files of the parts."""
 
-    vocabulary: int
+    vocabulary: InitVar[int]
     frequencies: NDArray[np.int64] = field(init=False)  # (vocabulary,)
     documents: int = 0
     words: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     paths: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.frequencies = np.zeros(self.vocabulary, np.int64)
+    def __post_init__(self, vocabulary: int) -> None:
+        self.frequencies = np.zeros(vocabulary, np.int64)
 
     def files(self) -> Sequence[str]:
         return self.paths
 
     def merge(self, later: Self, offset: int) -> None:
-        self.frequencies += later.frequencies
-        self.documents += later.documents
-        self.words = _add_histograms(self.words, later.words)
-        self.paths += later.paths
+        size = max(len(self.words), len(later.words))
+        for state in (self, later):
+            state.words = np.pad(state.words, (0, size - len(state.words)))
+        super().merge(later, offset)
 
 
 class TermRule(CorpusRule):
@@ -295,11 +295,11 @@ class _Scores:
         frequencies = np.maximum(spool.frequencies, 1)
         self.idf = np.log(max(spool.documents, 1) / frequencies)
         distinct = np.unique(np.concatenate([*queries, np.zeros(0, np.int64)]))
-        self.queried = np.zeros(spool.vocabulary)
+        self.queried = np.zeros(len(frequencies))
         self.queried[distinct] = 1
         self.contained: Containment | None = None
         if any(len(terms) > 1 for terms in queries):
-            self.column = np.full(spool.vocabulary, -1, np.int32)
+            self.column = np.full(len(frequencies), -1, np.int32)
             self.column[distinct] = np.arange(len(distinct))
             # queries of the same terms are looked up once
             sets = Counter(tuple(sorted(set(self.column[terms].tolist()))) for terms in queries)
@@ -310,7 +310,7 @@ class _Scores:
     def tops(self, path: str, depth: int) -> dict[str, _Top]:
         """The best documents of a spool file in each ranking."""
         tops: dict[str, _Top] = {}
-        for batch in _spooled(path):
+        for batch in _read_batches(path):
             for name, values in self._of(batch).items():
                 tops[name] = _merge_top(tops.get(name, []), values, batch.ids, depth)
         return tops
@@ -334,7 +334,7 @@ class _Scores:
         return scores
 
 
-def _spooled(path: str) -> Iterator[_SpooledBatch]:
+def _read_batches(path: str) -> Iterator[_SpooledBatch]:
     """The documents of a spool file, in order."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size

@@ -64,7 +64,7 @@ class Containment:
     def _block(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        seen, stamp = self._marked(rows, columns)
+        seen, stamp = self._mark_block(rows, columns)
         cells = rows * self._width + columns
         once = seen[cells] == np.arange(stamp, stamp + len(cells))  # a word may stand repeatedly
         wanted = once & (self._fan[columns] > 0)
@@ -91,7 +91,7 @@ class Containment:
                 held, sets = held[kept], sets[kept]
                 size += 1
 
-    def _marked(
+    def _mark_block(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], int]:
         """The table of this block, (height * width,), and the least number of its cells."""

@@ -315,7 +315,7 @@ def drop_overlapping(
         own, theirs = encode_tokens(held, others)
         pairs: dict[int, tuple[int, float | None]] = {
             text: (other, None)
-            for text, other in _contained(own, theirs, _long(held), _long(others))
+            for text, other in _contained_pairs(own, theirs, _long(held), _long(others))
         }
         pairs |= {text: (other, f1) for text, other, f1 in alike(own, theirs, threshold)}
         for text, (other, f1) in pairs.items():
@@ -347,7 +347,7 @@ def find_contained(texts: Sequence[str], others: Sequence[str]) -> list[tuple[in
     ones must be equal. Each text comes once, with the first such other.
     """
     held, theirs = list(map(sequence, texts)), list(map(sequence, others))
-    return _contained(*encode_tokens(held, theirs), _long(held), _long(theirs))
+    return _contained_pairs(*encode_tokens(held, theirs), _long(held), _long(theirs))
 
 
 def _long(texts: Sequence[Sequence[str]]) -> list[bool]:
@@ -357,7 +357,7 @@ def _long(texts: Sequence[Sequence[str]]) -> list[bool]:
     return [sum(map(words.__getitem__, text)) >= LEAST for text in texts]
 
 
-def _contained(
+def _contained_pairs(
     texts: Sequence[Coded],
     others: Sequence[Coded],
     long: Sequence[bool],

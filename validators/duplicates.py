@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 import numpy as np
 import xxhash
@@ -65,9 +64,6 @@ class _Hashes(RuleState):
 
     parts: list[NDArray[np.uint64]] = field(default_factory=list)
 
-    def merge(self, later: Self, offset: int) -> None:
-        self.parts += later.parts
-
     def repeated_hashes(self) -> NDArray[np.uint64]:
         """The hashes that stand more than once, ascending."""
         if not self.parts:
@@ -119,9 +115,7 @@ class Duplicates(CorpusRule):
             if len(members) > 1 and differ:
                 lines = ", ".join(str(index + 1) for index, *_ in members[:10])
                 more = f" and {len(members) - 10} more" if len(members) > 10 else ""
-                yield Finding(
-                    self.name,
-                    self.severity,
+                yield self.finding(
                     [doc_id for _, doc_id, _ in members],
                     f"{len(members)} documents have the same {self.what} (rows {lines}{more})",
                 )

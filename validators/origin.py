@@ -76,7 +76,7 @@ def measure(pairs: Sequence[ComparedPair], texts: Mapping[str, str]) -> dict[str
         "low": round(max(0.0, auc - _WIDER * (auc - low)), 4),
         "high": round(min(1.0, auc + _WIDER * (high - auc)), 4),
         "pairs": int(weights[labels == 1].sum()),
-        "words": _telling(features, names, documents, labels, weights),
+        "words": _telling_words(features, names, documents, labels, weights),
     }
 
 
@@ -147,7 +147,7 @@ def _out_of_fold(
 ) -> _Real:
     """The score of each row, (n,), by a model that saw neither its group nor its document."""
     order = np.random.Generator(np.random.Philox(0)).permutation(groups.max() + 1)
-    folds = _balanced(groups, weights, order)
+    folds = _balanced_folds(groups, weights, order)
     scores = np.full(len(labels), math.nan)
     for fold in range(_FOLDS):
         here = folds == fold
@@ -158,7 +158,7 @@ def _out_of_fold(
     return scores
 
 
-def _balanced(groups: _Whole, weights: _Real, order: _Whole) -> _Whole:
+def _balanced_folds(groups: _Whole, weights: _Real, order: _Whole) -> _Whole:
     """A fold a row: groups in a fixed random order, each to the fold that holds least."""
     sizes = np.bincount(groups, weights)
     rows = np.zeros(_FOLDS)
@@ -202,7 +202,7 @@ def _interval(
     return float(low), float(high)
 
 
-def _telling(
+def _telling_words(
     features: Any,
     names: Sequence[str],
     documents: _Whole,
@@ -254,14 +254,14 @@ def judged_pairs(judgements: Judgements) -> Iterator[ComparedPair]:
             refused.setdefault(query_id, []).append(doc_id)
     for query in judgements.queries:
         positives = judgements.positives.get(query.query_id, [])
-        negatives = dict.fromkeys([*refused.get(query.query_id, ()), *_listed(query)])
+        negatives = dict.fromkeys([*refused.get(query.query_id, ()), *_listed_negatives(query)])
         for positive in positives:
             negatives.pop(positive, None)
         yield from _of_query(query.query_id, positives, list(negatives))
 
 
-def _listed(query: Query) -> list[str]:
-    listed = query.metadata.get("hard_negatives") if isinstance(query.metadata, dict) else None
+def _listed_negatives(query: Query) -> list[str]:
+    listed = query.facts.get("hard_negatives")
     return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 

@@ -90,7 +90,7 @@ class Prefixes:
         keys = self._keys
         flagged = bool(len(labels)) and int(np.bincount(labels).max()) > 1
         if flagged:
-            keys = self._flagged(keys, labels)
+            keys = self._flag_common_labels(keys, labels)
         below = np.concatenate([[0], np.cumsum(np.bincount(self._sizes))])  # sets of fewer words
         result = [np.empty((3, 0), np.int64)]
         for begin in range(0, len(keys), _CHUNK):
@@ -100,7 +100,7 @@ class Prefixes:
             return None
         return self._close(keys, first, low, count)
 
-    def _flagged(self, keys: Longs, labels: Ints) -> Longs:
+    def _flag_common_labels(self, keys: Longs, labels: Ints) -> Longs:
         """Entries whose label is the most common one of their word come last of it, flagged.
 
         No two of them are a pair of different labels.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.data import TableFiles
+from retgen.errors import DatasetError
 from retgen.validators.rule import Finding
 
 
@@ -51,8 +52,11 @@ def read_rows(path: Path) -> Iterator[Any]:
     Raises OSError or ValueError for a file that cannot be read.
     """
     table = TableFiles(path.name, (path,))
-    for chunk in table.chunks():
-        yield from table.rows(chunk)
+    try:
+        for chunk in table.chunks():
+            yield from table.rows(chunk)
+    except DatasetError as error:
+        raise ValueError(error.__cause__ or error) from error
 
 
 def columns_of(path: Path) -> dict[str, str]:

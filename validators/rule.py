@@ -7,8 +7,9 @@ needs to name what it only knows as a hash looks a second time at the documents 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from retgen.data import Dataset, Document, Qrel, Query
@@ -111,16 +112,34 @@ class Judgements:
             yield f" of split {name}", qrels
 
 
-class RuleState(ABC):
+@dataclass
+class RuleState:
     """What a rule knows after its part of the corpus, as data: see `retgen.processes`."""
 
     def files(self) -> Sequence[str]:
         """Files that the state refers to, in the folder that the rule was given for them."""
         return ()
 
-    @abstractmethod
     def merge(self, later: Self, offset: int) -> None:
-        """Take in the state of the part that follows, whose index 0 is index `offset` here."""
+        """Take in the state of the part that follows, whose index 0 is index `offset` here.
+
+        Of a dataclass field by field: lists go on, sets join, numbers and arrays add up; of the
+        values of a key, and of two texts, the first stands, unless they are lists.
+        """
+        for one in fields(self):
+            own, other = getattr(self, one.name), getattr(later, one.name)
+            if isinstance(own, RuleState):
+                own.merge(other, offset)
+            elif isinstance(own, set):
+                own |= other
+            elif isinstance(own, dict) and not isinstance(own, Counter):
+                for key, value in other.items():
+                    if isinstance(own.setdefault(key, value), list) and own[key] is not value:
+                        own[key] += value
+            elif isinstance(own, str | None):
+                setattr(self, one.name, own or other)
+            else:
+                setattr(self, one.name, own + other)
 
 
 @dataclass
@@ -128,9 +147,6 @@ class DocumentNotes(RuleState):
     """Document ids with a note, in order: all that many rules need to know."""
 
     documents: list[tuple[str, str]] = field(default_factory=list)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.documents += later.documents
 
 
 class RuleContext(NamedTuple):
@@ -198,6 +214,12 @@ class Rule(ABC):
     @abstractmethod
     def findings(self) -> Iterable[Finding]:
         """What was found, in the order of the records."""
+
+    def finding(
+        self, ids: Iterable[str], message: str, *, severity: Severity | None = None
+    ) -> Finding:
+        """A finding of this rule, as severe as these are by default."""
+        return Finding(self.name, severity or self.severity, list(ids), message)
 
 
 class QueryRule(Rule):

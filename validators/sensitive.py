@@ -6,7 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
@@ -28,10 +28,6 @@ class _Leaks(RuleState):
     """Kind to (document id, how many it holds, masked forms), in order, a document once."""
 
     leaks: dict[tuple[str, str], list[tuple[str, int, list[str]]]] = field(default_factory=dict)
-
-    def merge(self, later: Self, offset: int) -> None:
-        for kind, members in later.leaks.items():
-            self.leaks.setdefault(kind, []).extend(members)
 
     def add(self, text_id: str, leaks: Sequence[Leak]) -> None:
         kinds: dict[tuple[str, str], dict[str, str]] = {}
@@ -86,7 +82,7 @@ class Leaks(JudgedRule):
                 who = f"{one} {ids[0]} holds" if len(ids) == 1 else f"{len(ids):,} {many} hold"
                 what = kind[0] if total == 1 else f"{total:,} {kind[1]}"
                 forms = f" ({', '.join(shown[:_SHOWN])}{more})" if shown else ""
-                yield Finding(self.name, self.severity, ids, f"{who} {what}{forms}")
+                yield self.finding(ids, f"{who} {what}{forms}")
 
 
 def mask(datum: str) -> str:

@@ -13,7 +13,7 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleS
 class Validation:
     """What `validate` found.
 
-    `statistics`: counts and histograms. `samples`: see `Samples.shown`. `baselines`: see
+    `statistics`: counts and histograms. `samples`: see `Samples.content`. `baselines`: see
     `query_blind_baselines`. `certificate`: of the qrel matrix, see `retgen.qrels`. `origin`: how
     well positives are told from hard negatives without the query, {} without any. `proven`: qrels
     whose labels were proven, 0 without a proof, and `proof` what was shown of each; `judged`: whose
@@ -128,7 +128,7 @@ class Samples(CorpusRule):
     def findings(self) -> Iterator[Finding]:
         yield from ()
 
-    def shown(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """{"queries": [{"query", "relevant": [texts]}], "documents": [texts], "positions": [...]}.
 
         `positions`: relevant documents in each fiftieth of the corpus, (50,).

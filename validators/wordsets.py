@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,11 +75,6 @@ class WordSets(RuleState):
             self.sizes.append(sizes)
             self.orders.append(order)
 
-    def merge(self, later: Self, offset: int) -> None:
-        self.sizes += later.sizes
-        self.orders += later.orders
-        self.paths += later.paths
-
     def order(self) -> NDArray[np.uint64]:
         """(n,) hashes of the words in their order."""
         return np.concatenate(self.orders) if self.orders else np.empty(0, np.uint64)
@@ -122,7 +116,7 @@ def _distinct(
     order = np.zeros(len(texts), np.uint64)
     sizes = np.zeros(len(texts), np.int64)
     if len(filled):
-        order[filled] = np.add.reduceat(_placed(keys, starts, lengths), starts[filled])
+        order[filled] = np.add.reduceat(_order_hash(keys, starts, lengths), starts[filled])
         keys >>= np.uint64(64 - WORD_BITS)
         keys |= np.repeat(np.arange(len(texts), dtype=np.uint64) << np.uint64(WORD_BITS), lengths)
         keys.sort()
@@ -155,21 +149,21 @@ def _hashes(texts: Sequence[Sequence[str]], count: int) -> NDArray[np.uint64]:
         rest = ends[left] - starts[left] - first  # bytes of these words from here on
         piece = eight[starts[left] + first]
         piece <<= (8 * np.maximum(8 - rest, 0)).view(np.uint64)
-        hashes[left] = _mixed(hashes[left] ^ piece)
+        hashes[left] = _mix(hashes[left] ^ piece)
         first += 8
         left = left[rest > 8]
     return hashes
 
 
-def _placed(
+def _order_hash(
     words: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
     """(words,) what each word adds to its text's hash of words in their order."""
     place = np.arange(1, len(words) + 1) - np.repeat(starts, lengths)
-    return _mixed(words + place.view(np.uint64) * _ODD)
+    return _mix(words + place.view(np.uint64) * _ODD)
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values *= _ODD
     values ^= values >> _HIGH
     values *= _OTHER

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST, construct, free
-from retgen.evaluation.capacity.all_pairs_result import Capacity, carried_before, kept, row_of
+from retgen.evaluation.capacity.all_pairs_result import Capacity, carried_before, keep, kept
 from retgen.evaluation.capacity.free import Critical, margins, pairs, require
 from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
 from retgen.evaluation.embedders.devices import choose_device
@@ -281,8 +280,7 @@ def _climb(
         longer = before is None or (not before.complete and one.documents >= before.documents)
         if one.complete or longer:
             known[one.dimension] = one
-        lines = [orjson.dumps(row_of(known[d])) for d in sorted(known)]
-        write_file(path, b"\n".join(lines) + b"\n")
+        keep(path, (known[d] for d in sorted(known)))
 
 
 def _finished(result: Critical, seeds: int) -> bool:
@@ -295,6 +293,4 @@ def _carried(path: Path, dims: Sequence[int], progress: Progress) -> None:
         for precision in construct.PRECISIONS:
             if (d, precision) not in known:
                 known[d, precision] = construct.largest(d, precision, progress=progress)
-                order = sorted(known, key=lambda key: key[0])
-                lines = [orjson.dumps(row_of(known[key])) for key in order]
-                write_file(path, b"\n".join(lines) + b"\n")
+                keep(path, sorted(known.values(), key=lambda one: one.dimension))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import orjson
 from retgen.errors import OutputError
 from retgen.evaluation.capacity import construct, free
 from retgen.evaluation.capacity.free import Critical, Fit
+from retgen.write import write_file
 
 _FIT = 8  # dimensions; a cubic through fewer says nothing
 
@@ -53,6 +54,11 @@ def kept(folder: Path, name: str) -> dict[int, Critical]:
 def carried_before(folder: Path) -> list[construct.Carried]:
     rows = _read(folder / "construct.jsonl", construct.Carried._fields)
     return [construct.Carried(**row) for row in rows]
+
+
+def keep(path: Path, rows: Iterable[Critical | construct.Carried]) -> None:
+    """Write what a later call reads with `kept` or `carried_before`."""
+    write_file(path, b"".join(orjson.dumps(row_of(one)) + b"\n" for one in rows))
 
 
 def _read(path: Path, fields: Sequence[str]) -> list[dict[str, Any]]:

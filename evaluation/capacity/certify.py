@@ -27,7 +27,7 @@ from retgen.evaluation.scoring.significance import relevance_matrix
 from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import DimensionBound, DimensionCertificate, certificate
-from retgen.qrels.margins import MarginCaps, margin_caps
+from retgen.qrels.margins import margin_caps
 from retgen.qrels.radon import CELLS, find_shattered
 from retgen.qrels.reduction import Reduced, reduce
 from retgen.write import dump_json, make_folder, write_file
@@ -124,7 +124,11 @@ def certify(
             notes.append(f"margins of {len(sweep) - len(widest)} dimensions: no time left")
         if margin is not None:
             widest, reached = _descend(whole, widest, margin, result.lower, until, place, progress)
-        margins = [_margin(one, caps) for one in widest]
+        margins = [
+            Margin(one.dimension, one.margin if 0 < one.margin < math.inf else None,
+                   caps.at(one.dimension))
+            for one in widest
+        ]  # fmt: skip
     return _written(Certified(
         folder, collection, result, witness, caps, margins, margin, reached, notes, command
     ))  # fmt: skip
@@ -323,8 +327,3 @@ def _descend(
         else:
             low = middle
     return result, best.dimension
-
-
-def _margin(one: Widest, caps: MarginCaps) -> Margin:
-    result = one.margin if one.margin > 0 and math.isfinite(one.margin) else None
-    return Margin(one.dimension, result, caps.at(one.dimension))

@@ -38,12 +38,8 @@ def bounds_table(result: Certified) -> TableView:
 def margins_table(result: Certified) -> TableView:
     """A row a dimension."""
     rows = [
-        [
-            str(one.dimension),
-            "none" if one.widest is None else f"{one.widest:.4f}",
-            f"{one.cap:.4f}",
-        ]
-        for one in result.margins
+        [str(dimension), "none" if found is None else f"{found:.4f}", f"{cap:.4f}"]
+        for dimension, found, cap in result.margins
     ]
     return TableView(["d", "margin found", "none above"], rows, names=0)
 
@@ -152,12 +148,12 @@ def _sections(result: Certified) -> Iterator[Section]:
 
 
 def _pictures(result: Certified) -> list[Picture]:
-    shown = [one for one in result.margins if one.widest is not None]
+    shown = [one for one in result.margins if one.found is not None]
     if len(shown) < 2:
         return []
     x = [float(one.dimension) for one in shown]
     curves = [
-        Line("widest margin found", x, [one.widest or 0.0 for one in shown]),
+        Line("widest margin found", x, [one.found or 0.0 for one in shown]),
         Line("no embedding is above", x, [one.cap for one in shown], dashed=True),
     ]
     levels = [] if result.wanted is None else [Level("margin asked for", result.wanted, True)]

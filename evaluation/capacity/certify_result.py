@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retgen.evaluation.collection import Collection
 from retgen.qrels.certificate import DimensionCertificate, brackets
@@ -14,16 +14,12 @@ if TYPE_CHECKING:  # they import torch
     from retgen.evaluation.capacity.embedding import Embedding
 
 
-@dataclass(frozen=True)
-class Margin:
-    """The `widest` margin found at a dimension (None: no embedding was found), and its cap."""
+class Margin(NamedTuple):
+    """The widest margin `found` at a dimension (None: no embedding was found), and its cap."""
 
     dimension: int
-    widest: float | None
+    found: float | None
     cap: float
-
-    def to_json(self) -> dict[str, Any]:
-        return {"dimension": self.dimension, "found": self.widest, "cap": self.cap}
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Certified:
             "dataset": str(self.collection.path),
             "split": self.collection.split,
             "certificate": shown,
-            "margins": [margin.to_json() for margin in self.margins],
+            "margins": [margin._asdict() for margin in self.margins],
             "notes": self.notes,
         }
         if self.wanted is not None:

@@ -70,21 +70,14 @@ _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters
 
 
 class SubgroupScore(NamedTuple):
-    """One system on the queries of one value. `intervals`: (measures, 2), None of too few units.
-
-    `better`, `worse`, `equal`: shares of the queries, against BM25; None without it and of itself.
-    `negatives`: the share of hard negatives among the first documents; None where that is unknown.
+    """One system on the queries of one value. `shares`: of these queries, those on which it is
+    `better`, `worse` and `equal` against BM25, unless it is that; of their first documents the hard
+    negatives, where that is known.
     """
 
     value: str
-    queries: int
     score: Score
-    metrics: dict[str, float]
-    intervals: NDArray[np.float64] | None
-    better: float | None = None
-    worse: float | None = None
-    equal: float | None = None
-    negatives: float | None = None
+    shares: dict[str, float]
 
 
 class Breakdown(NamedTuple):
@@ -105,15 +98,17 @@ class Breakdown(NamedTuple):
         }
 
     def _row(self, cell: SubgroupScore) -> dict[str, Any]:
-        names, spans = cell.score.names, cell.intervals
-        row: dict[str, Any] = {"value": cell.value, "queries": cell.queries}
-        row |= {"model": cell.score.model, "dim": cell.score.dim, "metrics": cell.metrics}
-        row["intervals"] = None if spans is None else dict(zip(names, spans.tolist(), strict=True))
-        if cell.better is not None:
-            row |= {"better": cell.better, "worse": cell.worse, "equal": cell.equal}
-        if cell.negatives is not None:
-            row[_HARD] = cell.negatives
-        return row
+        score = cell.score
+        spans = None if np.isnan(score.intervals).any() else score.intervals.tolist()
+        return {
+            "value": cell.value, "queries": len(score.values), "model": score.model,
+            "dim": score.dim, "metrics": score.metrics,
+            "intervals": spans and dict(zip(score.names, spans, strict=True)),
+        } | cell.shares  # fmt: skip
+
+    def _states(self, what: str) -> bool:
+        """Whether some system has such a share."""
+        return any(what in cell.shares for cell in self.cells)
 
     def section(self, name: str) -> Section:
         """The tables, with what they mean. `name`: the data set's."""
@@ -121,14 +116,14 @@ class Breakdown(NamedTuple):
             f"The same means over the queries of each {self.column}, with 95% intervals where "
             f"{FEWEST} groups of queries and more share nothing."
         ]
-        if any(cell.negatives is not None for cell in self.cells):
+        if self._states(_HARD):
             text.append(
                 f"hard negatives@{DEPTH}: the share of a query's first {DEPTH} documents that are "
                 "its hard negatives, such as those that meet what the query rules out; estimated "
                 "where not all of them are judged. The lower, the better."
             )
         panels = [self._scores()]
-        if self.reference is not None and any(cell.better is not None for cell in self.cells):
+        if self._states("better"):
             text.append(
                 f"Below: the shares of queries on which a system has a higher, lower or equal "
                 f"{self.measure} than {self.reference}. Equal means less than {TOLERANCE} apart."
@@ -139,14 +134,11 @@ class Breakdown(NamedTuple):
     def measurements(self) -> list[Measurement]:
         """Every measure of every system by the values of the column."""
         rows = []
-        for c in self.cells:
-            by = {self.column: c.value}
-            spans = [(None, None)] * len(c.metrics) if c.intervals is None else c.intervals.tolist()
-            for (name, value), (low, high) in zip(c.metrics.items(), spans, strict=True):
-                rows.append(Measurement(c.score.label, name, by, value, low, high, c.queries))
-            shares = {_HARD: c.negatives, "better": c.better, "worse": c.worse, "equal": c.equal}
-            rows += [Measurement(c.score.label, what, by, share, n=c.queries)
-                     for what, share in shares.items() if share is not None]  # fmt: skip
+        for value, score, shares in self.cells:
+            by, n = {self.column: value}, len(score.values)
+            rows += [score.measured(name, by)._replace(n=n) for name in score.names]
+            rows += [Measurement(score.label, what, by, share, n=n)
+                     for what, share in shares.items()]  # fmt: skip
         return rows
 
     def _pictures(self, name: str) -> list[Bars]:
@@ -176,7 +168,7 @@ class Breakdown(NamedTuple):
     def _scores(self) -> Panel:
         rows = [one for one in self.measurements() if one.by[self.column] != ALL]
         columns = [Column(name, score_measure(name)) for name in self.cells[0].score.names]
-        if any(cell.negatives is not None for cell in self.cells):
+        if self._states(_HARD):
             columns.append(Column(f"hard negatives@{DEPTH}", Measure(_HARD, better="")))
         return self._panel(rows, columns)
 
@@ -248,21 +240,17 @@ def _cell(
     measure: str,
     negatives: Shares | None,
 ) -> SubgroupScore:
-    means = map(float, score.values[rows].mean(axis=0))
-    metrics = dict(zip(score.names, means, strict=True))
-    of = units.within(rows)
-    spans = None if of.note else of.interval(score.values[rows])
-    cell = SubgroupScore(value, len(rows), score, metrics, spans)
-    if negatives is not None:
-        cell = cell._replace(negatives=mean_share(negatives, rows))
-    if reference is None or score is reference:
-        return cell
-    at = score.names.index(measure)
-    change = score.values[rows, at] - reference.values[rows, at]
-    # what is TOLERANCE apart but for the digits of its floats is not equal
-    apart = np.abs(change) >= TOLERANCE - 1e-12
-    return cell._replace(
-        better=float(np.mean(apart & (change > 0))),
-        worse=float(np.mean(apart & (change < 0))),
-        equal=float(np.mean(~apart)),
-    )
+    of = score.within(rows, units)
+    shares = {}
+    if reference is not None and score is not reference:
+        at = score.names.index(measure)
+        change = of.values[:, at] - reference.values[rows, at]
+        # what is TOLERANCE apart but for the digits of its floats is not equal
+        apart = np.abs(change) >= TOLERANCE - 1e-12
+        shares = {
+            "better": float(np.mean(apart & (change > 0))),
+            "worse": float(np.mean(apart & (change < 0))),
+            "equal": float(np.mean(~apart)),
+        }
+    share = None if negatives is None else mean_share(negatives, rows)
+    return SubgroupScore(value, of, shares if share is None else shares | {_HARD: share})

@@ -11,7 +11,6 @@ from retgen.evaluation.scoring.panels import (
     baseline_levels,
     data_sets_panel,
     differences_panel,
-    score_of,
     scores_panel,
     seeds_panel,
 )
@@ -179,7 +178,7 @@ def _pictures(scored: Scored) -> Sequence[Picture]:
             Bars(
                 file=f"{_file(name)}_{_file(measure)}", title=f"{measure}: {name}", y=measure,
                 groups=[score.label for score in scores],
-                series={measure: [score_of(score, measure) for score in scores]},
+                series={measure: [score.measured(measure) for score in scores]},
                 levels=baseline_levels(scored.baselines, measure),
                 caption=f"{measure} on {name}, with 95% intervals and baselines.",
             )
@@ -194,7 +193,7 @@ def _by_dimension(scored: Scored, swept: Sequence[str], measure: str) -> Lines:
     curves = []
     for model in swept:
         scores = sorted((s for s in scored.scores if s.model == model), key=lambda s: s.dim or 0)
-        points = ((float(s.dim or 0), score_of(s, measure)) for s in scores)
+        points = ((float(s.dim or 0), s.measured(measure)) for s in scores)
         star = bool(scores[0].details.get("trained_for_truncation"))
         curves.append(Line.of(model, points, star=star))
     levels = [Level(s.label, s.metrics[measure]) for s in scored.scores if s.model not in swept]
@@ -212,7 +211,7 @@ def _overview(result: Evaluation) -> Iterator[Section]:
     sets = [scored for scored in result.datasets if measure in scored.measures.names]
     of_first = in_order(sets[0].scores, measure)
     labels = list(dict.fromkeys(s.label for s in [*of_first, *(s for d in sets for s in d.scores)]))
-    results = {(i, s.label): score_of(s, measure) for i, d in enumerate(sets) for s in d.scores}
+    results = {(i, s.label): s.measured(measure) for i, d in enumerate(sets) for s in d.scores}
     values = {label: [results.get((i, label)) for i in range(len(sets))] for label in labels}
     names = [scored.name for scored in sets]
     if result.seeds:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retgen.evaluation.scoring.result import Scored
-from retgen.evaluation.scoring.scores import Score, in_order
+from retgen.evaluation.scoring.scores import in_order
 from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by
@@ -106,7 +106,7 @@ def seeds_panel(datasets: Sequence[Scored]) -> Panel:
 def data_sets_panel(sets: Sequence[Scored], measure: str, labels: Sequence[str]) -> Panel:
     """A row a system, a column a data set; below the densities of the qrels."""
     rows = [
-        Measurement.of(score.label, measure, score.interval(measure), {"data set": scored.name})
+        score.measured(measure, {"data set": scored.name})
         for label in labels
         for scored in sets
         for score in scored.scores
@@ -150,8 +150,3 @@ def p_value(p: float | None) -> str:
 def signed_interval(low: float | None, high: float | None) -> str:
     """A 95% interval of a difference; "" where there is none."""
     return "" if low is None or high is None else f"{low:+.4f} to {high:+.4f}"
-
-
-def score_of(score: Score, measure: str) -> Measurement:
-    """A system's score with its interval."""
-    return Measurement.of(score.label, measure, score.interval(measure))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import mteb_score
 from retgen.evaluation.search.base import label, slug
 from retgen.evaluation.search.rankings import Rankings, write_run
-from retgen.statistics.clustered import Estimate
+from retgen.results.measurements import Measurement
+from retgen.statistics.clustered import Estimate, Units
 from retgen.write import AtomicFile, make_folder
 
 
@@ -45,6 +46,15 @@ class Score:
         """A measure's mean with its 95% interval."""
         at = self.names.index(name)
         return Estimate.of(float(self.values[:, at].mean()), self.intervals[at])
+
+    def measured(self, name: str, by: Mapping[str, str] | None = None) -> Measurement:
+        """A measure's mean with its interval, as tables and pictures have it."""
+        return Measurement.of(self.label, name, self.interval(name), by)
+
+    def within(self, rows: NDArray[np.int64], units: Units) -> Score:
+        """The same over some of the queries alone."""
+        values = self.values[rows]
+        return replace(self, values=values, intervals=units.within(rows).interval(values))
 
     def to_json(self) -> dict[str, Any]:
         """As `gen eval --json` prints it."""

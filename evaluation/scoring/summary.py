@@ -14,6 +14,7 @@ import numpy as np
 from retgen.evaluation.scoring.panels import p_value
 from retgen.evaluation.scoring.scores import Score, at_largest
 from retgen.evaluation.scoring.significance import PairedDifference
+from retgen.results.numbers import listed
 from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at
 
@@ -66,8 +67,7 @@ def _leader(scored: Scored, measure: str) -> str:
         equal = [
             s.label for s in ranking if round(first.metrics[measure] - s.metrics[measure], 4) == 0
         ]
-        names = f"{', '.join(equal[:-1])} and {equal[-1]}"
-        return f"{names} share the highest {measure}, {value}."
+        return f"{listed(equal)} share the highest {measure}, {value}."
     text = (
         f"{first.label} has the highest {measure}: {value}, {lead:.4f} more than {second.label}, "
         "the next"
@@ -105,7 +105,7 @@ def _against(scored: Scored, measure: str) -> str:
     base = baseline(scored.baselines, measure)[1]
     below = [s.label for s in others if base is not None and not_above(s, measure, base)]
     if below:
-        text += f"; not clearly above the baseline: {_listed(below)}"
+        text += f"; not clearly above the baseline: {listed(below)}"
     return f"{text}."
 
 
@@ -155,7 +155,7 @@ def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
         ]
         return (
             f"Mean {measure} over {len(ranked)} seeds, with its standard deviation: "
-            f"{_listed(message)}{' (the best three)' if len(order) > 3 else ''}."
+            f"{listed(message)}{' (the best three)' if len(order) > 3 else ''}."
         )
     wins: Counter[str] = Counter()
     held = tested = 0
@@ -167,8 +167,8 @@ def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
         if one is not None and one.adjusted is not None:
             tested += 1
             held += one.adjusted < LEVEL and one.difference != 0
-    names = _listed(list(dict.fromkeys(scored.primary for scored in ranked)))
-    lead = _listed([f"{name} on {count} of {len(ranked)}" for name, count in wins.most_common()])
+    names = listed(list(dict.fromkeys(scored.primary for scored in ranked)))
+    lead = listed([f"{name} on {count} of {len(ranked)}" for name, count in wins.most_common()])
     text = f"The highest {names} of a data set: {lead}"
     if tested:
         text += f"; of {tested} leads over the next {held} hold after Holm's correction"
@@ -192,7 +192,7 @@ def _against_all(ranked: Sequence[Scored]) -> str:
         f"{len(ranked)} data sets"
     )
     if weak:
-        text += f" (not clearly on {_listed(weak)})"
+        text += f" (not clearly on {listed(weak)})"
     if gaps and round(max(gaps), 4) > 0:
         text += f", and at most {max(gaps):.4f} below the best reachable"
     elif gaps:
@@ -208,7 +208,7 @@ def missing(result: Evaluation) -> str:
     if unjudged:
         message.insert(0, _unjudged(unjudged, several))
     if result.failures:
-        message.append(f"Not scored: {_listed(list(result.failures))}")
+        message.append(f"Not scored: {listed(list(result.failures))}")
     if message:
         return ". ".join(dict.fromkeys(message)) + "."
     return "Every pair is labelled, no text was cut and every system was scored."
@@ -216,7 +216,7 @@ def missing(result: Evaluation) -> str:
 
 def _unjudged(unjudged: Sequence[Scored], several: bool) -> str:
     if several:
-        return f"Labels are incomplete in {_listed([scored.name for scored in unjudged])}"
+        return f"Labels are incomplete in {listed([scored.name for scored in unjudged])}"
     (scored,) = unjudged
     first = _ranking(scored, scored.primary)[0] if scored.scores else None
     if first is None or not first.judged:
@@ -236,9 +236,3 @@ def _cut(scored: Scored, several: bool) -> Iterator[str]:
                 f"{score.model} read no more than {score.details['max_length']} tokens and cut "
                 f"{cut['documents']:,} documents and {cut['queries']:,} queries{of}"
             )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """a; a and b; a, b and c; of more than six the first five."""
-    names = [*names[:5], f"{len(names) - 5} more"] if len(names) > 6 else list(names)
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

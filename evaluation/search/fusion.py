@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import Ranked, Retriever
-from retgen.evaluation.search.rankings import Rankings, best
+from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
 _CONSTANT = 60  # of the reference
@@ -36,16 +37,13 @@ class HybridRetriever:
 
 def fuse(parts: Sequence[Rankings], collection: Collection, depth: int) -> Rankings:
     """The fusion of some rankings of one collection."""
-    queries = len(collection.queries)
-    documents = np.full((queries, depth), -1, np.int64)
-    scores = np.zeros((queries, depth), np.float32)
-    for row in range(queries):
+
+    def fused(row: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         result = np.concatenate([part.documents[row] for part in parts])
         gains = np.concatenate([1 / (_CONSTANT + 1 + np.arange(part.depth)) for part in parts])
         ranked = result >= 0
         names, place = np.unique(result[ranked], return_inverse=True)
         totals = np.bincount(place, weights=gains[ranked], minlength=len(names))
-        documents[row], scores[row] = best(
-            names, totals.astype(np.float32), collection.priority, depth
-        )
-    return Rankings(documents, scores)
+        return names, totals.astype(np.float32)
+
+    return Rankings.of(map(fused, range(len(collection.queries))), collection, depth)

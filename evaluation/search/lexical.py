@@ -6,15 +6,15 @@ that shares no term with a query is not ranked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import Ranked
-from retgen.evaluation.search.rankings import Rankings, best
+from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 from retgen.tokenizer import is_unspaced, named_scripts, stems, tokens, words_only
 
@@ -22,8 +22,26 @@ BLOCK = 8192
 _QUERIES = 50  # between two reports of progress
 
 
-class BM25Retriever:
-    """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), Snowball stemmer, stopwords."""
+class WordIndex(Protocol):
+    """Texts by their words. `terms` are whatever it takes of queries, empty where nothing is."""
+
+    def terms(self, queries: list[str]) -> Sequence[Any]: ...
+    def scores(self, query: Any) -> NDArray[np.float32]:
+        """(texts,) of the terms of a query."""
+
+
+class WordRetriever:
+    """An index of words as a retriever. `stopwords`, `stemmer`: what the details say of it."""
+
+    def __init__(
+        self,
+        name: str,
+        index: Callable[[Iterator[list[str]]], WordIndex],
+        stopwords: str | None = None,
+        stemmer: str | None = None,
+    ) -> None:
+        self._name, self._index = name, index
+        self._stopwords, self._stemmer = stopwords, stemmer
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         scripts = _Scripts(collection)
@@ -32,17 +50,24 @@ class BM25Retriever:
             for first, texts in collection.blocks(BLOCK):
                 scripts.see(texts)
                 yield texts
-                progress("bm25: documents", first + len(texts), collection.documents)
+                progress(f"{self._name}: documents", first + len(texts), collection.documents)
 
-        index = BM25Index(blocks())
+        index = self._index(blocks())
         queries = index.terms([query.text for query in collection.queries])
-        ranked = rank_all(collection, depth, queries, index.scores, "bm25", progress)
-        details = scripts.described("bm25s' English list", "Snowball, English")
-        yield Ranked("bm25", None, ranked, details)
+        ranked = rank_all(collection, depth, queries, index.scores, self._name, progress)
+        details = scripts.described(self._stopwords, self._stemmer)
+        yield Ranked(self._name, None, ranked, details)
+
+
+def word_retriever(name: str) -> WordRetriever:
+    """The retriever of one of the names `bm25`, `rank-bm25` and `tfidf`."""
+    if name == "bm25":
+        return WordRetriever(name, BM25Index, "bm25s' English list", "Snowball, English")
+    return WordRetriever(name, TFIDFIndex if name == "tfidf" else RankBM25Index)
 
 
 class BM25Index:
-    """The documents of `BM25`, which come in blocks of texts."""
+    """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), Snowball stemmer, stopwords."""
 
     def __init__(self, blocks: Iterable[list[str]]) -> None:
         import bm25s
@@ -96,60 +121,46 @@ def _stemmed_by_script(text: str) -> list[str]:
     )
 
 
-class RankBM25Retriever:
+class RankBM25Index:
     """BM25Okapi of rank-bm25 with its defaults over plain tokens."""
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def __init__(self, blocks: Iterable[list[str]]) -> None:
         from rank_bm25 import BM25Okapi
 
-        documents: list[list[str]] = []
-        scripts = _Scripts(collection)
-        for first, texts in collection.blocks(BLOCK):
-            scripts.see(texts)
-            documents += map(tokens, texts)
-            progress("rank-bm25: documents", first + len(texts), collection.documents)
+        documents = [tokens(text) for texts in blocks for text in texts]
         # rank-bm25 cannot index a corpus without a token, and no query finds anything there
-        score = BM25Okapi(documents).get_scores if any(documents) else None
-        queries = [tokens(query.text) for query in collection.queries]
-        ranked = rank_all(collection, depth, queries, score, "rank-bm25", progress)
-        yield Ranked("rank-bm25", None, ranked, scripts.described())
+        self.index: Any = BM25Okapi(documents) if any(documents) else None
 
+    def terms(self, queries: list[str]) -> list[list[str]]:
+        """The tokens of queries; none where nothing is found."""
+        return [tokens(query) if self.index else [] for query in queries]
 
-class TFIDFRetriever:
-    """Cosines of tf-idf vectors over plain tokens, as scikit-learn's TfidfVectorizer has them."""
-
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        scripts = _Scripts(collection)
-
-        def texts() -> Iterator[str]:
-            for first, block in collection.blocks(BLOCK):
-                scripts.see(block)
-                yield from block
-                progress("tfidf: documents", first + len(block), collection.documents)
-
-        index = TFIDFIndex(texts())
-        queries = index.weighted([query.text for query in collection.queries])
-        ranked = rank_all(collection, depth, queries, index.scores, "tfidf", progress)
-        yield Ranked("tfidf", None, ranked, scripts.described())
+    def scores(self, query: list[str]) -> NDArray[np.float32]:
+        """(texts,) of a query's tokens."""
+        result: NDArray[np.float32] = self.index.get_scores(query)
+        return result
 
 
 class TFIDFIndex:
-    """tf (1 + ln((1 + N) / (1 + df))) of every word of texts, scaled to length 1.
+    """Cosines of tf-idf vectors over plain tokens, as scikit-learn's TfidfVectorizer has them:
+    tf (1 + ln((1 + N) / (1 + df))) of every word, scaled to length 1.
 
     `weights` (texts, vocabulary): a sparse matrix by rows.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, blocks: Iterable[Iterable[str]]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         # the vectorizer takes no vocabulary without a word
         self._vectorizer: Any = TfidfVectorizer(
             analyzer=lambda text: tokens(text) or [""], dtype=np.float32
         )
-        self.weights: Any = self._vectorizer.fit_transform(texts)
+        self.weights: Any = self._vectorizer.fit_transform(
+            text for texts in blocks for text in texts
+        )
         self._columns = self.weights.tocsc()
 
-    def weighted(self, queries: list[str]) -> list[dict[int, float]]:
+    def terms(self, queries: list[str]) -> list[dict[int, float]]:
         """The weight of each column in queries."""
         rows = self._vectorizer.transform(queries)
         cut = [slice(*rows.indptr[i : i + 2]) for i in range(len(queries))]
@@ -190,21 +201,20 @@ class _Scripts:
 def rank_all(
     collection: Collection,
     depth: int,
-    queries: list[Any],
-    score: Callable[[Any], NDArray[np.float32]] | None,
+    queries: Sequence[Any],
+    score: Callable[[Any], NDArray[np.float32]],
     name: str,
     progress: Progress,
 ) -> Rankings:
-    """Rank all documents with a score above 0. `score`: a query -> (documents,); None: nothing is
-    found.
-    """
-    documents = np.full((len(queries), depth), -1, np.int64)
-    scores = np.zeros((len(queries), depth), np.float32)
-    for row, query in enumerate(queries):
-        if score is not None and len(query):
-            values = score(query)
-            result = np.flatnonzero(values > 0)
-            documents[row], scores[row] = best(result, values[result], collection.priority, depth)
-        if (row + 1) % _QUERIES == 0:
-            progress(f"{name}: queries", row + 1, len(queries))
-    return Rankings(documents, scores)
+    """Rank all documents that score above 0. `score`: a query, not empty, -> (documents,)."""
+
+    def rows() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        nothing = np.zeros(collection.documents, np.float32)
+        for row, query in enumerate(queries, start=1):
+            values = score(query) if len(query) else nothing
+            found = np.flatnonzero(values > 0)
+            yield found, values[found]
+            if row % _QUERIES == 0:
+                progress(f"{name}: queries", row, len(queries))
+
+    return Rankings.of(rows(), collection, depth)

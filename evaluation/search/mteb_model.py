@@ -21,7 +21,7 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import similarity_of
 from retgen.evaluation.search.base import Ranked, Retriever
 from retgen.evaluation.search.dense import DenseRetriever
-from retgen.evaluation.search.rankings import Rankings, best
+from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
@@ -199,18 +199,15 @@ class _Search:
         with _silence():
             self._model.index(corpus, **place)
             result = self._model.search(queries, top_k=depth, **place)
-        documents = np.full((len(collection.queries), depth), -1, np.int64)
-        scores = np.zeros((len(collection.queries), depth), np.float32)
-        for row, query in enumerate(collection.queries):
-            ranked = result.get(query.query_id, {})
-            documents[row], scores[row] = best(
-                np.array([index[doc] for doc in ranked], np.int64),
-                np.array(list(ranked.values()), np.float32),
-                collection.priority,
-                depth,
-            )
+        every = (result.get(query.query_id, {}) for query in collection.queries)
+        rows = (
+            (np.array([index[doc] for doc in ranked], np.int64),
+             np.array(list(ranked.values()), np.float32))
+            for ranked in every
+        )  # fmt: skip
+        rankings = Rankings.of(rows, collection, depth)
         progress(self._name, len(collection.queries), len(collection.queries))
-        yield Ranked(self._name, None, Rankings(documents, scores), self._details)
+        yield Ranked(self._name, None, rankings, self._details)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ which a corpus happened to be read.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,20 @@ class Rankings:
     def depth(self) -> int:
         """Documents a query, at most."""
         return int(self.documents.shape[1])
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]],
+        collection: Collection,
+        depth: int,
+    ) -> Rankings:
+        """The best of some documents of each query, given with their scores: both of one shape."""
+        documents = np.full((len(collection.queries), depth), -1, np.int64)
+        scores = np.zeros(documents.shape, np.float32)
+        for row, found in enumerate(rows):
+            documents[row], scores[row] = best(*found, collection.priority, depth)
+        return cls(documents, scores)
 
 
 def best(
@@ -123,13 +138,10 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
             f"{path}: ranks no query of {collection.path} that has a relevant document"
             f"{example}; is it a run of another data set?"
         )
-    documents = np.full((len(index), depth), -1, np.int64)
-    scores = np.zeros((len(index), depth), np.float32)
     unknown: set[bytes] = set()
-    for row, ranked in enumerate(names):
-        if not ranked:
-            continue
-        docs = np.array(ranked)
+
+    def known_documents(row: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        docs = np.array(names[row], np.bytes_)
         if len(np.unique(docs)) < len(docs):
             raise DatasetError(
                 f"{path}: query {collection.queries[row].query_id} ranks a document twice"
@@ -137,9 +149,9 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
         place = order[np.minimum(np.searchsorted(ids, docs, sorter=order), len(ids) - 1)]
         known = ids[place] == docs
         unknown.update(docs[~known].tolist())
-        documents[row], scores[row] = best(
-            place[known], np.array(values[row], np.float32)[known], collection.priority, depth
-        )
+        return place[known], np.array(values[row], np.float32)[known]
+
+    rankings = Rankings.of(map(known_documents, range(len(index))), collection, depth)
     notes = []
     if strangers:
         notes.append(
@@ -151,7 +163,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
             f"{len(unknown):,} documents of the run are not in the corpus and are ignored, for "
             f"example {sorted(unknown)[0].decode()}"
         )
-    return Rankings(documents, scores), notes
+    return rankings, notes
 
 
 def _run_line(

@@ -22,7 +22,7 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import Similarity
 from retgen.evaluation.search.base import Ranked
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.rankings import Rankings, best
+from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
 _BLOCK = 1024  # documents encoded at a time
@@ -50,14 +50,15 @@ class SparseRetriever:
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         blocks = (texts for _, texts in collection.blocks(_BLOCK))
         index = self._index(blocks, collection.documents, progress)
-        documents = np.full((len(collection.queries), depth), -1, np.int64)
-        scores = np.zeros(documents.shape, np.float32)
         texts = [query.text for query in collection.queries]
-        for row, query in enumerate(self._vectors([texts], "query")):
+
+        def found(query: _Vector) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
             values = index.scores(*query)
             ranked = np.arange(len(values)) if index.by_distance else np.flatnonzero(values)
-            documents[row], scores[row] = best(ranked, values[ranked], collection.priority, depth)
-        yield Ranked(self.name, None, Rankings(documents, scores), self.details)
+            return ranked, values[ranked]
+
+        rankings = Rankings.of(map(found, self._vectors([texts], "query")), collection, depth)
+        yield Ranked(self.name, None, rankings, self.details)
 
     def score(
         self, groups: Sequence[CandidateSet], progress: Progress

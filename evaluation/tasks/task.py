@@ -9,7 +9,7 @@ knows files only: no family, no model.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -21,20 +21,11 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import System, label
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.results.page import Section
+from retgen.statistics.clustered import Estimate
 
 M = TypeVar("M")  # the measures of a system in one domain
 
 Scores = Sequence[NDArray[np.float64]]  # of each candidate set: (candidates,), higher is better
-
-
-def first_query_names(dataset: Dataset, keys: Set[str]) -> bool:
-    """Whether the metadata of the first query has all of some keys. Reads no more than it."""
-    for chunk in dataset.queries.chunks(1 << 16):
-        for row in dataset.queries.rows(chunk):
-            query = query_of(row)
-            note = query.metadata if isinstance(query, Query) else None
-            return isinstance(note, dict) and keys <= note.keys()
-    return False
 
 
 class TaskMeasures(NamedTuple, Generic[M]):
@@ -98,10 +89,45 @@ class SystemResult(Generic[M]):
         return label(self.model, self.dim, self.details)
 
 
+def by_label(results: Sequence[SystemResult[M]]) -> dict[str, M]:
+    """The measures of each system by its label; where there are several data sets, on each."""
+    several = any(len(one.domains) > 1 for one in results)
+    return {
+        f"{one.label}: {domain}" if several else one.label: measures
+        for one in results
+        for domain, measures in one.domains.items()
+    }
+
+
+def by_domain(result: SystemResult[M], measures: Callable[[M], dict[str, Any]]) -> dict[str, Any]:
+    """The measures of a system as JSON; of several data sets by `domains`."""
+    each = {name: measures(one) for name, one in result.domains.items()}
+    return next(iter(each.values())) if len(each) == 1 else {"domains": each}
+
+
+def estimate_json(estimate: Estimate | None) -> dict[str, float | None] | None:
+    """{value, low, high}; null where there is no number."""
+    return estimate._asdict() if estimate else None
+
+
+_NAMED = 4  # systems that get sentences of their own
+
+
+def about_each(systems: Mapping[str, M], sentences: Callable[[str, M], Iterable[str]]) -> list[str]:
+    """Sentences about the first systems, and how many there are beside these."""
+    result = [
+        text for label, one in list(systems.items())[:_NAMED] for text in sentences(label, one)
+    ]
+    if len(systems) > _NAMED:
+        result.append(f"{len(systems) - _NAMED} more systems stand in the tables.")
+    return result
+
+
 class Task(ABC, Generic[M]):
     """An evaluation task, in a module or package of its own under `retgen.evaluation.tasks`.
 
-    `name`: the key of its measures in eval.json. `title`: the heading over them. `item`: what
+    `name`: the key of its measures in eval.json. `title`: the heading over them. `keys`: what the
+    metadata of the first query tells such a data set by. `item`: what
     --limit counts, and the name of the files per_ITEM/; `limits_all`: for all systems, not for chat
     models alone. `models`: scored where none is named. `instruction`: what its `paper` puts before
     every query, for --paper-prompt. `aside`: why rankings of the whole corpus say little, a
@@ -112,14 +138,20 @@ class Task(ABC, Generic[M]):
     title: ClassVar[str]
     item: ClassVar[str]
     models: ClassVar[tuple[str, ...]]
+    keys: ClassVar[Set[str]] = frozenset()
     paper: ClassVar[str] = ""
     instruction: ClassVar[str] = ""
     aside: ClassVar[str] = ""
     limits_all: ClassVar[bool] = False
 
-    @abstractmethod
     def holds(self, dataset: Dataset) -> bool:
-        """Whether a data set has such candidate sets. Looks at no more than it must."""
+        """Whether a data set has such candidate sets. Looks at no more than the first query."""
+        for chunk in dataset.queries.chunks(1 << 16):
+            for row in dataset.queries.rows(chunk):
+                query = query_of(row)
+                note = query.metadata if isinstance(query, Query) else None
+                return bool(self.keys) and isinstance(note, dict) and self.keys <= note.keys()
+        return False
 
     @abstractmethod
     def read(self, collection: Collection) -> TaskData[M]:

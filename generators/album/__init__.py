@@ -127,7 +127,6 @@ _CARD = [
     "grades stand in the qrels themselves, and nDCG counts both.",
 ]
 
-
 _TRAINING = (
     "`training/kw.parquet` and `training/sm.parquet` hold pairs of captions that are not in the "
     "corpus: keywords, which name anything that a caption holds, and summaries of its whole scene. "

@@ -33,7 +33,7 @@ def view(
     """
     known, text = bundled_catalogue(), document["text"]
     asked = _expression(query["metadata"].get("expression"))
-    held = list(_held(document["metadata"].get("facts"), known))
+    held = list(_facts_held(document["metadata"].get("facts"), known))
     if not asked or not held:
         return {"asked": []}
     chinese = any(map(is_unspaced, text))
@@ -48,7 +48,7 @@ def view(
         there = fits or [one for one in held if part in _OWN and one.as_what == part]
         rows.append((
             _words([*of_thing, name], known, chinese),
-            "; ".join(_described(one, str(name), part, known, chinese) for one in there),
+            "; ".join(_description(one, str(name), part, known, chinese) for one in there),
         ))  # fmt: skip
         spans += [span for one in fits for span in _places(one.name, text, known)]
     words = highlights.query_word_spans(query["text"], text)
@@ -63,7 +63,7 @@ def _expression(given: Any) -> dict[str, Any]:
     return asked if isinstance(asked, dict) else {}
 
 
-def _held(stated: Any, known: ConceptCatalogue) -> Iterator[_Held]:
+def _facts_held(stated: Any, known: ConceptCatalogue) -> Iterator[_Held]:
     """What the facts of a caption say is there; what the album does not know is left out."""
     facts = [str(fact).partition("=")[::2] for fact in stated] if isinstance(stated, list) else []
     of_subject = dict(facts)
@@ -83,7 +83,7 @@ def _fits(wanted: Any, name: str, known: ConceptCatalogue) -> bool:
     return wanted == name or wanted in known.concepts[name].parents
 
 
-def _described(one: _Held, wanted: str, part: str, known: ConceptCatalogue, chinese: bool) -> str:
+def _description(one: _Held, wanted: str, part: str, known: ConceptCatalogue, chinese: bool) -> str:
     said = _words([word for word in (one.number, one.colour) if word] + [one.name], known, chinese)
     notes = []
     if one.name != wanted and _fits(wanted, one.name, known):

@@ -27,18 +27,12 @@ from retgen.streams import Stream
 SHARES = {"object": 26, "person": 6, "place": 10, "concept": 9, "event": 11, "conjunction": 9,
           "simple condition": 17, "complex condition": 12}  # fmt: skip
 
-
 GRANULARITY = dict.fromkeys(("object", "person", "place", "concept", "event"), "fine") | {
     "conjunction": "middle", "simple condition": "middle", "complex condition": "coarse",
 }  # fmt: skip
 
-
 _TYPES = {"person": "person"}  # kinds of things that are no objects
-
-
 _GENERAL = 4  # one part of every so many conditions is asked for by its kind
-
-
 _TRIES = 8  # scenes looked at for each query before there are too few
 
 

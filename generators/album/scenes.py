@@ -29,24 +29,13 @@ from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
 FILE = Path(__file__).parent / "album.yaml"
-
-
 _TAG = re.compile(r" ([@#!]\w+)")
-
-
 _UNIT = re.compile(r"(.+) \[(.+), (.+)\]")
-
-
 SLOTS = 1000  # places on the schedule
-
 
 # of the captions of a form: with nothing, one and two things in passing
 _PASSING = (0.25, 0.5, 0.25)
-
-
 _FEWEST = 250  # scenes of a form: one with fewer would soon be used up
-
-
 Side = Literal["in", "out"]
 
 
@@ -278,7 +267,7 @@ class Scenes:
         self._orders = [
             Permutation(seed, f"album/scenes/{i}", form.size) for i, form in enumerate(self.forms)
         ]
-        counts = _shared([form.share for form in self.forms], SLOTS)
+        counts = _slots_by_share([form.share for form in self.forms], SLOTS)
         slots = np.repeat(np.arange(len(counts)), counts)
         self._schedule = slots[Stream(seed, "album/schedule").permutation(SLOTS)]
         self._counts = counts
@@ -304,7 +293,7 @@ class Scenes:
         return self.forms[form].scene(int(self._orders[form](np.array([index]))[0]))
 
 
-def _shared(shares: Sequence[float], slots: int) -> list[int]:
+def _slots_by_share(shares: Sequence[float], slots: int) -> list[int]:
     """Whole slots by share, by the largest remainder."""
     exact = [share * slots / sum(shares) for share in shares]
     counts = [int(one) for one in exact]

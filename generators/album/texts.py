@@ -29,7 +29,7 @@ class English:
         """One to two sentences that say all of a scene, and nothing else."""
         if scene.topic is not None:
             return self._document(scene, choose)
-        what = self._counted(scene.subject, scene.number, scene.colour, choose)
+        what = self._with_count(scene.subject, scene.number, scene.colour, choose)
         does = self._does(scene.action, scene.object, choose, True)
         where = self._place(scene.place, choose)
         when = self._name(scene.moment, choose).also if scene.moment else ""
@@ -52,7 +52,7 @@ class English:
     def _passing(self, passing: Sequence[Seen], choose: Choose) -> str:
         if not passing:
             return ""
-        seen = " and ".join(self._counted(one.thing, 1, one.colour, choose) for one in passing)
+        seen = " and ".join(self._with_count(one.thing, 1, one.colour, choose) for one in passing)
         match choose(5):
             case 0:
                 return f", with {seen} in the background"
@@ -134,7 +134,7 @@ class English:
         names = self._concepts[concept].english
         return names[choose(len(names))]
 
-    def _counted(self, concept: str, number: int, colour: str | None, choose: Choose) -> str:
+    def _with_count(self, concept: str, number: int, colour: str | None, choose: Choose) -> str:
         return self._with(self._name(concept, choose), number, colour)
 
     def _with(self, name: ConceptName, number: int, colour: str | None) -> str:
@@ -179,7 +179,7 @@ class Chinese:
         """One to two sentences that say all of a scene, and nothing else."""
         if scene.topic is not None:
             return self._document(scene, choose)
-        what = self._counted(scene.subject, scene.number, scene.colour, choose)
+        what = self._with_count(scene.subject, scene.number, scene.colour, choose)
         does = self._does(scene.action, scene.object, choose)
         where = self._place(scene.place, choose)
         when = self._name(scene.moment, choose).also if scene.moment else ""
@@ -206,7 +206,7 @@ class Chinese:
     def _passing(self, passing: Sequence[Seen], choose: Choose) -> str:
         if not passing:
             return ""
-        seen = "和".join(self._counted(one.thing, 1, one.colour, choose) for one in passing)
+        seen = "和".join(self._with_count(one.thing, 1, one.colour, choose) for one in passing)
         return [
             f"，背景中有{seen}",
             f"。背景里还能看到{seen}",
@@ -276,7 +276,7 @@ class Chinese:
     def _colour(self, colour: str | None) -> str:
         return f"{self._colours[colour]}的" if colour else ""
 
-    def _counted(self, concept: str, number: int, colour: str | None, choose: Choose) -> str:
+    def _with_count(self, concept: str, number: int, colour: str | None, choose: Choose) -> str:
         name = self._name(concept, choose)
         return f"{_CHINESE_NUMBERS[number]}{name.also}{self._colour(colour)}{name.text}"
 

@@ -108,6 +108,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     independent_judge = True
     label_source = "grades that a judge gave given queries"
     proof = "each document is one that the query was written for, or it holds the keyword"
+    traces_labels = True
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
         from retgen.evaluation.search.mining import check_by

@@ -271,8 +271,8 @@ def _spec(job: Job[LimitParams]) -> proof.LimitSpec:
     listed = proof.read_attributes(files)
     half = proof.split_half([text for text, _ in listed], job.seed, params.catalogue.split)
     wanted, without = params.catalogue.categories, params.catalogue.without
-    queries, sums, common, matrix_file = _expected(params)
-    relevant, column_sum = _structure(params)
+    queries, sums, common, matrix_file = _expected_counts(params)
+    relevant, column_sum = _expected_structure(params)
     split = params.catalogue.split
     return proof.LimitSpec(
         documents=params.docs,
@@ -312,7 +312,7 @@ def _spec(job: Job[LimitParams]) -> proof.LimitSpec:
     )
 
 
-def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Path | None]:
+def _expected_counts(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Path | None]:
     """(queries, least and most relevant documents, documents any two queries share, own matrix)."""
     match params:
         case HadamardPattern():
@@ -335,7 +335,7 @@ def _expected(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Pa
             return params.queries, (params.k, params.k), None, None
 
 
-def _structure(params: LimitParams) -> tuple[int | None, int | None]:
+def _expected_structure(params: LimitParams) -> tuple[int | None, int | None]:
     """(documents with a query, queries that each is relevant to); None where the draw decides."""
     match params:
         case DensePattern():

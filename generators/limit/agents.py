@@ -109,7 +109,7 @@ def _akin(word: str, attribute: str) -> bool:
     )
 
 
-def _described(question: AskDescription, answer: Description) -> str | None:
+def _description_fault(question: AskDescription, answer: Description) -> str | None:
     text = answer.description
     if any(unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") for c in text):
         return "it holds a control character, or one that cannot be seen"
@@ -120,7 +120,7 @@ def _described(question: AskDescription, answer: Description) -> str | None:
     return naming_fault(question.attribute, text)
 
 
-def _chosen(question: AskChoice, answer: Choice) -> str | None:
+def _choice_fault(question: AskChoice, answer: Choice) -> str | None:
     if answer.choice not in (*question.options, NONE):
         return f"{answer.choice!r} is neither in the list nor {NONE!r}"
     return None
@@ -171,7 +171,7 @@ PARAPHRASE = Agent(
     question=AskDescription,
     answer=Description,
     offline=_describe_offline,
-    check=_described,
+    check=_description_fault,
     max_tokens=256,
 )
 IDENTIFY = Agent(
@@ -181,7 +181,7 @@ IDENTIFY = Agent(
     question=AskChoice,
     answer=Choice,
     offline=_identify_offline,
-    check=_chosen,
+    check=_choice_fault,
     max_tokens=256,
 )
 AGENTS = (PROPOSE, REMOVE, PARAPHRASE, IDENTIFY)

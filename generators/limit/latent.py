@@ -108,7 +108,7 @@ def build_latent(
     matrix = build_matrix(params, seed)
     positions = Permutation(seed, "limit/positions", params.docs)(np.arange(matrix.documents))
     if isinstance(params.form, BalancedForm):
-        return _balanced(params, params.form, seed, available, matrix, positions)
+        return _balanced_latent(params, params.form, seed, available, matrix, positions)
     per_query = asked_attributes(params, 1)
     needed = matrix.queries * per_query
     _check_attributes(params, matrix.queries, available)
@@ -126,7 +126,7 @@ def build_latent(
         owners = np.concatenate([owners, negatives.reshape(-1)])
         half = params.form.hard_negatives
         held = np.concatenate([held, np.repeat(asked, half, axis=1).reshape(-1)])
-    latent = _grouped(matrix, positions, asked, owners, held, fillers, negatives)
+    latent = _group_by_owner(matrix, positions, asked, owners, held, fillers, negatives)
     _check_sizes(params, latent)
     return latent
 
@@ -140,7 +140,7 @@ def _factorial(params: FactorialPattern, seed: int, available: int) -> Latent:
     asked = np.where(there, order[placed.asked], placement.NOBODY)
     fillers = np.sort(order[there.sum() :])
     held = order[placed.held]
-    latent = _grouped(matrix, positions, asked, placed.owners, held, fillers, placed.hard)
+    latent = _group_by_owner(matrix, positions, asked, placed.owners, held, fillers, placed.hard)
     _check_sizes(params, latent)
     return latent
 
@@ -208,7 +208,7 @@ def _check_attributes(params: LimitParams, queries: int, available: int) -> None
         )
 
 
-def _grouped(
+def _group_by_owner(
     matrix: QrelMatrix,
     positions: NDArray[np.int64],
     asked: NDArray[np.int64],
@@ -287,7 +287,7 @@ def _hard_negatives(
     return chosen
 
 
-def _balanced(
+def _balanced_latent(
     params: LimitParams,
     form: BalancedForm,
     seed: int,
@@ -321,4 +321,4 @@ def _balanced(
     nothing = np.empty(0, np.int64)
     held = pool[sets].reshape(-1)
     none = np.empty((matrix.queries, 0), np.int64)
-    return _grouped(matrix, positions, pool[pairs], owners, held, nothing, none)
+    return _group_by_owner(matrix, positions, pool[pairs], owners, held, nothing, none)

@@ -26,11 +26,7 @@ from retgen.qrels import QrelMatrix, patterns
 from retgen.streams import Stream
 
 NOBODY = -1  # in place of an attribute or a document, where a row has fewer than others
-
-
 _TRIES = 20
-
-
 _STEPS = 200_000  # a bound on repairs, so that an unlucky recipe ends with an error
 
 

@@ -42,13 +42,8 @@ from retgen.generators.tables import Ids
 from retgen.streams import Stream
 
 _BLOCK = 1024  # documents; small enough that a block's arrays stay in the processor's cache
-
-
 BREAKDOWN = ("operator", "answers")
-
-
 FEATURES = {"operator": "string", "answers": "int32", "hard_negatives": "int32"}
-
 
 PHRASINGS: Mapping[Operator, Sequence[str]] = {
     "and": (

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +33,12 @@ from retgen.tokenizer import STOPWORDS
 
 ATTRIBUTES = "attributes.txt"  # in sources/: what agents have proposed
 
-
 Locale = Literal[
     "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
     "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
 ]  # fmt: skip
 
-
-LOCALES: tuple[Locale, ...] = (
-    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
-    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
-)  # fmt: skip
-
+LOCALES: tuple[Locale, ...] = get_args(Locale)
 
 _WORD = re.compile(r"\w+")
 
@@ -242,7 +236,7 @@ class PeopleNames:
 
 
 @cache  # planning asks for them, and then generating
-def _stemmed(locales: tuple[Locale, ...]) -> list[list[tuple[str, str]]]:
+def _names_with_stems(locales: tuple[Locale, ...]) -> list[list[tuple[str, str]]]:
     """First names and surnames of some locales, each sorted, with their stems."""
 
     both: tuple[set[str], set[str]] = (set(), set())
@@ -272,7 +266,7 @@ def load_names(
     # one spelling a name: "Rene" and "RENE" would be twins to a reader
     lists = [
         list({word.casefold(): word for word, s in result if s not in forbidden}.values())
-        for result in _stemmed(used)
+        for result in _names_with_stems(used)
     ]
     if split != "all":
         wanted = ("test", "train").index(split)

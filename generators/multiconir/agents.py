@@ -14,18 +14,19 @@ Lists are numbered from 1, in prompts and answers. Fields that a prompt does not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from retgen.agents.agent import Agent, AnswerSchema, Question
+from pydantic import Field
+
+from retgen.agents.agent import Agent, AnswerSchema, Numbered, Question
 from retgen.generators.multiconir import figures
 from retgen.generators.multiconir.checks import check_quote, check_rewrite
 from retgen.generators.multiconir.params import Strategy
 from retgen.prompts import bundled
 
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
-
 
 # first words that lose their capital inside a sentence; any other may be a name
 _LOWER = frozenset(
@@ -59,19 +60,6 @@ class AskConditions(Question):
     taken: tuple[str, ...] = ()
     refused: tuple[RefusedSentence, ...] = ()
 
-    def variables(self) -> dict[str, str]:
-        return {
-            "noun": self.noun,
-            "features": _listed(self.features),
-            "count": str(self.count),
-            "examples": _listed(self.examples),
-            "taken": _listed(self.taken),
-            "refused": _listed(
-                f"{one.sentence} | {one.condition} | {one.reason}" for one in self.refused
-            ),
-            "document": self.document,
-        }
-
 
 class Found(AnswerSchema):
     """A sentence of the document, verbatim, and the condition that it states."""
@@ -94,6 +82,9 @@ class SentenceToRewrite(Question):
     fewest: int
     most: int
 
+    def __str__(self) -> str:
+        return f"{self.condition} | {self.fewest} to {self.most} | {self.sentence}"
+
 
 class RefusedRewrite(Question):
     """A rewrite that was not taken, and why."""
@@ -113,29 +104,12 @@ class AskRewrites(Question):
     noun: str
     strategy: Strategy
     examples: tuple[str, ...]
-    conditions: tuple[str, ...]
+    conditions: Numbered
     sentences: tuple[SentenceToRewrite, ...]
     kept: int
-    key_terms: float
+    key_terms: float = Field(exclude=True)
     negations: int
     refused: tuple[RefusedRewrite, ...] = ()
-
-    def variables(self) -> dict[str, str]:
-        return {
-            "noun": self.noun,
-            "strategy": self.strategy,
-            "examples": _listed(self.examples),
-            "conditions": _numbered(self.conditions),
-            "sentences": _listed(
-                f"{one.condition} | {one.fewest} to {one.most} | {one.sentence}"
-                for one in self.sentences
-            ),
-            "kept": str(self.kept),
-            "negations": str(self.negations),
-            "refused": _listed(
-                f"{one.condition} | {one.rewrite} | {one.reason}" for one in self.refused
-            ),
-        }
 
 
 class Rewrite(AnswerSchema):
@@ -154,18 +128,10 @@ class Rewrites(AnswerSchema):
 class AskVerdicts(Question):
     """Texts and conditions: all that the judge sees. `asked`: numbers of conditions."""
 
-    texts: tuple[str, ...]
-    conditions: tuple[str, ...]
+    texts: Numbered
+    conditions: Numbered
     asked: tuple[int, ...]
     refused: tuple[str, ...] = ()
-
-    def variables(self) -> dict[str, str]:
-        return {
-            "texts": _numbered(self.texts),
-            "conditions": _numbered(self.conditions),
-            "asked": _counted(self.asked),
-            "refused": _listed(self.refused),
-        }
 
 
 class Judged(AnswerSchema):
@@ -188,20 +154,11 @@ class AskLadderQueries(Question):
 
     noun: str
     examples: tuple[str, ...]
-    conditions: tuple[str, ...]
+    conditions: Numbered
     counts: tuple[int, ...]
     refused: tuple[str, ...] = ()
-    opening: str = ""
-    where: str = ""
-
-    def variables(self) -> dict[str, str]:
-        return {
-            "noun": self.noun,
-            "counts": _counted(self.counts),
-            "examples": _listed(self.examples),
-            "conditions": _numbered(self.conditions),
-            "refused": _listed(self.refused),
-        }
+    opening: str = Field("", exclude=True)
+    where: str = Field("", exclude=True)
 
 
 class Query(AnswerSchema):
@@ -215,18 +172,6 @@ class Written(AnswerSchema):
     """One for every number."""
 
     queries: list[Query]
-
-
-def _listed(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items) or "(none)"
-
-
-def _numbered(items: Iterable[str]) -> str:
-    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
-
-
-def _counted(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 # --- what is wrong with them ----------------------------------------------------------------------
@@ -319,16 +264,16 @@ def descriptive(conditions: Sequence[str], opening: str, where: str) -> list[str
 
     `where` begins a clause with a subject of its own.
     """
-    clauses = [f"{where} {_lowered(text)}" for text in conditions]
-    return [f"{opening} {_joined(clauses[:count])}." for count in range(1, len(clauses) + 1)]
+    clauses = [f"{where} {_lower_first(text)}" for text in conditions]
+    return [f"{opening} {_join_clauses(clauses[:count])}." for count in range(1, len(clauses) + 1)]
 
 
-def _lowered(text: str) -> str:
+def _lower_first(text: str) -> str:
     first = text.partition(" ")[0].casefold().rstrip(",")
     return text[:1].lower() + text[1:] if first in _LOWER else text
 
 
-def _joined(clauses: Sequence[str]) -> str:
+def _join_clauses(clauses: Sequence[str]) -> str:
     if len(clauses) < 3:
         return " and ".join(clauses)
     return ", ".join(clauses[:-1]) + ", and " + clauses[-1]
@@ -347,7 +292,6 @@ EXTRACT = Agent(
     max_tokens=1024,
 )
 
-
 REWRITE = Agent(
     name="write_hard_negatives",
     role="write",
@@ -357,7 +301,6 @@ REWRITE = Agent(
     offline=_rewrite,
     max_tokens=1024,
 )
-
 
 QUERY = Agent(
     name="write_query",
@@ -369,7 +312,6 @@ QUERY = Agent(
     max_tokens=2048,
 )
 
-
 VERIFY = Agent(
     name="verify_conditions",
     role="judge",
@@ -380,9 +322,6 @@ VERIFY = Agent(
     max_tokens=1024,
 )
 
-
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge")
-
-
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)

@@ -16,10 +16,7 @@ from functools import lru_cache
 from retgen.tokenizer import content_stems
 
 CONDITIONS = 10  # of every ladder (paper, §3.2)
-
-
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that can state a condition
-
 
 # a full stop after one of these does not end a sentence
 _ABBREVIATIONS = frozenset(
@@ -30,21 +27,11 @@ _ABBREVIATIONS = frozenset(
     """.split()
 )
 
-
 _END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)")
-
-
 _OPENS = re.compile(r"[\"'“‘(\[]*[A-Z0-9À-ÖØ-Þ]")
-
-
 _SAME = 85  # of 100: above, two sentences say the same in nearly the same words
-
-
 _FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
-
-
 _SLACK = 14  # words of a query beside its conditions
-
 
 _NEGATORS = frozenset(
     """no not never n't nor neither none nothing nobody without cannot did does do don didn doesn
@@ -52,10 +39,7 @@ _NEGATORS = frozenset(
     failed to ever any""".split()
 )
 
-
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-
-
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
 
 
@@ -67,7 +51,7 @@ def split(text: str) -> list[str]:
     result, start = [], 0
     for end in _END.finditer(text):
         rest = text[end.end() :].lstrip()
-        if not _OPENS.match(rest) or _abbreviated(text[start : end.start()], end[0]):
+        if not _OPENS.match(rest) or _is_abbreviation(text[start : end.start()], end[0]):
             continue
         result.append(text[start : end.end()].strip())
         start = end.end()
@@ -76,7 +60,7 @@ def split(text: str) -> list[str]:
     return result
 
 
-def _abbreviated(before: str, mark: str) -> bool:
+def _is_abbreviation(before: str, mark: str) -> bool:
     """Whether a full stop belongs to a short form: Dr., J., No., U.S."""
     if mark != ".":
         return False
@@ -93,7 +77,7 @@ def word_count(text: str) -> int:
 def usable(text: str) -> bool:
     """Whether a sentence is one, complete, and of a length that can state a condition."""
     return (
-        all(_abbreviated(text[: end.start()], end[0]) for end in _END.finditer(text))
+        all(_is_abbreviation(text[: end.start()], end[0]) for end in _END.finditer(text))
         and text.count("(") == text.count(")")
         and text.count('"') % 2 == 0
         and _SHORTEST <= word_count(text) <= _LONGEST
@@ -244,7 +228,7 @@ def negates(sentence: str, rewrite: str) -> bool:
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind != "equal":
             changed += after[k:m]
-            if kind == "replace" and not _inflected(before[i:j], after[k:m]):
+            if kind == "replace" and not _is_inflected(before[i:j], after[k:m]):
                 return False
             if kind == "delete" and not set(before[i:j]) <= _NEGATORS:
                 return False
@@ -254,7 +238,7 @@ def negates(sentence: str, rewrite: str) -> bool:
     return bool(added or removed) and set(changed) - _NEGATORS <= _forms(before)
 
 
-def _inflected(before: Sequence[str], after: Sequence[str]) -> bool:
+def _is_inflected(before: Sequence[str], after: Sequence[str]) -> bool:
     """Whether every word but a negator is a form of one that stood there."""
     rest = [word for word in after if word not in _NEGATORS and not word.endswith("n't")]
     return all(any(_akin(word, other) for other in before) for word in rest)

@@ -128,9 +128,9 @@ class Draft:
         if fault is None:
             self.spare.append(one)
         else:
-            self._refused(one, fault)
+            self._refuse_sentence(one, fault)
 
-    def _refused(self, one: Found, reason: str) -> None:
+    def _refuse_sentence(self, one: Found, reason: str) -> None:
         self.refused.append(
             RefusedSentence(sentence=one.sentence, condition=one.condition, reason=reason)
         )
@@ -145,7 +145,7 @@ class Draft:
         """The sentence of a condition does not do: its place is free."""
         one = self.chosen[c]
         assert one is not None
-        self._refused(one, reason)
+        self._refuse_sentence(one, reason)
         self.out.add(one.sentence)
         self.chosen[c] = self.rewrites[c] = None
         self.tried[c] = []
@@ -184,11 +184,11 @@ class Draft:
         both = {c for c in TEN if DraftText(c, False) in fresh}
         first = {c for c in TEN if c in rewritten - both or c in self._broken_first}
         if rewritten:
-            yield self._shown(first, fresh)
+            yield self._shown_texts(first, fresh)
         if both:
-            yield self._shown(set(TEN) - first, fresh)
+            yield self._shown_texts(set(TEN) - first, fresh)
 
-    def _shown(self, broken: set[int], fresh: set[DraftText]) -> ShownTexts:
+    def _shown_texts(self, broken: set[int], fresh: set[DraftText]) -> ShownTexts:
         texts = tuple(DraftText(c, c in broken) for c in self.order)
         return ShownTexts(texts, tuple(sorted(text.condition for text in texts if text in fresh)))
 

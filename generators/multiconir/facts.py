@@ -33,29 +33,15 @@ from retgen.world.expressions import Between, Condition, Is, Within, dumps, ordi
 from retgen.world.facts import ABSENT, World
 
 T = TypeVar("T")
-
-
 FACTS = "facts"  # in place of a judge
-
-
 _DRAWS = 400  # of a pair, 32 bits each
-
-
 _PAIRS = 4  # that there are for a ladder; some are too much alike
-
-
 _WORLDS = {"movies": "films"}  # other domains go by their names
-
 
 # two facts in a sentence; {0} is the entity's, {1} another's
 _BOTH = ("{0}, while {1}", "{0}, whereas {1}", "{0}, but {1}", "{0}; {1}")
-
-
 _OTHER_FIRST = ("while {1}, {0}", "{1}, but {0}", "{1}, while {0}", "{1}; {0}")
-
-
 _WIDTHS = [factor * 10**power for power in range(6) for factor in (1, 2, 5)]
-
 
 # after "that", the subject of "that A wrote"
 _NO_VERBS = frozenset(("{v}", "a", "an", "the", "its", "her", "his", "their", "bookshops"))
@@ -156,7 +142,7 @@ class LadderSampler:
             if self._begun.isdisjoint(begin):
                 asked.insert(0, asked.pop(place))
                 self._begun.update(begin)
-                return self._worded(name, pair, asked)
+                return self._ladder_of(name, pair, asked)
         return None
 
     def _conditions(self, pair: _EntityPair) -> list[PairCondition]:
@@ -191,10 +177,10 @@ class LadderSampler:
             and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
         ):
             return False
-        said = [set(tokens(text)) for text in self._spoken(slot, pair, bare=True)]
+        said = [set(tokens(text)) for text in self._value_names(slot, pair, bare=True)]
         return not (said[0] <= said[1] or said[1] <= said[0])
 
-    def _spoken(self, slot: Slot, pair: _EntityPair, *, bare: bool = False) -> tuple[str, str]:
+    def _value_names(self, slot: Slot, pair: _EntityPair, *, bare: bool = False) -> tuple[str, str]:
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
         one, two = self._composer.wordings_of(slot, codes)
         assert one is not None  # both have a value
@@ -242,7 +228,7 @@ class LadderSampler:
 
     # --- in words -----------------------------------------------------------------------------
 
-    def _worded(self, name: str, pair: _EntityPair, asked: Sequence[PairCondition]) -> Ladder:
+    def _ladder_of(self, name: str, pair: _EntityPair, asked: Sequence[PairCondition]) -> Ladder:
         strategies = self._strategies(pair.pick)
         named = places(self.seed, name)[0]  # the sentence that stands first
         texts = [
@@ -251,13 +237,13 @@ class LadderSampler:
         clauses = [one.clause(one.first) for one in asked]
         relative = self.domain.entity.relative
         verdicts = [
-            Evidence(c, of, verdict, _quoted(text, value))._asdict()
+            Evidence(c, of, verdict, _quote(text, value))._asdict()
             for c, (one, both) in enumerate(zip(asked, texts, strict=True), 1)
             for of, verdict, text, value in zip(
                 ("sentence", "rewrite"),
                 ("satisfied", "violated"),
                 both,
-                self._spoken(one.slot, pair, bare=True),
+                self._value_names(one.slot, pair, bare=True),
                 strict=True,
             )
         ]
@@ -266,7 +252,9 @@ class LadderSampler:
             title=pair.forms[0],
             sentences=[sentence for sentence, _ in texts],
             conditions=[one.list_item(relative) for one in asked],
-            queries=[f"{self._opening} {_listed(clauses[:n])}." for n in range(1, CONDITIONS + 1)],
+            queries=[
+                f"{self._opening} {_enumerate(clauses[:n])}." for n in range(1, CONDITIONS + 1)
+            ],
             rewrites=[rewrite for _, rewrite in texts],
             verdicts=verdicts,
             refused=[],
@@ -339,12 +327,12 @@ def _shuffle(items: list[T], pick: Callable[[int], int]) -> None:
         items[last], items[other] = items[other], items[last]
 
 
-def _listed(clauses: Sequence[str]) -> str:
+def _enumerate(clauses: Sequence[str]) -> str:
     *first, last = clauses
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _quoted(text: str, value: str) -> str:
+def _quote(text: str, value: str) -> str:
     """A value as its sentence has it, which may begin with it."""
     at = text.casefold().find(value.casefold())
     return text[at : at + len(value)]

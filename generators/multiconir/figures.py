@@ -110,24 +110,24 @@ def _others(figure: re.Match[str]) -> Iterator[str]:
     if figure["date"] or figure["year"]:
         year = re.search(r"\d{4}", text)
         assert year is not None
-        for step in _turned((-23, -14, -9, -6, 6, 9, 14, 23), turn):
+        for step in _rotate((-23, -14, -9, -6, 6, 9, 14, 23), turn):
             yield text.replace(year[0], str(int(year[0]) + step))
     elif figure["word"]:
         known = _WORDS.index(text.casefold())
-        for shift in _turned((-5, -3, -2, 2, 3, 5), turn):
+        for shift in _rotate((-5, -3, -2, 2, 3, 5), turn):
             if 0 <= known + shift < len(_WORDS):
                 other = _WORDS[known + shift]
                 yield other.capitalize() if text[0].isupper() else other
     else:
         plain = text.replace(",", "")
         decimals = len(plain.partition(".")[2])
-        for factor in _turned((0.4, 0.6, 1.5, 1.8, 2.4), turn):
+        for factor in _rotate((0.4, 0.6, 1.5, 1.8, 2.4), turn):
             value = round(float(plain) * factor, decimals)
             if value >= 2 and value != float(plain):  # one of something has a singular
                 yield f"{value:{',' if ',' in text else ''}.{decimals}f}"
 
 
-def _turned(steps: Sequence[N], turn: int) -> Sequence[N]:
+def _rotate(steps: Sequence[N], turn: int) -> Sequence[N]:
     at = turn % len(steps)
     return [*steps[at:], *steps[:at]]
 

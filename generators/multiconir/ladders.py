@@ -27,13 +27,11 @@ from retgen.streams import Stream
 
 DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
 
-
 # as quoted in Appendix F.2
 FILLER = (
     "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
     "There and back again.",
 )  # fmt: skip
-
 
 _CYCLE = sum(map(word_count, FILLER))
 
@@ -129,25 +127,22 @@ class StoredLadders:
 # --- orders ---------------------------------------------------------------------------------------
 
 
-# --- orders -------------------------------------------------------------------------------------
-
-
 def condition_order(seed: int, ladder: str) -> list[int]:
     """Which of the ten sentences (in the document's order) becomes condition 0, 1, ..., 9."""
-    return _drawn(seed, f"multiconir/conditions/{ladder}")
+    return _draw_order(seed, f"multiconir/conditions/{ladder}")
 
 
 def places(seed: int, ladder: str) -> list[int]:
     """The condition of the sentence at place 0, 1, ..., 9 of the ladder's documents."""
-    return _drawn(seed, f"multiconir/places/{ladder}")
+    return _draw_order(seed, f"multiconir/places/{ladder}")
 
 
 def halves(seed: int, ladder: str) -> frozenset[int]:
     """The conditions that are broken in the first of two documents that the judge sees: five."""
-    return frozenset(_drawn(seed, f"multiconir/halves/{ladder}")[: CONDITIONS // 2])
+    return frozenset(_draw_order(seed, f"multiconir/halves/{ladder}")[: CONDITIONS // 2])
 
 
-def _drawn(seed: int, purpose: str) -> list[int]:
+def _draw_order(seed: int, purpose: str) -> list[int]:
     order: list[int] = Stream(seed, purpose).permutation(CONDITIONS).tolist()
     return order
 

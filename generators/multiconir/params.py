@@ -30,20 +30,10 @@ from retgen.world.domain import Domain, Slot
 from retgen.yaml_text import read_yaml
 
 Strategy = Literal["modify", "reassign"]
-
-
 Strategies = Literal["modify", "reassign", "mixed"]
-
-
 Wording = Literal["literal", "paraphrase", "entailed"]
-
-
 Half = Literal["a", "b"]
-
-
 _T = TypeVar("_T")
-
-
 DRAWN = 200  # ladders, unless a recipe says how many
 
 
@@ -52,11 +42,8 @@ DRAWN = 200  # ladders, unless a recipe says how many
 
 Line = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-\x09\x0b-\x1f]*$")]
 
-
 # one line without blanks at its ends
 _PHRASE = r"^[^\s\x00-\x1f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f])?$"
-
-
 Phrase = Annotated[str, Field(min_length=1, max_length=300, pattern=_PHRASE)]
 
 

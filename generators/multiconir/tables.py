@@ -38,11 +38,7 @@ from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
 STYLES = ("instruction", "descriptive")
-
-
 PADDED = (512, 1024)  # words (paper, Appendix F.2)
-
-
 SAMPLE = 100  # of each (paper, Appendix C)
 
 
@@ -130,13 +126,13 @@ class LadderTables:
 
     def _labels(self, score: Callable[[int, int], int]) -> Rows:
         each = self.queries_per_ladder * len(self.rungs)
-        return _per_ladder(len(self.ladders), each, lambda i: self._judged(self.turn(i), score))
+        return _per_ladder(len(self.ladders), each, lambda i: self._label_rows(self.turn(i), score))
 
     def turn(self, place: int) -> int:
         """The ladder whose queries stand at a place."""
         return int(self._order(np.array([place], np.int64))[0])
 
-    def _shuffled(self, index: int) -> list[tuple[str, LadderDocument]]:
+    def _corpus_order(self, index: int) -> list[tuple[str, LadderDocument]]:
         """(id, rung) of a ladder's documents as they stand in the corpus."""
         if self._known[0] != index:
             stream = Stream(self.seed, f"multiconir/corpus/{self.ladders[index].id}")
@@ -162,7 +158,7 @@ class LadderTables:
                     "orders": [number + 1 for number in rung.orders],
                 },
             }
-            for name, rung in self._shuffled(index)
+            for name, rung in self._corpus_order(index)
         ]
 
     def texts(self, ladder: Ladder, style: str) -> list[str]:
@@ -188,10 +184,10 @@ class LadderTables:
             for n, text in enumerate(self.texts(ladder, style), 1)
         ]  # fmt: skip
 
-    def _judged(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
+    def _label_rows(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
         """`score`: of the conditions asked for and those met."""
         ids = self._query_ids.texts(_block(index, self.queries_per_ladder))
-        documents = self._shuffled(index)
+        documents = self._corpus_order(index)
         return [
             {
                 "query-id": query,
@@ -271,7 +267,7 @@ class LadderTables:
         name both; the document is relevant where all conditions of the query are satisfied.
         """
         ladder, (agent, model) = self.ladders[index], self.judge
-        queries, documents = self.queries_of(index), self._shuffled(index)
+        queries, documents = self.queries_of(index), self._corpus_order(index)
         rows = []
         for one in ladder.verdicts:
             c, rewritten = one["condition"] - 1, one["of"] == "rewrite"
@@ -387,7 +383,7 @@ class _Sample:
 
 
 def _query(exported: LadderTables, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
-    row = _asked(exported, ladder, *stratum)
+    row = _question_row(exported, ladder, *stratum)
     return {
         "query-id": row["_id"],
         "query": row["text"],
@@ -399,7 +395,7 @@ def _query(exported: LadderTables, ladder: int, stratum: tuple[str, int]) -> Map
 
 def _label(exported: LadderTables, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
     style, rung = stratum
-    row = _asked(exported, ladder, style, CONDITIONS)
+    row = _question_row(exported, ladder, style, CONDITIONS)
     document = next(
         one
         for one in exported.documents_of(ladder)
@@ -416,5 +412,5 @@ def _label(exported: LadderTables, ladder: int, stratum: tuple[str, int]) -> Map
     }
 
 
-def _asked(exported: LadderTables, ladder: int, style: str, n: int) -> Mapping[str, Any]:
+def _question_row(exported: LadderTables, ladder: int, style: str, n: int) -> Mapping[str, Any]:
     return exported.queries_of(ladder)[STYLES.index(style) * CONDITIONS + n - 1]

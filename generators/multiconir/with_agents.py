@@ -52,14 +52,8 @@ if TYPE_CHECKING:
 
 
 SPARE = 4  # sentences that are asked for beyond those that are needed
-
-
 TRIES = 3  # times that a model is asked for the same part of an answer
-
-
 _IS = {"satisfied": "satisfies", "violated": "contradicts", "cannot_tell": "leaves open"}
-
-
 _EXPECTED = {False: "satisfied", True: "violated"}  # of a rewrite
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationError
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, Rejection, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Numbered, Question, Rejection, models_work
 from retgen.errors import ChecksFailed
 from retgen.generators.niah.groups import NeedleGroup, people, with_name
 from retgen.generators.niah.leaks import fault_of
@@ -60,11 +60,7 @@ class AskJudge(Question):
 
     question: str
     fact: str
-    sentences: tuple[str, ...]
-
-    def variables(self) -> dict[str, str]:
-        listed = (f"{number}. {text}" for number, text in enumerate(self.sentences, 1))
-        return {"question": self.question, "fact": self.fact, "sentences": "\n".join(listed)}
+    sentences: Numbered
 
 
 class Verdict(AnswerSchema):
@@ -209,7 +205,7 @@ async def write_groups(written: WrittenNeedles, seed: int, context: Context) -> 
                 continue
             seen.add(group.question.casefold())
             groups.append(group)
-    accepted = await _judged(groups, seed, context)
+    accepted = await _judge(groups, seed, context)
     if not accepted and context.pilot is None:
         raise ChecksFailed(
             f"of {len(groups):,} written groups the judge accepted none; see rejected.jsonl, or "
@@ -218,7 +214,7 @@ async def write_groups(written: WrittenNeedles, seed: int, context: Context) -> 
     return accepted
 
 
-async def _judged(groups: Sequence[NeedleGroup], seed: int, context: Context) -> list[NeedleGroup]:
+async def _judge(groups: Sequence[NeedleGroup], seed: int, context: Context) -> list[NeedleGroup]:
     stage = context.stage("groups", len(groups), JUDGE_NEEDLE, candidates=len(groups))
     names = people().names
 
@@ -230,7 +226,7 @@ async def _judged(groups: Sequence[NeedleGroup], seed: int, context: Context) ->
         shown = tuple(with_name(sentences[i], names[chosen[n]]) for n, i in enumerate(order))
         asked = AskJudge(question=group.question, fact=group.fact, sentences=shown)
         answer = await context.answer(JUDGE_NEEDLE, asked)
-        return group, _fault(answer, order)
+        return group, _judge_fault(answer, order)
 
     result = []
     async for group, fault in context.accepted_records(
@@ -243,7 +239,7 @@ async def _judged(groups: Sequence[NeedleGroup], seed: int, context: Context) ->
     return result
 
 
-def _fault(answer: Verdicts, order: Sequence[int]) -> str | None:
+def _judge_fault(answer: Verdicts, order: Sequence[int]) -> str | None:
     """Why the judge does not accept a group. `order`: sentence n is needle or near-answer i."""
     if answer.fact_is_true == "no":
         return "the fact is not true"

@@ -35,67 +35,37 @@ from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.tokenizer import STOPWORDS
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
-
-
 EXPANSIONS = "expansions.jsonl"
-
 
 GROUP = {
     "group": str, "name": str, "near": list[str],
     **dict.fromkeys(NeedleGroup.model_fields.keys() - {"id", "set", "near"}, str),
 }  # fmt: skip
 
-
 BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
-
-
 PROSE = DATA / "prose"
-
 
 # bundled books for training; the others are for testing
 TRAIN = frozenset(
     {"brick_kiln", "dye_works", "ferry_log", "letter_carrier", "lighthouse_stairs", "orchard_year"}
 )
 
-
 _END = re.compile(r"[.!?][\"')\]\u201d\u2019]*(\s+)(?=[\"'(\[\u201c\u2018]*[A-Z\u00c0-\u00de])")
-
 
 _ABBREVIATED = re.compile(
     r"(?:\b(?:Mrs?|Ms|Dr|Prof|St|Capt|Col|Gen|No|vs|etc|e\.g|i\.e)|\b[A-Z])\.$"
 )
 
-
 _WHOLE = re.compile(r"[A-Z\u00c0-\u00de\"'(\u201c\u2018].*[.!?][\"')\]\u201d\u2019]*$")
-
-
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
-
-
 _LONGEST = 1000  # characters: what is longer is no sentence
-
-
 _FEWEST = 2  # words
-
-
 _SHOWN = 10  # names in a message
-
-
 _SHARE, _FEWEST_UNLIKELY = 5, 2
-
-
 _EXAMPLES = 3
-
-
 _CHARACTERS = 70  # of an example
-
-
 _PART = re.compile(r"[^\W\d_]+")
-
-
 _INNER = re.compile(r"[^\w\s'\u2018\u2019\u2013\u2014-]")  # marks that stand within no word
-
-
 _EDGES = ".,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026\u2013\u2014-_*"
 
 
@@ -113,7 +83,7 @@ class Sentence(NamedTuple):
 def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[RefusedRow]]:
     """The books of a recipe in order, and what is none. Raises `SourceRefused` without any."""
     if params.books is None:
-        return list(_bundled(params.groups)), []
+        return list(_bundled_books(params.groups)), []
     source = params.books
     books, refused = list[SourceDocument](), list[RefusedRow]()
     for one in source.rows(longest=None):
@@ -128,7 +98,7 @@ def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[RefusedRo
     return books, refused
 
 
-def _bundled(groups: str) -> Iterator[SourceDocument]:
+def _bundled_books(groups: str) -> Iterator[SourceDocument]:
     """The bundled books of a set; their first line is the title."""
     for path in sorted(PROSE.glob("*.txt")):
         if groups == "all" or (path.stem in TRAIN) == (groups == "train"):
@@ -214,22 +184,22 @@ def prose_note(found: Sequence[Sentence]) -> str:
 def unlikely_share(sentence: str) -> float:
     """The share of a sentence's words that are unlikely; 0 where that says nothing."""
     words = [plain for word in sentence.split() if (plain := word.strip(_EDGES))]
-    unlikely = sum(map(_unlikely, words))
+    unlikely = sum(map(_is_unlikely, words))
     return unlikely / len(words) if unlikely >= max(_FEWEST_UNLIKELY, len(words) / _SHARE) else 0.0
 
 
 @cache
-def _unlikely(word: str) -> bool:
+def _is_unlikely(word: str) -> bool:
     parts = _PART.findall(word)
     if _INNER.search(word) or not parts:
         return not word.replace(",", "").isdecimal()
     if any(len(part) > 1 and part.isupper() for part in parts):
         return True
-    return any(not _known(part) for part in parts if part.islower() and len(part) > 1)
+    return any(not _is_known(part) for part in parts if part.islower() and len(part) > 1)
 
 
 @cache
-def _known(word: str) -> bool:
+def _is_known(word: str) -> bool:
     from lemminflect import getAllLemmas
 
     return word in STOPWORDS or word in _bundled_words() or bool(getAllLemmas(word))
@@ -293,8 +263,8 @@ def held_names(material: Material) -> str:
         return ""
     shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
     return (
-        f"the books hold {len(held):,} of the {len(people().names):,} names, which are given to "
-        f"nobody, so that groups may have other names than with other books: {shown}"
+        f"the books hold {len(held):,} of the {len(people().names):,} names, so no group has "
+        f"those; with other books, groups may have other names: {shown}"
     )
 
 

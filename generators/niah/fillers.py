@@ -21,38 +21,16 @@ from retgen.generators.niah.params import FillerKind, Order
 from retgen.streams import Stream
 
 Ints = NDArray[np.int64]
-
-
 Bools = NDArray[np.bool_]
-
-
 Kind = Literal["one_hop", "literal", "neutral", "none", "near"]
-
-
 _SNIPPET = 250  # tokens of consecutive sentences of one book are fewer
-
-
 _SNIPPETS = 4  # at least so many to a body
-
-
 _CLOSE = 48  # tokens left of a body that are filled by one sentence or two
-
-
 _SPARE = (12, 3)  # sentences of a size that there should be, and have to be
-
-
 _ATTEMPTS = 40
-
-
 _RUNS = 200  # snippets that are tried in a row without one that fits
-
-
 _DRAWS = 256
-
-
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
-
-
 _EACH = 3  # sentences that there are to begin with, for each filler
 
 

@@ -174,7 +174,7 @@ def cast(groups: Sequence[NeedleGroup], available: Sequence[str], seed: int, oth
             f"{len(people().names):,} are left, since the books hold the others; use fewer groups "
             "or other books"
         )
-    order = _shuffled(available, seed)
+    order = _shuffle(available, seed)
     first, last = iter(order), iter(reversed(order))
     names = tuple(next(first if group.set == "test" else last) for group in groups)
     return cast_of(names, available, seed)
@@ -182,10 +182,10 @@ def cast(groups: Sequence[NeedleGroup], available: Sequence[str], seed: int, oth
 
 def cast_of(names: tuple[str, ...], available: Sequence[str], seed: int) -> Cast:
     """The cast in which groups have some names."""
-    return Cast(names, tuple(name for name in _shuffled(available, seed) if name not in names))
+    return Cast(names, tuple(name for name in _shuffle(available, seed) if name not in names))
 
 
-def _shuffled(names: Sequence[str], seed: int) -> list[str]:
+def _shuffle(names: Sequence[str], seed: int) -> list[str]:
     return [names[i] for i in Stream(seed, "niah/names").permutation(len(names))]
 
 

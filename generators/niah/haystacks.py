@@ -288,7 +288,7 @@ class HaystackBuilder:
             return
         for number in numbers:
             filler, variant = divmod(number, len(self.variants))
-            yield self._made(filler, self.variants[variant])
+            yield self._put_together(filler, self.variants[variant])
 
     def exact(self, wanted: Iterable[tuple[int, Variant]]) -> Iterator[Haystack]:
         """Haystacks by filler and variant, each encoded again to see that it has its length.
@@ -298,25 +298,25 @@ class HaystackBuilder:
         batch: list[Haystack] = []
         size = 0
         for filler, variant in wanted:
-            batch.append(self._made(filler, variant))
+            batch.append(self._put_together(filler, variant))
             size += len(batch[-1].text)
             if size >= _BLOCK:
-                yield from self._encoded(batch)
+                yield from self._check_lengths(batch)
                 batch, size = [], 0
-        yield from self._encoded(batch)
+        yield from self._check_lengths(batch)
 
-    def _encoded(self, batch: Sequence[Haystack]) -> Iterator[Haystack]:
+    def _check_lengths(self, batch: Sequence[Haystack]) -> Iterator[Haystack]:
         lengths = self.counter.lengths([one.text for one in batch])
         for one, length in zip(batch, lengths, strict=True):
             if length != one.key.length:
-                one = self._mended(one, length)
-            yield one if self.counter.by_words else self._placed(one)
+                one = self._mend_length(one, length)
+            yield one if self.counter.by_words else self._with_depth(one)
 
-    def _mended(self, one: Haystack, length: int) -> Haystack:
+    def _mend_length(self, one: Haystack, length: int) -> Haystack:
         more = 0
         for _ in range(_MENDS):
             more += one.key.length - length
-            one = self._made(one.filler, one.variant, more)
+            one = self._put_together(one.filler, one.variant, more)
             (length,) = self.counter.lengths([one.text])
             if length == one.key.length:
                 return one
@@ -326,7 +326,7 @@ class HaystackBuilder:
             f"{self.groups[one.key.group].id}; use another tokenizer"
         )
 
-    def _placed(self, one: Haystack) -> Haystack:
+    def _with_depth(self, one: Haystack) -> Haystack:
         """With the depth that the needle has in the tokens of the finished text."""
         if one.variant.needle == "none":
             return one
@@ -361,7 +361,7 @@ class HaystackBuilder:
                 return shared + pool.fit(needle, used, shared[-1] + 1, beside=own)
         return pool.fit(tokens, made.used, at, beside=own)
 
-    def _made(self, filler: int, variant: Variant, more: int = 0) -> Haystack:
+    def _put_together(self, filler: int, variant: Variant, more: int = 0) -> Haystack:
         """A haystack; `more`: tokens that its tail has beyond what its sentences' counts say."""
         made, key = self.filler(filler), self.key(filler)
         numbers = self._pools[key.filtered][1]

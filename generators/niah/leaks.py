@@ -157,7 +157,7 @@ def _fault_of_fact(group: NeedleGroup) -> str | None:
     asked = [word for word in content_words(group.question) if word != _ASKED]
     if RelatedWords([" ".join(asked)]).first(group.fact) is None:
         return (
-            f"fact says nothing of what the question asks about (no form of {_listed(asked)}), so "
+            f"fact says nothing of what the question asks about (no form of {_quote(asked)}), so "
             f"no needle answers it by this fact: {group.fact!r}; write the fact that leads from "
             "the needle to the question"
         )
@@ -167,14 +167,14 @@ def _fault_of_fact(group: NeedleGroup) -> str | None:
         if told.first(sentence.replace(SLOT, " ")) is None:
             held = content_words(sentence.replace(SLOT, " "))
             return (
-                f"fact says nothing of what {key} names (no form of {_listed(held)}), so that "
+                f"fact says nothing of what {key} names (no form of {_quote(held)}), so that "
                 f"needle does not answer the question by it: {group.fact!r}; name in the fact what "
                 f"the needle names: {sentence!r}"
             )
     return None
 
 
-def _listed(words: Sequence[str]) -> str:
+def _quote(words: Sequence[str]) -> str:
     return ", ".join(map(repr, dict.fromkeys(words))) or "any word"
 
 

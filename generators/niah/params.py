@@ -96,7 +96,7 @@ class NiahParams(Params):
     training: bool = Field(False, description="also training/needles.parquet")
 
     @model_validator(mode="after")
-    def _sorted(self) -> NiahParams:
+    def _check_order(self) -> NiahParams:
         if self.written is not None and self.table is not None:
             raise ValueError("table and written are two ways to say which needles; leave one out")
         if list(self.lengths) != sorted(self.lengths):

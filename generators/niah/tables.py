@@ -23,13 +23,12 @@ from retgen.tokenizer import stems, tokens
 EXPANDED = (100, 150, 250)  # terms
 PROMPT = "{haystack}\n\n%s Answer with the name alone."
 
-
 # parts of the keys of a query's metadata, and the needles that these hold
 _NEEDLES: tuple[tuple[str, Needle], ...] = (("needle", "one_hop"), ("literal", "literal"))
 _ORDERS: tuple[tuple[str, Order], ...] = (("", "default"), ("_inverted", "inverted"))
 
 
-def _batched(count: int, rows: Callable[[Sequence[int]], Iterator[Row]]) -> Rows:
+def _rows_together(count: int, rows: Callable[[Sequence[int]], Iterator[Row]]) -> Rows:
     """A table whose rows are made together, so that their texts are encoded together."""
     return BatchedRows(count, lambda start, stop: rows(range(start, stop)))
 
@@ -65,7 +64,7 @@ class HaystackTables:
             ids = self._ids.texts(chosen)
             yield from map(self._document, ids, self._all.at(chosen.tolist()))
 
-        return _batched(self._all.count, rows)
+        return _rows_together(self._all.count, rows)
 
     def _document(self, doc_id: str, one: Haystack) -> Row:
         key, variant = one.key, one.variant
@@ -184,18 +183,18 @@ class HaystackTables:
     def _needle_order(self) -> Permutation:
         return Permutation(self._seed, "niah/needles", self.needles)
 
-    def _shuffled(self, numbers: Sequence[int]) -> NDArray[np.int64]:
+    def _shuffle(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         return self._needle_order(np.array(numbers, np.int64))
 
     def tables(self) -> dict[str, Rows]:
         """Pairs of haystack and control, and prompts for chat models, by ids."""
         return {
-            "pairs": _batched(self.needles, self._pairs),
-            "chat": _batched(self.needles, self._prompts),
+            "pairs": _rows_together(self.needles, self._pairs),
+            "chat": _rows_together(self.needles, self._prompts),
         }
 
     def _pairs(self, numbers: Sequence[int]) -> Iterator[Row]:
-        chosen = [self._haystack(one) for one in self._shuffled(numbers).tolist()]
+        chosen = [self._haystack(one) for one in self._shuffle(numbers).tolist()]
         for number, one in zip(chosen, self._all.places(chosen), strict=True):
             group, variant = self._all.groups[one.key.group], one.variant
             yield {
@@ -212,7 +211,7 @@ class HaystackTables:
 
     def _prompts(self, numbers: Sequence[int]) -> Iterator[Row]:
         ids = Ids(self._seed, "niah/prompts", "c", self.needles).texts(np.array(numbers, np.int64))
-        for prompt_id, drawn in zip(ids, self._shuffled(numbers).tolist(), strict=True):
+        for prompt_id, drawn in zip(ids, self._shuffle(numbers).tolist(), strict=True):
             number = self._haystack(drawn)
             group = self._key(number).group
             content = PROMPT % self._all.groups[group].question
@@ -227,10 +226,10 @@ class HaystackTables:
         """Each haystack with a needle, the same with a near-answer, and its control."""
         if not self._all.params.training:
             return {}
-        return {"needles": _batched(self.needles, self._triplets)}
+        return {"needles": _rows_together(self.needles, self._triplets)}
 
     def _triplets(self, numbers: Sequence[int]) -> Iterator[Row]:
-        numbers = [self._haystack(one) for one in self._shuffled(numbers).tolist()]
+        numbers = [self._haystack(one) for one in self._shuffle(numbers).tolist()]
 
         def texts() -> Iterator[tuple[int, Variant]]:
             for number in numbers:

@@ -51,7 +51,7 @@ class WorldTwins(Family[TwinsParams]):
         return f"{load_domain(job.params.domain).entity.plural}: {self.summary}"
 
     def plan(self, job: Job[TwinsParams]) -> Plan:
-        records = _made(job)
+        records = _tables_of(job)
         sample = rows_of(records.document, min(_SAMPLE, records.documents))
         document = len(sample.jsonl(0, sample.count)) / sample.count
         count = len(records.questions)
@@ -64,7 +64,7 @@ class WorldTwins(Family[TwinsParams]):
         )
 
     def generate(self, job: Job[TwinsParams]) -> Records:
-        records, domain = _made(job), load_domain(job.params.domain)
+        records, domain = _tables_of(job), load_domain(job.params.domain)
         return Records(
             corpus=rows_of(records.document, records.documents),
             queries=rows_of(records.query, len(records.questions)),
@@ -104,7 +104,7 @@ class WorldTwins(Family[TwinsParams]):
         return proof.twins_rules(domain.path, judgements)
 
 
-def _made(job: Job[TwinsParams]) -> TwinTables:
+def _tables_of(job: Job[TwinsParams]) -> TwinTables:
     domain = load_domain(job.params.domain)
     _check(job.params, domain)
     return twin_tables(job.params, job.seed)
@@ -133,7 +133,7 @@ def _check(params: TwinsParams, domain: Domain) -> None:
         )
 
 
-def _listed(values: Sequence[object]) -> str:
+def _list_names(values: Sequence[object]) -> str:
     return ", ".join(f"{value}" for value in values)
 
 
@@ -142,9 +142,9 @@ def _figures(params: TwinsParams, records: TwinTables, domain: Domain) -> dict[s
     return {
         "Domain": domain.name,
         "Triples": f"{len(records.triples):,}",
-        "Types of the changed fact": _listed(list(types)),
-        "Facts a document": _listed(params.lengths),
-        "Wordings": _listed(params.wordings),
+        "Types of the changed fact": _list_names(list(types)),
+        "Facts a document": _list_names(params.lengths),
+        "Wordings": _list_names(params.wordings),
         "Triples of each type and length": f"{params.triples_per_cell:,}",
     }
 

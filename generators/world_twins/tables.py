@@ -40,23 +40,11 @@ from retgen.world.facts import ABSENT, Codes, World
 from retgen.world.table import EntityTable
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken
-
-
 _VALUES = 24  # other values that are drawn for an entity
-
-
 _WIDTH = 8  # an entailed range of numbers is about this part of all of them
-
-
 _FULL = 1 << 32
-
-
 _TRIES = 100  # of another order
-
-
 Role = Literal["base", "twin", "control"]
-
-
 ROLES: tuple[Role, ...] = ("base", "twin", "control")
 
 
@@ -169,7 +157,7 @@ class _Draw:
         stated = [*asked, *(name for name in rest if name not in further)][: cell.length]
         return Triple(
             cell, entity, slot.name, facts | {slot.name: base}, twin,
-            _shuffled(stated, stream), _shuffled(asked, stream), entailed, months,
+            _shuffle(stated, stream), _shuffle(asked, stream), entailed, months,
         )  # fmt: skip
 
     def _others(
@@ -187,14 +175,11 @@ class _Draw:
                 yield value, {name for name, one in fits.items() if not one[i]}
 
 
-def _shuffled(names: list[str], stream: Stream) -> tuple[str, ...]:
+def _shuffle(names: list[str], stream: Stream) -> tuple[str, ...]:
     return tuple(names[i] for i in stream.permutation(len(names)).tolist())
 
 
 # --- conditions -----------------------------------------------------------------------------------
-
-
-# --- conditions -------------------------------------------------------------------------------
 
 
 def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
@@ -357,13 +342,13 @@ class TwinTables:
 
     def qrel(self, i: int) -> Mapping[str, Any]:
         """Row i of the qrels."""
-        return self._judged(i, 1)
+        return self._qrel_row(i, 1)
 
     def grade(self, i: int) -> Mapping[str, Any]:
         """Row i of the grades: how many conditions are met."""
-        return self._judged(i, 2)
+        return self._qrel_row(i, 2)
 
-    def _judged(self, i: int, place: int) -> Mapping[str, Any]:
+    def _qrel_row(self, i: int, place: int) -> Mapping[str, Any]:
         query, k = self._pairs[i]
         judged = self.questions[query].judged[k]
         return {
@@ -432,9 +417,9 @@ class TwinTables:
 
 def twin_tables(params: TwinsParams, seed: int) -> TwinTables:
     """The records of a job, drawn once in a process."""
-    return _made(params, seed, load_domain(params.domain).path.stat().st_mtime_ns)
+    return _tables_of(params, seed, load_domain(params.domain).path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _made(params: TwinsParams, seed: int, _changed: int) -> TwinTables:
+def _tables_of(params: TwinsParams, seed: int, _changed: int) -> TwinTables:
     return TwinTables(params, seed)

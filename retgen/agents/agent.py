@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,16 +21,30 @@ from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt, Request
 
 _ABOUT = 40  # characters of a question's text in a message
+_NUMBERED = "numbered"
+Numbered = Annotated[tuple[str, ...], _NUMBERED]  # texts that a prompt numbers from 1
 
 
 class Question(BaseModel):
-    """What an agent is asked: its fields fill the prompt's variables of the same names."""
+    """What an agent is asked: its fields fill the prompt's variables of the same names.
+
+    A list stands there as lines that begin with a hyphen, or with their numbers (`Numbered`);
+    numbers stand in one line. `Field(exclude=True)`: the prompt does not show it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def variables(self) -> dict[str, str]:
-        """The fields as text; a list as lines that begin with a hyphen."""
-        return {name: _shown(value) for name, value in self}
+        """The fields as text."""
+        return {
+            name: _as_text(getattr(self, name), field.metadata)
+            for name, field in type(self).model_fields.items()
+            if not field.exclude
+        }
+
+    def __str__(self) -> str:
+        """As a list of questions shows it."""
+        return " | ".join(self.variables().values())
 
     def about(self) -> str:
         """What an error message calls it: how its texts begin."""
@@ -148,7 +162,7 @@ class Agent(Generic[Q, A]):
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
             why = "answer"
             try:
-                result = _parsed(self.answer, text)
+                result = parse_answer(self.answer, text)
                 reason, why = self.check(question, result), "check"
                 if reason is None:
                     note_check(text, None)
@@ -159,9 +173,9 @@ class Agent(Generic[Q, A]):
             history.append(Turn(text, reason))
             if len(history) > self.repairs:
                 raise RepairsFailed(f"{self.name}/{why}", reason, history)
-            request = self._repaired(request, text, reason)
+            request = self._repair_request(request, text, reason)
 
-    def _repaired(self, request: Request, text: str, reason: str) -> Request:
+    def _repair_request(self, request: Request, text: str, reason: str) -> Request:
         message = Message(
             "user",
             f"This answer cannot be taken: {reason}. Answer the request above again, in full, "
@@ -170,10 +184,14 @@ class Agent(Generic[Q, A]):
         return replace(request, messages=(*request.messages, Message("assistant", text), message))
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return "\n".join(f"- {item}" for item in value) or "(none)"
-    return str(value)
+def _as_text(value: Any, marks: Sequence[Any]) -> str:
+    if not isinstance(value, list | tuple):
+        return str(value)
+    if _NUMBERED in marks:
+        return "\n".join(f"{number}. {item}" for number, item in enumerate(value, 1))
+    if value and all(isinstance(item, int) for item in value):
+        return ", ".join(map(str, value))
+    return "\n".join(f"- {item}" for item in value) or "(none)"
 
 
 def _schema_text(schema: dict[str, Any]) -> str:
@@ -186,7 +204,7 @@ def _schema_text(schema: dict[str, Any]) -> str:
 _STARTS = 50  # places in a text where an answer may begin
 
 
-def _parsed(shape: type[A], text: str) -> A:
+def parse_answer(shape: type[A], text: str) -> A:
     """The answer in a text; models without a JSON mode put words, thoughts or fences around it."""
     try:
         return shape.model_validate_json(text)

@@ -98,6 +98,6 @@ class AnswerBudgets:
         """Note a whole answer that says nothing of its tokens: the bytes of its text."""
         self._visible.setdefault(agent, []).append(visible)
 
-    def learned(self, agent: str) -> LearnedBudget:
+    def to_keep(self, agent: str) -> LearnedBudget:
         """What the ledger is to keep of an agent."""
         return LearnedBudget(self._room.get(agent, 0), self._most.get(agent, 0))

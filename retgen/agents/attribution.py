@@ -57,19 +57,19 @@ class FailureAttribution:
     def end(self, agent: str) -> None:
         """It has its answer, or none."""
         self._active[agent] -= 1
-        self._changed()
+        self._notify()
 
     def start(self) -> object:
         """A request goes out for the first time; returns a token for `finish`."""
         token = object()
         self._first.add(token)
-        self._changed()
+        self._notify()
         return token
 
     def finish(self, token: object) -> None:
         """It came back, whatever it brought."""
         self._first.discard(token)
-        self._changed()
+        self._notify()
 
     def begin_retries(self, tries: Tries) -> None:
         """A request has failed and is tried again."""
@@ -78,7 +78,7 @@ class FailureAttribution:
     def end_retries(self, tries: Tries) -> None:
         """It fails no more, or is given no more tries."""
         self._failing.discard(tries)
-        self._changed()
+        self._notify()
 
     async def note_answer(self, agent: str, *, fresh: bool) -> None:
         """A request of an agent was answered: by the server (`fresh`), or by the ledger."""
@@ -89,7 +89,7 @@ class FailureAttribution:
             self._row.pop(agent, None)
         for keep in self._early.pop(agent, ()):
             await keep()
-        self._changed()
+        self._notify()
 
     async def only_this(
         self, agent: str, key: str, keep: Callable[[], Awaitable[None]], stop: Stop
@@ -102,7 +102,7 @@ class FailureAttribution:
         row = self._row.setdefault(agent, set())
         row.add(key)
         self._holding[agent] += 1
-        self._changed()
+        self._notify()
         try:
             while self._row.get(agent) is row:  # until the next answer
                 stop.check()
@@ -142,7 +142,7 @@ class FailureAttribution:
         self._alone = True
         return may
 
-    def _changed(self) -> None:
+    def _notify(self) -> None:
         self._change.set()
         self._change = asyncio.Event()
 

@@ -7,21 +7,15 @@ others: `attribution`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import ContextVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_exponential_jitter
 
-from retgen.agents.attribution import FailureAttribution, Tries
-from retgen.agents.chat import SILENCE, ChatModel, Unusable
-from retgen.agents.flow import Flight, Stop
-from retgen.agents.ledger import Ledger, Writer
-from retgen.agents.models import ModelSettings
+from retgen.agents.attribution import Tries
+from retgen.agents.chat import SILENCE, Unusable
 from retgen.agents.outcomes import WAITED
-from retgen.agents.prices import Price
 from retgen.agents.prompt import Request
-from retgen.agents.sending import Failed, Sender, Sent, Tally
+from retgen.agents.sending import Failed, Sender, Sent
 from retgen.errors import EndpointFailed, RetgenError
 
 # what is worked on, as messages name it: the tasks of a record inherit it
@@ -30,39 +24,8 @@ RECORD: ContextVar[str] = ContextVar("RECORD", default="")
 _CUTS = 3  # answers to one request that may be cut off where others are whole
 
 
-class Caller:
-    """Answers of one model for one run. `cap`: of the run, in nano-dollars.
-
-    `attempts`: of one request, the first included; `first_delay`: seconds before the second.
-    `notice`: is told, once each, what a user has to wait for.
-    """
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        writer: Writer,
-        chat: ChatModel,
-        settings: ModelSettings,
-        *,
-        run: str,
-        stop: Stop,
-        flight: Flight,
-        price: Price | None = None,
-        cap: int | None = None,
-        tally: Tally | None = None,
-        attempts: int = 6,
-        first_delay: float = 0.5,
-        notice: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        self._chat, self._stop, self._attribution = chat, stop, FailureAttribution()
-        self._notice, self._noticed = notice, set[str]()
-        self.tally = tally or Tally()
-        self._sender = Sender(
-            ledger, writer, chat, settings, run=run, stop=stop, flight=flight,
-            attribution=self._attribution, price=price, cap=cap, tally=self.tally, notice=notice,
-        )  # fmt: skip
-        self._attempts = attempts
-        self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
+class Caller(Sender):
+    """Answers of one model for one run; made as a `Sender` is."""
 
     async def ask(self, request: Request, agent: str) -> str:
         """The text of an answer, from the ledger if it is there.
@@ -73,7 +36,7 @@ class Caller:
         """
         self._attribution.begin(agent)
         try:
-            return await self._asked(request, agent)
+            return await self._ask(request, agent)
         except RetgenError as error:
             self._stop.set(error)
             raise
@@ -84,11 +47,11 @@ class Caller:
         """Close the model's connections."""
         await self._chat.close()
 
-    async def _asked(self, request: Request, agent: str) -> str:
-        budgets, least, cuts, rounds = self._sender.budgets, 0, 0, 0
+    async def _ask(self, request: Request, agent: str) -> str:
+        budgets, least, cuts, rounds = self.budgets, 0, 0, 0
         while True:
             tries = Tries(self._attempts // 2)
-            sent = await self._often(request, agent, least, tries)
+            sent = await self._try(request, agent, least, tries)
             if isinstance(sent, str):
                 return sent
             room = sent.room
@@ -100,33 +63,33 @@ class Caller:
                 case "room":
                     cuts += 1
                     least = budgets.more(agent, room, request.room, rambles=sent.rambles)
-                    self._sender.learn(agent)
+                    self.learn(agent)
                     enough = cuts > 1 if sent.rambles else cuts >= _CUTS and budgets.whole(agent)
                     if least <= room or enough:
                         # paid for, so it is kept whatever becomes of the others
                         reason = f"the answer was cut off, even with room for {room:,} tokens"
-                        await self._sender.refuse(sent, "cut_off", reason)
+                        await self.refuse(sent, "cut_off", reason)
                         raise Unusable(reason, "cut_off")
                 case "less":
                     least = 0
                     if not budgets.less(room):
-                        await self._refused(request, sent, agent)
+                        await self._handle_refusal(request, sent, agent)
                 case "refuse":
-                    await self._refused(request, sent, agent)
+                    await self._handle_refusal(request, sent, agent)
                 case "retry":
                     rounds += 1
-                    await self._failing(request, sent, agent, tries, rounds)
+                    await self._handle_failures(request, sent, agent, tries, rounds)
                 case outcome:
                     tried = self._attempts if outcome == "later" else 1
-                    raise self._failed(request, sent, agent, tried)
+                    raise self._failure(request, sent, agent, tried)
 
-    async def _often(self, request: Request, agent: str, least: int, tries: Tries) -> str | Sent:
+    async def _try(self, request: Request, agent: str, least: int, tries: Tries) -> str | Sent:
         """What comes of a request, after as many tries as it takes, or as there may be."""
         try:
-            return await self._sender.once(request, agent, least, first=True)
+            return await self.once(request, agent, least, first=True)
         except Failed as error:
             failed: Failed | None = error
-            self._say(request, error.sent)
+            self._note_retry(request, error.sent)
         try:
             # only now, since it costs more than all the rest and is mostly not needed
             self._attribution.begin_retries(tries)
@@ -136,7 +99,7 @@ class Caller:
                         if failed is not None:
                             first, failed = failed, None
                             raise first
-                        result = await self._sender.once(request, agent, least)
+                        result = await self.once(request, agent, least)
                     except Failed:
                         tries.note_failure(self._attribution.answers)
                         raise
@@ -149,17 +112,17 @@ class Caller:
             raise
         raise AssertionError("tenacity returns or raises")
 
-    async def _refused(self, request: Request, sent: Sent, agent: str) -> None:
+    async def _handle_refusal(self, request: Request, sent: Sent, agent: str) -> None:
         """Reject the record if others are answered. Raises `Unusable` or `EndpointFailed`."""
 
         async def keep() -> None:
-            await self._sender.refuse(sent, sent.row.why, sent.reason)
+            await self.refuse(sent, sent.row.why, sent.reason)
 
         if not await self._attribution.only_this(agent, request.key, keep, self._stop):
-            raise self._failed(request, sent, agent, 1)
+            raise self._failure(request, sent, agent, 1)
         raise Unusable(sent.reason, sent.row.why)
 
-    async def _failing(
+    async def _handle_failures(
         self, request: Request, sent: Sent, agent: str, tries: Tries, rounds: int
     ) -> None:
         """The same after many tries: a body on which the server fails, or a server that is ill.
@@ -175,12 +138,12 @@ class Caller:
         if verdict == "alone" and rounds == 1 and not slow:
             return
         if verdict == "all" or (verdict == "alone" and not self._attribution.rejected_alone(agent)):
-            raise self._failed(request, sent, agent, often)
+            raise self._failure(request, sent, agent, often)
         reason = f"{sent.reason} ({often} tries; the server answers others)"
-        await self._sender.refuse(sent, "refused", reason)
+        await self.refuse(sent, "refused", reason)
         raise Unusable(reason, "refused")
 
-    def _say(self, request: Request, sent: Sent) -> None:
+    def _note_retry(self, request: Request, sent: Sent) -> None:
         """Tell the user what is tried again, once of a kind: it may take minutes."""
         if sent.row.what not in self._noticed:
             self._noticed.add(sent.row.what)
@@ -192,7 +155,7 @@ class Caller:
                 f"{self._attempts} times in all{paid}"
             )
 
-    def _failed(self, request: Request, sent: Sent, agent: str, tries: int) -> EndpointFailed:
+    def _failure(self, request: Request, sent: Sent, agent: str, tries: int) -> EndpointFailed:
         """The server answers nobody: what it said, to which request, and what to do."""
         whom = f"{request.model} at {request.endpoint}"
         often = f" ({tries} tries)" if tries > 1 else ""

@@ -149,9 +149,9 @@ def call_models(
         ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
         if cap is not None and any(not part.priced for part in ledger.parts(name)):
             raise UsageError(
-                "--max-usd: this run has asked a model whose price was not known then, so nobody "
-                "knows what it has cost. Go on without a cap, or choose another --out: answers are "
-                "taken from the ledger there too"
+                "--max-usd: earlier calls of this run had no known price, so its cost is unknown. "
+                "Go on without a cap, or choose another --out: the ledger's answers are used there "
+                "too"
             )
         call_report.tally.nano_usd = ledger.spent(name).nano_usd
         keys = {

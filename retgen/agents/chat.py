@@ -256,7 +256,7 @@ def usage_of(stated: object) -> Usage:
     if not isinstance(stated, Mapping):
         return Usage()
     tokens_in, tokens_out, total = (_first(stated, names) for names in (_IN, _OUT, _TOTAL))
-    hidden = _hidden(stated)
+    hidden = _hidden_tokens(stated)
     if tokens_in is not None:
         for name, beside in _BESIDE.items():
             if name in stated and (name != "input_tokens" or total is None):
@@ -287,7 +287,7 @@ def _first(stated: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     return next((n for name in names if (n := count(stated.get(name))) is not None), None)
 
 
-def _hidden(stated: Mapping[str, Any]) -> int:
+def _hidden_tokens(stated: Mapping[str, Any]) -> int:
     places = [stated, *(stated.get(name) for name in _DETAILS)]
     result = (_first(place, _REASONING) for place in places if isinstance(place, Mapping))
     return max((tokens for tokens in result if tokens is not None), default=0)

@@ -197,7 +197,7 @@ class Context:
             raise
         finally:
             watch.cancel()
-            await self._ended([task for _, task in under_way])
+            await self._settle([task for _, task in under_way])
             under_way.clear()
             self.show(stage, now=True)
         if stage.done < (wanted if exact else 1) and self.pilot is None:
@@ -215,7 +215,7 @@ class Context:
             raise
         finally:
             watch.cancel()
-            await self._ended(tasks)
+            await self._settle(tasks)
 
     def too_few(self, stage: Stage, wanted: int, exact: bool = True) -> ChecksFailed:
         """The error of a stage whose candidates did not suffice; all, unless `exact`, do."""
@@ -257,7 +257,7 @@ class Context:
             "answered is kept"
         )
 
-    async def _ended(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:
+    async def _settle(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:
         """Stop sending if work is left, and wait for what is in flight: it may be paid for."""
         left = [task for task in tasks if not task.done()]
         if left and self._stop is not None:

@@ -76,7 +76,7 @@ def read_replay(path: Path) -> Iterator[StoredAnswer]:
         with open(path, "rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    kept = _kept(orjson.loads(line))
+                    kept = _stored_answer(orjson.loads(line))
                 except (ValueError, KeyError, TypeError) as error:
                     raise UsageError(
                         f"{path}, line {number}: is no answer as gen ledger export writes it: "
@@ -105,7 +105,7 @@ def _line(kept: StoredAnswer) -> dict[str, Any]:
     return line
 
 
-def _kept(line: dict[str, Any]) -> StoredAnswer:
+def _stored_answer(line: dict[str, Any]) -> StoredAnswer:
     body = orjson.dumps(line["request"], option=orjson.OPT_SORT_KEYS)
     if hashlib.sha256(body).hexdigest() != line["key"]:
         raise ValueError("its request was changed")

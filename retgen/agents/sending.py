@@ -15,6 +15,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
+from tenacity.wait import wait_exponential_jitter
+
 from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
 from retgen.agents.attribution import FailureAttribution
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
@@ -90,6 +92,7 @@ class Failed(Exception):
 class Sender:
     """Sends the requests of one run to one model. `cap`: of the run, in nano-dollars.
 
+    `attempts`: of one request, the first included; `first_delay`: seconds before the second.
     `notice`: is told, once each, what a user has to wait for.
     """
 
@@ -103,16 +106,20 @@ class Sender:
         run: str,
         stop: Stop,
         flight: Flight,
-        attribution: FailureAttribution,
-        price: Price | None,
-        cap: int | None,
-        tally: Tally,
-        notice: Callable[[str], None],
+        price: Price | None = None,
+        cap: int | None = None,
+        tally: Tally | None = None,
+        attempts: int = 6,
+        first_delay: float = 0.5,
+        notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._ledger, self._writer, self._chat, self._run = ledger, writer, chat, run
         self._price, self._priced, self._cap = price or Price(), price is not None, cap
-        self._stop, self._flight, self._notice = stop, flight, notice
-        self._attribution, self._tally = attribution, tally
+        self._stop, self._flight, self._attribution = stop, flight, FailureAttribution()
+        self._notice, self._noticed = notice, set[str]()
+        self.tally = tally or Tally()
+        self._attempts = attempts
+        self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
         self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
         self._requests = RateLimit(settings.requests_per_minute)
         self._tokens = RateLimit(settings.tokens_per_minute)
@@ -124,7 +131,6 @@ class Sender:
         self.budgets = AnswerBudgets(ledger.learned_budgets(*self._whom))
         for agent in self.budgets.agents():
             self._probe.open(agent)
-        self._waited: set[str] = set()
 
     async def once(
         self, request: Request, agent: str, least: int, *, first: bool = False
@@ -141,11 +147,11 @@ class Sender:
                     # only now: what others learned meanwhile helps this one too
                     room = self.budgets.of(agent, request.room, least)
                     if not paced:
-                        known = await self._known(request, agent, room)
+                        known = await self._find_or_pace(request, agent, room)
                         if known is not None:
                             return known
                     paced = True
-                    result = await self._reserved(request, agent, room)
+                    result = await self._reserve(request, agent, room)
                     if isinstance(result, Send):
                         token = self._attribution.start() if first else None
                         try:
@@ -181,7 +187,7 @@ class Sender:
         """The text of an answer that was kept; None where it turns out to be none. Raises
         `Unusable`."""
         if isinstance(result, Refusal):
-            self._tally.count_cached(agent, result)
+            self.tally.count_cached(agent, result)
             raise Unusable(result.reason, cast(Why, result.why))
         raw = result.raw
         response = self._chat.read(raw)
@@ -190,23 +196,23 @@ class Sender:
             state = "cut" if row.outcome == "room" else "void"
             await self._do(lambda: self._ledger.withdraw(request, state, row.what, raw))
             return None
-        self._tally.count_cached(agent, result)
+        self.tally.count_cached(agent, result)
         if row.outcome == "reject":
             raise Unusable(row.what, row.why)
-        await self._answered(agent, fresh=False)
+        await self._note_answer(agent, fresh=False)
         return response.text
 
     async def _wait(self, busy: Busy) -> None:
         """Wait a little for a request that somebody else has out."""
-        if busy.owner not in self._waited and busy.left > _SILENT:
-            self._waited.add(busy.owner)
+        if busy.owner not in self._noticed and busy.left > _SILENT:
+            self._noticed.add(busy.owner)
             self._notice(
                 f"waiting for {busy.owner}, which has sent a request that this run needs: until "
                 f"its answer comes, {busy.left:,.0f} seconds at most"
             )
         await self._stop.sleep(min(_LOOK, max(0.01, busy.left)))
 
-    async def _reserved(
+    async def _reserve(
         self, request: Request, agent: str, room: int
     ) -> LedgerAnswer | Refusal | Send | Busy:
         """What the ledger says, when the cap leaves room for the worst case."""
@@ -218,13 +224,13 @@ class Sender:
                 cap=self._cap, priced=self._priced,
             )  # fmt: skip
 
-        result = await self._left(reserve)
+        result = await self._reservation(reserve)
         if not isinstance(result, OverCap):
             return result
         async with self._flight.turn:
             while True:
                 ended = self._flight.ended
-                result = await self._left(reserve)
+                result = await self._reservation(reserve)
                 if not isinstance(result, OverCap):
                     return result
                 self._stop.check()
@@ -235,7 +241,7 @@ class Sender:
                         "what was answered is kept."
                     )
 
-    async def _known(self, request: Request, agent: str, room: int) -> str | None:
+    async def _find_or_pace(self, request: Request, agent: str, room: int) -> str | None:
         """The answer if the ledger holds it; else waits until another request may go out."""
         result = await self._do(lambda: self._ledger.find(request, run=self._run))
         if result is not None:
@@ -259,7 +265,7 @@ class Sender:
             raise
         finally:
             self._flight.end(token)
-        self._tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
+        self.tally.milliseconds[agent] += round(1e3 * (time.monotonic() - began))
         return sent
 
     async def _keep(
@@ -300,7 +306,7 @@ class Sender:
                 self._note(agent, spent[1], max(usage.hidden, spent[1] - visible))
             else:
                 self.budgets.note_silent(agent, visible)
-            await self._answered(agent, fresh=True)
+            await self._note_answer(agent, fresh=True)
         if excess is not None:
             raise excess
         return sent
@@ -336,7 +342,7 @@ class Sender:
         self, request: Request, sent: Sent, agent: str, tokens_in: int, tokens_out: int, *,
         silent: bool,
     ) -> None:  # fmt: skip
-        tally = self._tally
+        tally = self.tally
         tally.nano_usd += sent.cost
         if sent.response.status != 200:
             return
@@ -348,7 +354,7 @@ class Sender:
         tally.tokens_out[agent] += tokens_out
         tally.tokens += tokens_in + tokens_out
 
-    async def _answered(self, agent: str, *, fresh: bool) -> None:
+    async def _note_answer(self, agent: str, *, fresh: bool) -> None:
         self._probe.open(agent)
         await self._attribution.note_answer(agent, fresh=fresh)
 
@@ -359,10 +365,10 @@ class Sender:
 
     def learn(self, agent: str) -> None:
         """Have the ledger keep what is known of an agent's room; nobody waits for it."""
-        known, whom = self.budgets.learned(agent), self._whom
+        known, whom = self.budgets.to_keep(agent), self._whom
         self._writer.submit(lambda: self._ledger.learn(*whom, agent, *known))
 
-    async def _left(self, reserve: Callable[[], T]) -> T:
+    async def _reservation(self, reserve: Callable[[], T]) -> T:
         """A reservation, given back where the task that wanted it is cancelled meanwhile."""
         future = self._writer.submit(reserve)
         try:

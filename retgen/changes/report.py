@@ -13,8 +13,8 @@ from retgen.changes.examples import Example, LabelExample
 from retgen.changes.records import LabelChanges, TextChanges
 from retgen.changes.runs import KeyDifferences, ScoreChange
 from retgen.evaluation.scoring.panels import p_value, signed_interval
-from retgen.reporting.page_parts import mark_differences
-from retgen.results.page import ChangedRecord, Page, Section, Segments
+from retgen.highlights import Marked, mark_differences
+from retgen.results.page import ChangedRecord, Page, Section
 from retgen.results.tables import TableView
 from retgen.tokenizer import laid_out
 
@@ -183,13 +183,13 @@ def example_title(example: Example) -> str:
     return f"{what} {example.what}: {example.id}{was}"
 
 
-def example_sides(example: Example) -> list[tuple[str, Segments | None, Segments | None]]:
+def example_sides(example: Example) -> list[tuple[str, Marked | None, Marked | None]]:
     """(part, before, after) of an example, cut where they differ, long texts shortened."""
     if isinstance(example, LabelExample):
         held = {"query": example.query, "document": example.document}
         return [(part, None, _plain(text)) for part, text in held.items() if text is not None]
     before, after = example.before or {}, example.after or {}
-    result: list[tuple[str, Segments | None, Segments | None]] = []
+    result: list[tuple[str, Marked | None, Marked | None]] = []
     for part in {**before, **after}:
         if example.what == "changed":
             old, new = (_text(side.get(part)) for side in (before, after))
@@ -209,12 +209,12 @@ def _text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _plain(text: str) -> Segments:
+def _plain(text: str) -> Marked:
     words = laid_out(text)
     return [("".join(words[:_OPENING]) + (" …" if len(words) > _OPENING else ""), False)]
 
 
-def excerpts(a: str, b: str) -> tuple[Segments, Segments]:
+def excerpts(a: str, b: str) -> tuple[Marked, Marked]:
     """Both texts around what differs, marked there. White space at the end is not shown.
 
     Of the words from the first that differs to the last, no more than 80 are shown.
@@ -270,7 +270,7 @@ def _lines(example: Example) -> list[str]:
     return result
 
 
-def _with_signs(pieces: Segments, sign: str) -> str:
+def _with_signs(pieces: Marked, sign: str) -> str:
     return "".join(
         f"[{sign}{printable(piece)}{sign}]" if special else printable(piece)
         for piece, special in pieces
@@ -304,7 +304,7 @@ def diff_page(diff: Diff) -> Page:
     )  # fmt: skip
 
 
-def _texts(example: Example) -> list[tuple[str, bool, Segments]]:
+def _texts(example: Example) -> list[tuple[str, bool, Marked]]:
     result = []
     for part, before, after in example_sides(example):
         # the texts of a qrel are not what changed

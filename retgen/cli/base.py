@@ -93,11 +93,10 @@ _PARTS = {
     "{instructions}": _instructions,
 }
 
-
 app = typer.Typer(
     name="gen",
     cls=_ByUse,
-    help="Make synthetic retrieval data sets from recipes, and prove that they are right.",
+    help="Make synthetic retrieval data sets from recipes, and prove their labels.",
     epilog="Begin with: [bold]gen run limit_dense[/bold]   Exit codes: 0 done, 1 checks failed, "
     "2 input error, 3 budget reached, 4 model failed, 130 interrupted (3, 4, 130: resumable).",
     no_args_is_help=True,
@@ -162,7 +161,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks of errors.")]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes; default all cores. Never changes a byte.")
+    int | None, typer.Option(min=1, help="Processes; default all cores. The output is the same.")
 ]
 ModelOption = Annotated[
     str | None,
@@ -176,7 +175,7 @@ PriceOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="IN,OUT",
-        help="Dollars per million tokens, if not known; MODEL=IN,OUT for one of several.",
+        help="Dollars per million tokens of an unlisted model; MODEL=IN,OUT for one of several.",
     ),
 ]
 LedgerOption = Annotated[

@@ -35,8 +35,7 @@ def capacity_command(
         Path | None,
         typer.Argument(
             parser=given_path, metavar="[PATH]", show_default=False,
-            help="A data set or mteb:NAME: what is proven, and found, of the dimension that its "
-            "qrels need.",
+            help="A data set or mteb:NAME, to bound the dimensions that its qrels need.",
         ),
     ] = None,
     protocol: Annotated[
@@ -64,7 +63,7 @@ def capacity_command(
         typer.Option(help="With PATH: the fewest dimensions that reach this margin."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Random starts.")] = 3,
-    minutes: Annotated[float, typer.Option(help="For each search.")] = 10.0,
+    minutes: Annotated[float, typer.Option(help="Time limit of each search.")] = 10.0,
     split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")] = None,
     out: Annotated[

@@ -43,7 +43,7 @@ def diff_command(
         list[str] | None,
         typer.Option(
             metavar="M",
-            help="Compare these scores of gen eval, as nDCG@10; default all. Repeatable.",
+            help="Scores of gen eval to compare, such as nDCG@10; default all. Repeatable.",
         ),
     ] = None,
     examples: Annotated[int, typer.Option(min=0, help="Records shown of each kind.")] = 3,

@@ -71,8 +71,8 @@ def eval_command(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Scores by a column of the queries (type, kind, language, ...), and against BM25 "
-            "query by query. Repeatable.",
+            help="Break scores down by a query column (type, kind, language, ...), with wins and "
+            "losses against BM25. Repeatable.",
         ),
     ] = None,
     threshold: Annotated[
@@ -83,7 +83,7 @@ def eval_command(
         ),
     ] = None,
     misses: Annotated[
-        bool, typer.Option("--misses", help="List errors in the first 10: wrong and missing.")
+        bool, typer.Option("--misses", help="List missed and irrelevant documents in the first 10.")
     ] = False,
     complete: Annotated[
         bool,
@@ -117,7 +117,7 @@ def eval_command(
         typer.Option(metavar="NAME", help="Of transformers: sdpa, eager, flash_attention_2, ..."),
     ] = None,
     trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code that a model brings along.")
+        bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
     ] = False,
     rerank_depth: Annotated[
         int, typer.Option(min=1, help="Documents per query that a re-ranker sees.")
@@ -130,13 +130,13 @@ def eval_command(
         int | None,
         typer.Option(
             min=1,
-            help="{items} per domain whose candidates an llm: model orders; in haystacks questions "
-            "for every model. Default: all.",
+            help="{items} per domain that an llm: model orders; in haystacks, questions for every "
+            "model. Default: all.",
         ),
     ] = None,
     max_usd: Annotated[
         float | None,
-        typer.Option("--max-usd", min=0.0, help="Stop before llm: models cost more than that."),
+        typer.Option("--max-usd", min=0.0, help="Hard limit on the cost of llm: models, dollars."),
     ] = None,
     price: PriceOption = None,
     ledger: LedgerOption = None,

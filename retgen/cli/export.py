@@ -42,8 +42,8 @@ def export_command(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Cut the source documents in another way, and make the qrels again: "
-            "tokens=256,overlap=32 or none (whole documents).",
+            help="Re-chunk the source documents, with their qrels: tokens=256,overlap=32 or none "
+            "(whole documents).",
         ),
     ] = None,
     split: Annotated[

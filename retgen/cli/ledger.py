@@ -25,7 +25,7 @@ RunOption = Annotated[
 ]
 
 commands = typer.Typer(
-    help="Calls, tokens and dollars by run, model and agent; keep the ledger sound and small.",
+    help="Calls, tokens and dollars by run, model and agent; check, copy and shrink the ledger.",
     epilog="Examples:  gen ledger  |  gen ledger --run outputs/limit_semantic  |  "
     "gen ledger export answers.jsonl --run outputs/limit_semantic  |  gen ledger check",
     invoke_without_command=True,
@@ -183,8 +183,7 @@ def check_command(
         bool,
         typer.Option(
             "--accept",
-            help="Go on with what is there: answers that are missing are paid for again. Also "
-            "counts the sums anew.",
+            help="Accept the file as it is: missing answers are paid for again, sums recounted.",
         ),
     ] = False,
     json: Json = False,
@@ -260,10 +259,10 @@ def forget_command(
     result, name = open_ledger(ledger, run)
     try:
         parts = result.parts()
-        agent = _known("agent", agent, {part.agent for part in parts})
+        agent = _check_known("agent", agent, {part.agent for part in parts})
         if model is not None and all(part.model != model for part in parts):
             model = model.partition(":")[2] or model  # as recipes write it: PROVIDER:NAME
-        model = _known("model", model, {part.model for part in parts})
+        model = _check_known("model", model, {part.model for part in parts})
         rows = forget(result, run=name, agent=agent, model=model, states=states, dry=not yes)
     finally:
         result.close()
@@ -272,7 +271,7 @@ def forget_command(
         print_json({"ledger": str(result.path), "forgotten": yes, "requests": shown})
         return
     for row in rows:
-        print(_forgotten(row))
+        print(_forgotten_line(row))
     count, nano = sum(row.requests for row in rows), sum(row.nano_usd for row in rows)
     if not rows:
         print(f"nothing here is {' or '.join(states)}")
@@ -299,8 +298,8 @@ def prune_command(
         list[str] | None,
         typer.Option(
             metavar="RUN",
-            help="Also drop this run, but for answers that others used: it would be paid for "
-            "again. Its directory, or its name. Repeatable.",
+            help="Also drop this run (its directory or name), except answers that other runs used. "
+            "Repeating it costs again. Repeatable.",
         ),
     ] = None,
     yes: Yes = False,
@@ -345,7 +344,7 @@ def copy_command(
     ledger: LedgerOption = None,
     verbose: Verbose = False,
 ) -> None:
-    """Copy the ledger as it is now into one whole file, also while a run is going on."""
+    """Copy the ledger into one file, also during a run."""
     from retgen.agents.ledger.care import copy
 
     check_target(file)
@@ -377,14 +376,14 @@ def _print_check(path: Path, checked: Checked, json: bool) -> None:
         print("sound: nothing is missing, and the sums are those of the requests")
 
 
-def _known(what: str, name: str | None, known: set[str]) -> str | None:
+def _check_known(what: str, name: str | None, known: set[str]) -> str | None:
     if name is not None and name not in known:
         there = ", ".join(sorted(known)) or "none"
         raise UsageError(f"there is no {what} {name!r} here; it has: {there}")
     return name
 
 
-def _forgotten(row: Forgotten) -> str:
+def _forgotten_line(row: Forgotten) -> str:
     others = f"; other runs have used {row.others:,} of them" if row.others else ""
     reason = f" ({row.reason})" if row.reason else ""
     return (

@@ -48,6 +48,7 @@ def print_plan(result: Any, json: bool) -> None:
     if json:
         print_json(result.to_json())
         return
+    from retgen.results.numbers import duration
     from retgen.write import size_text
 
     if result.unknown:
@@ -74,7 +75,7 @@ def print_plan(result: Any, json: bool) -> None:
         rows.append(
             ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
         )
-        rows.append((f"{_time(result.seconds[0])} to {_time(result.seconds[1])}", "for the calls"))
+        rows.append((" to ".join(map(duration, result.seconds)), "for the calls"))
     else:
         rows.append(("$0.00", "no model calls"))
     rows.append((size_text(result.bytes), "on disk, about"))
@@ -91,12 +92,6 @@ def _print_notes(result: Any) -> None:
 
 def _usd(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _plan_study(path: Path, json: bool) -> None:

@@ -12,6 +12,7 @@ from retgen.cli.base import (
     RunArgument,
     Verbose,
     app,
+    interruptible,
     print_json,
     report_errors,
     shown_progress,
@@ -44,6 +45,14 @@ def publish_command(
             help="Publish a run that is refused (proof, certificate, licence); its card says so.",
         ),
     ] = False,
+    licence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="Licence of the documents where the run states none, for example CC-BY-4.0.",
+        ),
+    ] = None,
     score_up_to: Annotated[
         int | None,
         typer.Option(
@@ -54,7 +63,7 @@ def publish_command(
             show_envvar=True,
             show_default=False,
             help="With N documents or fewer, MTEB scores its random baseline and minilm on it, "
-            "once; 0: never. Default: 5,000; with --dry-run, 0.",
+            "once; it takes minutes. Default: 0, never.",
         ),
     ] = None,
     private: Annotated[
@@ -70,10 +79,11 @@ def publish_command(
     """Publish a run: Parquet, card, manifest, MTEB's task and checks, all of it or nothing."""
     from retgen.publishing import publish
 
+    interruptible()
     with shown_progress(quiet, json) as progress:
         result = publish(
             run, to, dry_run=dry_run, force=force, private=private,
-            score_up_to=score_up_to, progress=progress,
+            licence=licence, score_up_to=score_up_to, progress=progress,
         )  # fmt: skip
     if json:
         print_json(result.to_json())

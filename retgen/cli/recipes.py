@@ -64,7 +64,8 @@ def schema_command() -> None:
 
 @app.command(
     "new",
-    epilog="Examples:  gen new limit --out my.yaml  |  gen new multiconir --source texts/",
+    epilog="Examples:  gen new limit --out my.yaml  |  "
+    "gen new capretrieval --source texts/ --licence CC-BY-4.0",
 )
 @report_errors
 def new_command(
@@ -82,8 +83,14 @@ def new_command(
         str | None,
         typer.Option(
             metavar="PATH", show_default=False,
-            help="Your documents: a file, a folder or hf:owner/name. They are looked at, and the "
-            "recipe is for them.",
+            help="Your documents: a file, a folder or hf:owner/name. The recipe is fitted to them.",
+        ),
+    ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", show_default=False,
+            help="Licence of your documents, for example CC-BY-4.0.",
         ),
     ] = None,
 ) -> None:  # fmt: skip
@@ -91,9 +98,9 @@ def new_command(
     from retgen.scaffold import describe, new_recipe
 
     if source is None:
-        path = new_recipe(family, out)
+        path = new_recipe(family, out, licence=licence)
     else:
         description = describe(family, source, out)
         print("\n".join(description.lines()))
-        path = new_recipe(family, out, description)
+        path = new_recipe(family, out, description, licence)
     print(f"wrote {path}; look at it, then: gen plan {path}")

@@ -51,6 +51,10 @@ def review_command(
             "Repeatable.",
         ),
     ] = None,
+    looks: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Looks of each annotator; default 200; 0: all."),
+    ] = None,
     mode: Annotated[
         str | None,
         typer.Option(help="grade (default): the label is hidden; check: accept or reject it."),
@@ -69,7 +73,7 @@ def review_command(
     ] = None,
     pool: Annotated[
         str | None,
-        typer.Option(metavar="M,M,...", help="To find missed positives; default bm25."),
+        typer.Option(metavar="M,M,...", help="Retrievers that find missed ones; default bm25."),
     ] = None,
     depth: Annotated[
         int | None, typer.Option(min=1, help="Documents per query and retriever; default 10.")
@@ -83,7 +87,7 @@ def review_command(
         typer.Option(parser=given_path, help="Folder; default RUN, else outputs/review_NAME."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address of the page; any other than this machine needs a token.")
+        str, typer.Option(help="Address of the page; beyond this machine a token is required.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")
@@ -132,7 +136,7 @@ def review_command(
         review = open_review(
             path, annotators=_names(annotators), goals=goal, mode=mode, overlap=overlap,
             plants=plants, second=second, pool=_names(pool), depth=depth, split=split, seed=seed,
-            out=out, progress=progress,
+            looks=looks, out=out, progress=progress,
         )  # fmt: skip
     if report:
         _report(review, json, quiet)
@@ -146,7 +150,7 @@ def review_command(
     elif static is not None:
         _static(review, static, json, quiet)
     else:
-        _serve(review, host, port, not no_open)
+        _serve(review, host, port, not no_open, quiet)
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -196,8 +200,11 @@ def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
         raise typer.Exit(1)
 
 
-def _serve(review: Any, host: str, port: int, browser: bool) -> None:
+def _serve(review: Any, host: str, port: int, browser: bool, quiet: bool) -> None:
+    from retgen.review.report import forecast
     from retgen.review.web import serve
 
     interruptible()
+    if not quiet:
+        print(f"{forecast(review)} --looks changes their number, at any time.", flush=True)
     serve(review, host, port, browser)

@@ -51,20 +51,18 @@ def run_command(
     model: ModelOption = None,
     max_usd: Annotated[
         float | None,
-        typer.Option(
-            "--max-usd", min=0.0, help="Stop before the run costs more than so many dollars."
-        ),
+        typer.Option("--max-usd", min=0.0, help="Hard limit on the cost of the run, in dollars."),
     ] = None,
     price: PriceOption = None,
     pilot: Annotated[
         int | None,
-        typer.Option(min=1, help="Generate N records only, and estimate all from their cost."),
+        typer.Option(min=1, help="Make N records only, and estimate the cost of the whole run."),
     ] = None,
     replay: Annotated[
         Path | None,
         typer.Option(
             parser=given_path,
-            help="Take answers from this file, of gen ledger export; needs no key.",
+            help="Take answers from a file of gen ledger export; needs no key.",
         ),
     ] = None,
     ledger: LedgerOption = None,
@@ -78,15 +76,12 @@ def run_command(
         bool,
         typer.Option(
             "--apply-review",
-            help="Of the recipe's finished run, write a new version with what people settled in "
-            "its review; default NAME_v2.",
+            help="Apply the review of the recipe's finished run, as a new run; default NAME_v2.",
         ),
     ] = False,
     verdicts: Annotated[
         Path | None,
-        typer.Option(
-            parser=given_path, help="The file of that review; default RUN/verdicts.sqlite."
-        ),
+        typer.Option(parser=given_path, help="Verdicts to apply; default RUN/verdicts.sqlite."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -180,20 +175,34 @@ def _apply_review(
         print(_summary(result.path, result.manifest, result.repeated))
 
 
+def _by_split(path: Path) -> str:
+    """How many queries have a qrel in each split."""
+    from retgen.data import open_dataset
+
+    dataset = open_dataset(path)
+    counts = {name: len({row[0] for row in dataset.read_qrels(name)[0]}) for name in dataset.qrels}
+    return f" ({', '.join(f'{count:,} {name}' for name, count in counts.items())})"
+
+
 def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
+    from retgen.plan import NOT_STATED
     from retgen.reporting import evidence
 
     counts, labels = manifest["counts"], manifest["evidence"]
+    split = evidence.split_counts(manifest["files"])
     head = (
-        f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries, "
-        f"{counts['qrels']:,} qrels"
+        f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries"
+        f"{_by_split(path) if split else ''}, {counts['qrels']:,} {split}qrels"
     )
     took = sum(manifest["timings"].values())
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
-    lines = [head]
+    lines = [head, f"  verdict     {evidence.verdict(manifest)}"]
     if labels["structural"]:
-        shown = evidence.proven_labels(labels["structural"], counts["qrels"], manifest["proof"])
-        lines.append(f"  proven      {shown}")
+        shown = evidence.proven_labels(
+            labels["structural"], counts["qrels"], manifest["proof"], split
+        )
+        traced = evidence.traces_labels(manifest["family"])
+        lines.append(f"  {'traced' if traced else 'proven'}      {shown}")
     if labels["judged"]:
         if structure := manifest.get("structure"):
             lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
@@ -228,8 +237,10 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
             f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): "
             "positives against hard negatives, without the query; 0.5 is chance"
         )
-    if manifest["checks"]["warnings"]:
-        lines.append(f"  warnings    {manifest['checks']['warnings']}, see the report")
+    if unstated := [part for part, one in manifest["licences"].items() if one == NOT_STATED]:
+        lines.append(
+            f"  licence     of the {', '.join(unstated)} not stated: `gen publish --licence` does"
+        )
     if any(name.startswith("training/") for name in manifest["files"]):
         lines.append(f"  training    {path / 'training'}")
     lines += [

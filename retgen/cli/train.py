@@ -79,7 +79,7 @@ def train_command(
     query_prompt: Annotated[
         str | None,
         typer.Option(
-            metavar="TEXT", help="Before every query, and saved with it; default the model's own."
+            metavar="TEXT", help="Text before every query, saved with the model; default its own."
         ),
     ] = None,
     document_prompt: Annotated[
@@ -89,23 +89,23 @@ def train_command(
         str | None,
         typer.Option(
             metavar="VARIANTS",
-            help="Train once for each, the reference first, and say which wins: kinds of negatives "
-            "(own,mined,in-batch), or training/*.parquet (kw+sm,kw,sm).",
+            help="Train each variant, the first as reference: negatives (own,mined,in-batch), or "
+            "training/*.parquet (kw+sm,kw,sm).",
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Score the queries of each value of a column apart too, as set: is what one "
-            "subgroup gains lost on another?",
+            help="Also score query subgroups by a column, such as set: does one lose what another "
+            "gains?",
         ),
     ] = None,
     mine_by: Annotated[
         str | None,
         typer.Option(
             metavar="M", autocompletion=complete_model,
-            help="What the negatives of --compare mined rank high by: bm25 (default), minilm, ...",
+            help="Retriever that mines for --compare mined: bm25 (default), minilm, ...",
         ),
     ] = None,
     seeds: Annotated[

@@ -56,8 +56,8 @@ def validate_command(
         list[Path] | None,
         typer.Option(
             parser=given_path, metavar="PATH",
-            help="Another data set, a benchmark for one, that this one should share no documents "
-            "and queries with; may stand several times.",
+            help="A data set, such as a benchmark, that must share no documents or queries with "
+            "this one. Repeatable.",
         ),
     ] = None,
     workers: Workers = None,

@@ -32,14 +32,14 @@ def check_command(
     documents: Annotated[
         int, typer.Option("--documents", min=1, max=100, help="Documents to show.")
     ] = 2,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Other seeds, other documents.")] = 42,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what is shown.")] = 42,
     json: Json = False,
     verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Check a domain file, compose a few documents, ask a query of every operator.
 
-    It says besides which numbers of answers its queries cannot have, and what the proof of a run
-    could not read: then its exit code is 1.
+    Also lists numbers of answers that its queries cannot have, and what the proof of a run could
+    not read (exit code 1).
     """
     from retgen.generators.world.trial import trial
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import orjson
 from retgen.data import Dataset
 from retgen.dataset_files import card_header
 from retgen.errors import DatasetError
+from retgen.plan import NOT_STATED
 from retgen.reporting.card import hub_languages, is_free_licence
 
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
@@ -21,6 +23,14 @@ MTEB_LICENCES = frozenset(
     "cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 odc-by afl-3.0 bsd-3-clause gpl-3.0 "
     "lgpl-3.0 mpl-2.0".split()
 )
+# the Hub's names, for what the parts of a run may be under
+HUB_LICENCES = frozenset(
+    "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
+    "cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 cc-by-nd-4.0 odc-by odbl gpl-3.0 lgpl-3.0 mpl-2.0 "
+    "bsd-3-clause".split()
+)
+# parts under this are under the licence of the documents
+_AS_DOCUMENTS = re.compile(r"^of the documents\b")
 
 
 @dataclass(frozen=True)
@@ -59,17 +69,38 @@ def facts_of(dataset: Dataset, name: str) -> DatasetFacts:
             f"`gen run {dataset.run}/recipe.yaml --out {dataset.run}` ends it"
         )
     try:
-        manifest: dict[str, Any] = orjson.loads(path.read_bytes())
-        licences = dict(manifest.get("licences") or {})
-        languages = [str(one) for one in manifest.get("languages") or [NO_LANGUAGE]]
-        complete = bool(manifest.get("complete"))
-        licence = "apache-2.0" if is_free_licence(licences) else "other"
+        return facts_from_manifest(orjson.loads(path.read_bytes()), name)
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DatasetError(
             f"{path} cannot be read; it states the licences: make the run again with --fresh"
         ) from error
+
+
+def facts_from_manifest(manifest: Mapping[str, Any], name: str) -> DatasetFacts:
+    """The facts of a run, as its manifest states them."""
+    licences = dict(manifest.get("licences") or {})
+    languages = [str(one) for one in manifest.get("languages") or [NO_LANGUAGE]]
     known = [] if languages == [NO_LANGUAGE] else hub_languages(languages)
-    return DatasetFacts(name, True, tuple(languages), tuple(known), licences, licence, complete)
+    return DatasetFacts(
+        name, True, tuple(languages), tuple(known), licences,
+        licence_header(licences)["license"], bool(manifest.get("complete")),
+    )  # fmt: skip
+
+
+def licence_header(licences: Mapping[str, str]) -> dict[str, str]:
+    """The Hub's name of what all parts are under; of one that it has no name for, ours beside
+    "other".
+    """
+    if is_free_licence(licences):
+        return {"license": "apache-2.0"}
+    parts = {text.strip() for text in licences.values() if not _AS_DOCUMENTS.match(text)}
+    slugs = {re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts}
+    if len(slugs) != 1:
+        return {"license": "other", "license_name": "one-for-each-part"}
+    (slug,) = slugs
+    if slug in HUB_LICENCES:
+        return {"license": slug}
+    return {"license": "other", "license_name": slug[:60] or NOT_STATED.replace(" ", "-")}
 
 
 def _facts_from_card(root: Path, name: str) -> DatasetFacts:

@@ -21,7 +21,7 @@ from retgen.export.mteb.gates import MtebGate, score_limit
 from retgen.progress import Progress, no_progress
 from retgen.publishing.destination import FileChange, tree_changes
 from retgen.publishing.destinations import destination
-from retgen.publishing.refusals import read_manifest, refusals
+from retgen.publishing.refusals import read_manifest, refusals, with_licence
 from retgen.publishing.tree import review_summary, write_tree
 from retgen.write import scratch_folder
 
@@ -63,6 +63,7 @@ def publish(
     dry_run: bool = False,
     force: bool = False,
     private: bool = False,
+    licence: str | None = None,
     score_up_to: int | None = None,
     progress: Progress = no_progress,
 ) -> Published:
@@ -71,19 +72,19 @@ def publish(
     `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
     is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
     is refused, which its card then says. `private`: a repository of the Hub that is made is
-    private; one that is public is not published to. `score_up_to`: with so many documents or
-    fewer, MTEB scores its random baseline and minilm on it, once (default: RETGEN_SCORE_UP_TO, or
-    5,000, in a dry run none).
+    private; one that is public is not published to. `licence`: of the parts whose licence the
+    run does not state. `score_up_to`: with so many documents or fewer, MTEB scores its random
+    baseline and minilm on it, once (default: RETGEN_SCORE_UP_TO, else none).
 
     Raises `UsageError` for a destination that cannot be, `DatasetError` for a run that is
     unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has a failed
     certificate or a licence that does not allow it, `EndpointFailed` where the network failed: the
     same again completes it.
     """
-    target, run, up_to = destination(to), Path(run), score_limit(score_up_to, dry_run=dry_run)
+    target, run, up_to = destination(to), Path(run), score_limit(score_up_to)
     if private:
         target.make_private()
-    manifest = read_manifest(run)
+    manifest = with_licence(read_manifest(run), licence)
     review = review_summary(run)
     refused = refusals(run, manifest, review)
     if refused and not (force or dry_run):

@@ -15,8 +15,10 @@ from typing import Any
 import orjson
 
 from retgen.dataset_files import card_header
+from retgen.export.facts import licence_header
 from retgen.export.mteb.gates import MtebGate
 from retgen.markdown import escape_markdown, front_matter, markdown_table
+from retgen.plan import NOT_STATED
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 from retgen.reporting.card import content_id
@@ -26,14 +28,6 @@ from retgen.write import file_info
 
 SCORES = "scores.md"
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
-# the Hub's names, for what the parts of a run may be under
-_LICENCES = frozenset(
-    "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
-    "cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 cc-by-nd-4.0 odc-by odbl gpl-3.0 lgpl-3.0 mpl-2.0 "
-    "bsd-3-clause".split()
-)
-# parts under this are under the licence of the documents
-_AS_DOCUMENTS = re.compile(r"^of the documents\b")
 
 
 def card(
@@ -60,7 +54,7 @@ def card(
     rows = _rows(folder, header)
     documents = next(int(row[3].replace(",", "")) for row in rows if row[0] == "corpus")
     header = add_size_category(header, documents)
-    first, others = _body(run / "dataset" / "README.md", folder)
+    first, others = _body(run / "dataset" / "README.md", folder, manifest)
     not_shown, why = evidence.what_it_is_not(own)
     title, _, first = first.partition("\n")
     lines = [title]
@@ -118,16 +112,20 @@ def _column_list(columns: Sequence[str]) -> str:
     return ", ".join(result)
 
 
-def _body(path: Path, folder: Path) -> tuple[str, str]:
+def _body(path: Path, folder: Path, manifest: Mapping[str, Any]) -> tuple[str, str]:
     """A card without its header: what it is, and its sections.
 
-    A table of the run that stands in `folder` as Parquet is called by that file.
+    A table of the run that stands in `folder` as Parquet is called by that file, and licences are
+    those of the manifest.
     """
     text = path.read_text("utf-8")
     body = re.sub(r"\A---\n.*?\n---\n\s*", "", text, count=1, flags=re.DOTALL)
     for file in folder.glob("*/*.parquet"):
         name = file.relative_to(folder).as_posix()
         body = body.replace(f"{name.removesuffix('.parquet')}.jsonl", name)
+    for part, licence in (manifest.get("licences") or {}).items():
+        line, stated = (escape_markdown(f"{part}: {text}") for text in (NOT_STATED, licence))
+        body = body.replace(f"\n- {line}\n", f"\n- {stated}\n")
     first, mark, others = body.partition("\n## ")
     return first, f"{mark.lstrip()}{others}"
 
@@ -258,7 +256,7 @@ def published_header(
         result["language"] = [code_of(one) or one for one in header["language"]]
         several = len(result["language"]) > 1
         result["multilinguality"] = ["multilingual" if several else "monolingual"]
-    result |= _licence(header["license"], manifest.get("licences") or {})
+    result |= licence_header(manifest.get("licences") or {})
     # of the labels: people's are neither the crowd's nor known to be experts'
     people = bool((manifest.get("evidence") or {}).get("human"))
     result["annotations_creators"] = ["machine-generated", *(["other"] if people else [])]
@@ -305,20 +303,6 @@ def _run_configs(
         if entries:
             result.append({"config_name": config["config_name"], "data_files": entries[:1]})
     return result
-
-
-def _licence(known: str, licences: Mapping[str, str]) -> dict[str, str]:
-    """The Hub's name of the licence; of one that it has no name for, ours beside "other"."""
-    if known != "other":
-        return {"license": known}
-    parts = {text.strip() for text in licences.values() if not _AS_DOCUMENTS.match(text)}
-    slugs = {re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts}
-    if len(slugs) != 1:
-        return {"license": "other", "license_name": "one-for-each-part"}
-    (slug,) = slugs
-    if slug in _LICENCES:
-        return {"license": slug}
-    return {"license": "other", "license_name": slug[:60] or "not-stated"}
 
 
 def evaluation_page(run: Path, manifest: Mapping[str, Any]) -> str | None:

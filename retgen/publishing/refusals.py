@@ -10,9 +10,13 @@ from typing import Any
 import orjson
 
 from retgen.errors import ChecksFailed, DatasetError, RetgenError, UsageError
+from retgen.reporting.card import check_licence
 from retgen.review.certificates import in_words
 from retgen.write import file_info
 
+LICENCE = "licence_stated_at_publishing"  # of a manifest that is published
+# a licence that is none
+UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
 # words of a licence that does not let others have what was made from the source
 _FORBIDS = (
     (re.compile(r"\bND\b|no.?deriv", re.IGNORECASE), "lets nobody pass on what is made from it"),
@@ -25,9 +29,8 @@ _FORBIDS = (
         "lets nobody pass it on",
     ),
     (
-        re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE),
-        "does not say that others may have it: state it as `licence:` of the source in the recipe, "
-        "and make the run again with --fresh",
+        UNSTATED,
+        "does not say that others may have it: --licence states it",
     ),
 )
 
@@ -55,6 +58,22 @@ def read_manifest(run: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise DatasetError(f"{path} is damaged; make the run again with --fresh")
+
+
+def with_licence(manifest: dict[str, Any], licence: str | None) -> dict[str, Any]:
+    """A manifest in which `licence` stands for the parts whose licence the run does not state.
+
+    Raises `UsageError` for one that is no name, or where all parts have one.
+    """
+    if licence is None:
+        return manifest
+    name, stated = check_licence(licence), manifest.get("licences") or {}
+    missing = [part for part, text in stated.items() if UNSTATED.match(text)]
+    if not missing:
+        parts = ", ".join(f"{part}: {text}" for part, text in stated.items())
+        raise UsageError(f"--licence: the run states the licence of all its parts ({parts})")
+    licences = {**stated, **dict.fromkeys(missing, name)}
+    return {**manifest, "licences": licences, LICENCE: name}
 
 
 def _without_manifest(run: Path) -> RetgenError:

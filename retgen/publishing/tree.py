@@ -18,17 +18,18 @@ from typing import Any
 
 import orjson
 
-from retgen.data import open_dataset
 from retgen.dataset_files import card_header
 from retgen.errors import DatasetError
 from retgen.export import write_export
-from retgen.export.facts import facts_of
+from retgen.export.facts import facts_from_manifest
 from retgen.export.files import column_types, parquet_writer
 from retgen.export.mteb import write_mteb
+from retgen.plan import NOT_STATED
 from retgen.progress import Progress, no_progress
 from retgen.publishing.card import SCORES, card, evaluation_page
 from retgen.publishing.croissant import CROISSANT, croissant
 from retgen.publishing.destination import LISTING, Tree
+from retgen.publishing.refusals import LICENCE
 from retgen.review import open_review
 from retgen.review.report import report
 from retgen.review.review_files import FILE
@@ -48,7 +49,7 @@ def write_tree(
     refused: Sequence[str],
     loaded_as: str,
     folder: Path,
-    score_up_to: int | None = None,
+    score_up_to: int = 0,
     progress: Progress = no_progress,
     *,
     with_croissant: bool = True,
@@ -56,18 +57,18 @@ def write_tree(
     """Write what is published of a run. `refused`: what it is published in spite of.
 
     `loaded_as`: what `load_dataset` is given. `score_up_to`: documents up to which MTEB scores it
-    where that was not done yet, None: it does not.
+    where that was not done yet.
     `with_croissant`: False for a destination that makes its own.
     Raises `DatasetError` for tables that cannot be read.
     """
     exported = write_export(run, "parquet", folder)
     tables = write_tables(run, manifest, folder)
     write_file(folder / "manifest.json", dump_json(_public(manifest)))
-    write_file(folder / "recipe.yaml", _recipe(run))
+    write_file(folder / "recipe.yaml", _recipe(run, manifest))
     if review is not None:
         write_file(folder / REVIEW, dump_json(review))
     gates = write_mteb(
-        folder, "mteb", facts_of(open_dataset(run), manifest["name"]), run, loaded_as=loaded_as,
+        folder, "mteb", facts_from_manifest(manifest, manifest["name"]), run, loaded_as=loaded_as,
         up_to=score_up_to, progress=progress,
     )  # fmt: skip
     scored = evaluation_page(run, manifest)
@@ -88,24 +89,30 @@ def write_tree(
     return Tree(manifest["name"], folder, files, gates)
 
 
-def _recipe(run: Path) -> str:
+def _recipe(run: Path, manifest: Mapping[str, Any]) -> str:
     """The run's recipe without what only says where things stood on the machine that made it."""
     made = read_yaml(run / "recipe.yaml")
     tree = _public(made)
     left_out = "# Without addresses and keys of models, and folders above those of sources.\n"
-    return f"# gen run recipe.yaml\n{left_out if tree != made else ''}{to_yaml(tree)}"
+    head = f"# gen run recipe.yaml\n{left_out if tree != made else ''}"
+    return head + to_yaml(_public(made, licence=manifest.get(LICENCE, NOT_STATED)))
 
 
-def _public(value: Any, key: str = "") -> Any:
-    """Parts of a recipe or manifest without addresses of servers, names of keys, and folders."""
+def _public(value: Any, key: str = "", licence: str = NOT_STATED) -> Any:
+    """Parts of a recipe or manifest without addresses of servers, names of keys, and folders.
+
+    `licence`: stands where none is stated.
+    """
     if isinstance(value, Mapping):
         return {
-            name: _public(one, name)
+            name: _public(one, name, licence)
             for name, one in value.items()
             if name not in _PRIVATE and not (name == "endpoint" and "://" in str(one))
         }
     if isinstance(value, list):
-        return [_public(one, key) for one in value]
+        return [_public(one, key, licence) for one in value]
+    if key == "licence" and value == NOT_STATED:
+        return licence
     if key == "path" and isinstance(value, str) and Path(value).is_absolute():
         return Path(value).name
     return value

@@ -121,7 +121,7 @@ def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Dimen
         lower += _spectral(reduced.matrix, skipped)
         upper += _anywhere(reduced)
         if max(b.dimension for b in lower) < min(b.dimension for b in upper):
-            upper += _ordered(reduced, skipped)
+            upper += _by_orders(reduced, skipped)
     lower.sort(key=lambda bound: -bound.dimension)
     upper.sort(key=lambda bound: bound.dimension)
     return DimensionCertificate(result, lower, upper, skipped)
@@ -299,7 +299,7 @@ def _anywhere(reduced: Reduced) -> Iterator[DimensionBound]:
         )
 
 
-def _ordered(reduced: Reduced, skipped: list[dict[str, str]]) -> Iterator[DimensionBound]:
+def _by_orders(reduced: Reduced, skipped: list[dict[str, str]]) -> Iterator[DimensionBound]:
     """Upper bounds from orders of the documents."""
     matrix = reduced.matrix
     order = fits_a_line(matrix, reduced.others)

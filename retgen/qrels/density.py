@@ -53,12 +53,12 @@ def densities(matrix: QrelMatrix) -> Densities:
     m, n = play.queries, play.documents
     left_out: dict[str, str] = {}
     documents = queries = strength = None
-    shared = _shared(play.transpose())
+    shared = _shared_pairs(play.transpose())
     if shared is None:
         left_out["document graph density"] = _reason(n, m)
     else:
         documents = sum(shared.values()) / max(1, comb(n, 2))
-    shared = _shared(play)
+    shared = _shared_pairs(play)
     if shared is None:
         left_out["query graph density"] = _reason(m, n)
         left_out["average query strength"] = _reason(m, n)
@@ -76,7 +76,7 @@ def _reason(rows: int, columns: int) -> str:
 Shared = Counter[tuple[int, int]]  # pairs of rows, by (columns they share, columns of either)
 
 
-def _shared(matrix: QrelMatrix) -> Shared | None:
+def _shared_pairs(matrix: QrelMatrix) -> Shared | None:
     """Pairs of rows that share a column, None if too many. Every row must have one."""
     if not matrix.queries:
         return Counter()
@@ -96,7 +96,7 @@ def _shared(matrix: QrelMatrix) -> Shared | None:
         return result + _by_subsets(distinct, copies)
     blocks: Iterator[tuple[NDArray[np.int64], ...]]
     if listed <= _LISTED:
-        blocks = _listed(distinct)
+        blocks = _blocks_of_pairs(distinct)
     elif distinct.queries**2 * distinct.documents <= _PRODUCT:
         blocks = _products(distinct)
     else:
@@ -112,7 +112,7 @@ def _shared(matrix: QrelMatrix) -> Shared | None:
     return result
 
 
-def _listed(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ...]]:
+def _blocks_of_pairs(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ...]]:
     """Blocks of (row, later row, columns in common), by listing the rows of every column."""
     indptr, by_column = matrix.columns()
     degrees = np.diff(indptr)

@@ -13,10 +13,12 @@ from typing import Any
 import orjson
 
 from retgen.data import GRADED
+from retgen.errors import UsageError
 from retgen.generators.family import Family
 from retgen.generators.records import Records
 from retgen.manifest import models_and_prompts
 from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_table
+from retgen.plan import NOT_STATED
 from retgen.recipe import Recipe
 from retgen.reporting import evidence
 from retgen.validators.origin import in_words, is_separable
@@ -28,6 +30,17 @@ _FREE = re.compile(r"(Apache-2\.0|MIT|CC0-1\.0)( \(\w+\))?")
 
 
 _HUB = {"eng": "en"}  # the Hub has two letters where there are
+
+
+def check_licence(text: str) -> str:
+    """The name of a licence that a user gave. Raises `UsageError` for none."""
+    name = text.strip()
+    if not name or name == NOT_STATED or len(name) > 200 or not name.isprintable():
+        raise UsageError(
+            f"--licence {text!r}: name the licence in a line of at most 200 characters, as "
+            "CC-BY-4.0 or 'internal, not for others'"
+        )
+    return name
 
 
 def is_free_licence(licences: Mapping[str, str]) -> bool:
@@ -104,9 +117,13 @@ def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     """The evidence for the labels: proof, judge, review."""
     family = recipe.family
     if not result.judged:
+        if family.traces_labels:
+            shown, more = "traced to their text", f" {evidence.NOT_SHOWN.capitalize()}."
+        else:
+            shown, more = "proven", ""
         return [
-            f"{result.proven:,} of {qrels:,} qrels are proven: a check that shares no code "
-            f"with the generator read the finished documents back; of each: {family.proof}.",
+            f"{result.proven:,} of {qrels:,} qrels are {shown}: a check that shares no code "
+            f"with the generator read the finished documents back; of each: {family.proof}.{more}",
             *_review_labels(result, qrels),
         ]
     lines = [

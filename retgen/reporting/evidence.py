@@ -6,9 +6,10 @@ set, how many dimensions an embedder needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from retgen.generators import families, family
 from retgen.validators.baselines import best_at, headline, solves
 
 OFFLINE = "rules and word lists"
@@ -57,9 +58,31 @@ def what_it_is_not(own: str) -> tuple[str, str]:
     return _WHAT_NOT[own]
 
 
-def proven_labels(number: int, qrels: int, proof: str) -> str:
+NOT_SHOWN = "whether people would call it relevant, a review (gen review) shows"
+
+
+def traces_labels(name: str) -> bool:
+    """Whether a family's proof shows where labels come from, and not that they are right."""
+    return name in families() and family(name).traces_labels
+
+
+def split_counts(files: Iterable[str]) -> str:
+    """Of which qrels the counts are, if there are several splits: "test "."""
+    return "test " if sum(name.startswith("dataset/qrels.") for name in files) > 1 else ""
+
+
+def verdict(manifest: Mapping[str, Any]) -> str:
+    """What the checks of a run say of it, in one line."""
+    warnings, off = manifest["checks"]["warnings"], len(manifest["checks"]["switched_off"])
+    parts = ["passed all checks" if not off else f"passed its checks ({off} switched off)"]
+    if warnings:
+        parts.append(f"{warnings:,} warning{'s' * (warnings != 1)} in the report")
+    return ", ".join(parts)
+
+
+def proven_labels(number: int, qrels: int, proof: str, split: str = "") -> str:
     """Of labels that a proof has shown; `proof`: what it shows of each, as the family says it."""
-    return f"{number:,} of {qrels:,} qrels, {proof}"
+    return f"{number:,} of {qrels:,} {split}qrels, {proof}"
 
 
 def judged_labels(number: int, qrels: int, label: str) -> str:

@@ -76,69 +76,70 @@ def _median(counts: Sequence[tuple[int, int]]) -> int:
 # --- figures ------------------------------------------------------------------------------------
 
 
+_LEFT, _TOP, _WIDTH, _HEIGHT = 46, 26, 340, 210
+_INNER, _TALL, _BASE = _WIDTH - _LEFT - 8, _HEIGHT - _TOP - 40, _HEIGHT - 40  # of the bars
+
+
 def histogram(bars: Sequence[Bin], x_label: str, y_label: str) -> str:
     """Bars over a value, 340 x 210. `y_label`: what is counted."""
-    left, right, top, bottom, width, height = 46, 8, 26, 40, 340, 210
-    inner, tall = width - left - right, height - top - bottom
-    ticks = _ticks(max(bar.height for bar in bars))
-    step = inner / len(bars)
+    step = _INNER / len(bars)
     gap = max(step - 40, 2 if step >= 6 else 0.5 if step >= 3 else 0)  # no bar wider than 40
-    parts = _y_axis(ticks, left, width - right, top, tall, y_label)
     exact = all(bar.low == bar.high for bar in bars)
+    spans = [number(b.low) if exact else f"{number(b.low)}–{number(b.high)}" for b in bars]
+    titles = [f"{x_label} {span}" for span in spans]
+    heights = [bar.height for bar in bars]
+    parts = _bars(heights, titles, gap, _ticks(max(heights)), y_label)
     free = -math.inf
     for i, bar in enumerate(bars):
-        x = left + i * step
-        high = tall * bar.height / ticks[-1]
-        if bar.height:
-            # a single document among 50,000 must not look like none
-            high = max(high, 1.0)
-            span = number(bar.low) if exact else f"{number(bar.low)}–{number(bar.high)}"
-            parts.append(
-                f'<rect class="bar" x="{x + gap / 2:.1f}" y="{top + tall - high:.1f}" '
-                f'width="{step - gap:.1f}" height="{high:.1f}">'
-                f"<title>{escape(x_label)} {span}: {number(bar.height)} {escape(y_label)}</title>"
-                "</rect>"
-            )
-        centre = x + step / 2 if exact else x
+        centre = _LEFT + i * step + (step / 2 if exact else 0)
         text = number(bar.low)
         if centre - 3.5 * len(text) >= free:
-            parts.append(_text(centre, height - bottom + 16, text, anchor="middle"))
+            parts.append(_text(centre, _BASE + 16, text, anchor="middle"))
             free = centre + 3.5 * len(text) + 8
     if len({bar.high - bar.low for bar in bars}) > 1:
         x_label += " (doubling)"
-    parts.append(_text(left + inner / 2, height - 6, x_label, "lab", "middle"))
-    return _svg(width, height, f"Histogram of {x_label}", parts)
+    parts.append(_text(_LEFT + _INNER / 2, _HEIGHT - 6, x_label, "lab", "middle"))
+    return _svg(_WIDTH, _HEIGHT, f"Histogram of {x_label}", parts)
 
 
 def strip(counts: Sequence[int], x_label: str, y_label: str) -> str:
     """How many stand in each equal part of the corpus, with the level that chance expects."""
-    left, right, top, bottom, width, height = 46, 8, 26, 40, 340, 210
-    inner, tall = width - left - right, height - top - bottom
-    expected = sum(counts) / len(counts)
+    expected, share = sum(counts) / len(counts), 100 / len(counts)
+    titles = [
+        f"{number(i * share, 1)}–{number((i + 1) * share, 1)}% of the corpus"
+        for i in range(len(counts))
+    ]
     ticks = _ticks(max(*counts, math.ceil(expected)))
-    step = inner / len(counts)
-    parts = _y_axis(ticks, left, width - right, top, tall, y_label)
-    for i, count in enumerate(counts):
-        high = tall * count / ticks[-1]
-        if count:
-            share = 100 / len(counts)
+    parts = _bars(counts, titles, 1, ticks, y_label)
+    level, end = _BASE - _TALL * expected / ticks[-1], _LEFT + _INNER
+    parts.append(f'<path class="level" d="M{_LEFT} {level:.1f}H{end}"/>')
+    parts.append(_text(end, _TOP - 12, f"by chance {number(expected, 2)} each", "level", "end"))
+    for part, anchor in ((0, "start"), (50, "middle"), (100, "end")):
+        parts.append(_text(_LEFT + _INNER * part / 100, _BASE + 16, f"{part}%", anchor=anchor))
+    parts.append(_text(_LEFT + _INNER / 2, _HEIGHT - 6, x_label, "lab", "middle"))
+    return _svg(_WIDTH, _HEIGHT, f"{y_label} by position in the corpus", parts)
+
+
+def _bars(
+    heights: Sequence[int], titles: Sequence[str], gap: float, ticks: Sequence[int], y_label: str
+) -> list[str]:
+    """A bar for each height that is not 0, in front of its axis; a small one is still seen."""
+    step = _INNER / len(heights)
+    parts = [_text(4, 14, y_label, "lab")]
+    for tick in ticks:
+        y = _BASE - _TALL * tick / ticks[-1]
+        kind = "grid" if tick else "axis"
+        parts.append(f'<path class="{kind}" d="M{_LEFT} {y:.1f}H{_LEFT + _INNER}"/>')
+        parts.append(_text(_LEFT - 6, y + 4, _short(tick, ticks[-1]), anchor="end"))
+    for i, (height, title) in enumerate(zip(heights, titles, strict=True)):
+        if height:
+            high = max(_TALL * height / ticks[-1], 1.0)
             parts.append(
-                f'<rect class="bar" x="{left + i * step + 0.5:.1f}" y="{top + tall - high:.1f}" '
-                f'width="{step - 1:.1f}" height="{high:.1f}"><title>{number(i * share, 1)}–'
-                f"{number((i + 1) * share, 1)}% of the corpus: {number(count)} {escape(y_label)}"
-                "</title></rect>"
+                f'<rect class="bar" x="{_LEFT + i * step + gap / 2:.1f}" y="{_BASE - high:.1f}" '
+                f'width="{step - gap:.1f}" height="{high:.1f}">'
+                f"<title>{escape(title)}: {number(height)} {escape(y_label)}</title></rect>"
             )
-    level = top + tall - tall * expected / ticks[-1]
-    parts.append(f'<path class="level" d="M{left} {level:.1f}H{width - right}"/>')
-    parts.append(
-        _text(width - right, top - 12, f"by chance {number(expected, 2)} each", "level", "end")
-    )
-    for share, anchor in ((0, "start"), (50, "middle"), (100, "end")):
-        parts.append(
-            _text(left + inner * share / 100, height - bottom + 16, f"{share}%", anchor=anchor)
-        )
-    parts.append(_text(left + inner / 2, height - 6, x_label, "lab", "middle"))
-    return _svg(width, height, f"{y_label} by position in the corpus", parts)
+    return parts
 
 
 def line_plot(series: Sequence[Series], x_label: str, y_label: str) -> str:
@@ -327,18 +328,6 @@ def _ticks(highest: int) -> list[int]:
             if step * 4 >= highest:
                 return list(range(0, step * max(1, -(-highest // step)) + 1, step))
         magnitude *= 10
-
-
-def _y_axis(
-    ticks: Sequence[int], left: int, end: int, top: int, tall: int, label: str
-) -> list[str]:
-    parts = [_text(4, 14, label, "lab")]
-    for tick in ticks:
-        y = top + tall - tall * tick / ticks[-1]
-        kind = "grid" if tick else "axis"
-        parts.append(f'<path class="{kind}" d="M{left} {y:.1f}H{end}"/>')
-        parts.append(_text(left - 6, y + 4, _short(tick, ticks[-1]), anchor="end"))
-    return parts
 
 
 def _short(value: int, largest: int) -> str:

@@ -11,19 +11,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from retgen.highlights import Marked, query_examples, text_differences
 from retgen.reporting import evidence
-from retgen.reporting.page_parts import (
-    baselines_part,
-    certificate_part,
-    example_rows,
-    figures,
-    origin_part,
-    query_examples,
-    value_range,
-)
+from retgen.reporting import figures as svg
 from retgen.results.numbers import number, score
-from retgen.results.page import Segments
-from retgen.validators.origin import is_separable
+from retgen.validators.baselines import solves
+from retgen.validators.origin import in_words, is_separable
 from retgen.yaml_text import to_yaml
 
 _FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
@@ -62,12 +55,20 @@ def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
         "seed": recipe.get("seed"),
         "pattern": (recipe.get("params") or {}).get("pattern"),
         "verdict": _verdict(content, statistics),
-        "tiles": _tiles(manifest.get("counts") or {}, statistics, certificate, labels),
+        "tiles": _tiles(
+            manifest.get("counts") or {},
+            statistics,
+            certificate,
+            labels,
+            evidence.split_counts(manifest.get("files") or ()),
+            evidence.traces_labels(content.get("family", "")),
+        ),
         # of data that did not pass its checks nothing is claimed
         "tests": _tests(statistics, baselines, manifest) if ok else [],
         "solved": bool(content.get("solved_blindly") or head_start),
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
+        "warned": [g for g in groups if g["severity"] == "warning"],
         "examples": examples,
         "elsewhere": elsewhere,
         "facts": manifest.get("facts") or {},
@@ -123,10 +124,10 @@ class _Verdict(NamedTuple):
 
 def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verdict:
     qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
-    count = f"{number(proven)} of {number(qrels)} qrels"
-    proof = (content.get("manifest") or {}).get(
-        "proof"
-    ) or "rebuilt from the words of the documents"
+    manifest = content.get("manifest") or {}
+    split = evidence.split_counts(manifest.get("files") or ())
+    count = f"{number(proven)} of {number(qrels)} {split}qrels"
+    proof = manifest.get("proof") or "rebuilt from the words of the documents"
     if not content.get("ok", False):
         errors = content.get("errors", 0)
         return _Verdict(
@@ -134,6 +135,9 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
             "NOT OK",
             f"{_count_text(errors, 'error')}. The data did not pass its checks: do not use it.",
         )
+    if qrels and proven == qrels and evidence.traces_labels(content.get("family", "")):
+        text = f"{count}: {proof}, as a check by other code found; {evidence.NOT_SHOWN}"
+        return _Verdict("good", "Every label traced to its text", text)
     if qrels and proven == qrels:
         return _Verdict(
             "good",
@@ -147,7 +151,7 @@ def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verd
         said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
         return _Verdict("fair", "REVIEWED", f"of {number(qrels)} qrels {said}")
     if judged := content.get("judged_qrels", 0):
-        judges = (content.get("manifest") or {}).get("judged") or "they are a judge's"
+        judges = manifest.get("judged") or "they are a judge's"
         return _Verdict(
             "fair",
             "JUDGED",
@@ -163,20 +167,28 @@ def _tiles(
     statistics: Mapping[str, Any],
     certificate: Mapping[str, Any],
     labels: Mapping[str, int],
+    split: str,
+    traced: bool,
 ) -> list[tuple[str, str, str]]:
-    """(number, what, small print) of the row of counts."""
+    """(number, what, small print) of the row of counts. `split`: of which the qrels are.
+
+    `traced`: what is known of structural labels is where they come from.
+    """
     merged = {**counts, **statistics}
+    names = {"qrels": f"{split}qrels", "structural": "traced" if traced else "proven"}
     words = statistics.get("words_per_document") or {}
     relevant = statistics.get("relevant_per_query") or {}
     play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
     # of several splits only the queries of one are looked at
-    tested = f"{number(asked)} of them tested: " if asked < merged.get("queries", 0) else ""
+    tested = f"{number(asked)} in test: " if asked < merged.get("queries", 0) else ""
     small = {
         "documents": f"{number(play)} relevant" if play is not None else "",
         "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
-        "qrels": ", ".join(f"{number(n)} {kind}" for kind, n in labels.items() if n),
+        "qrels": ", ".join(f"{number(n)} {names.get(k, k)}" for k, n in labels.items() if n),
     }
-    tiles = [(number(merged[key]), key, small[key]) for key in small if key in merged]
+    tiles = [
+        (number(merged[key]), names.get(key, key), small[key]) for key in small if key in merged
+    ]
     if words:
         tiles.append((number(words["mean"], 1), "words per document", value_range(words)))
     if evidence.dimensions_needed(certificate):
@@ -227,12 +239,12 @@ def _tests(
     telling = [(cutoff, recall) for cutoff, recall in best.items() if recall < 0.5]
     if telling:
         text.append((
-            "Cutoffs that tell something.",
+            "Informative cutoffs.",
             ", ".join(f"{name} (baseline {score(value)})" for name, value in telling)
             + ". The baseline is what the best query-blind ranking reaches.",
         ))  # fmt: skip
     if manifest.get("complete"):
-        text.append(("Complete labels.", "A pair without a qrel is known to be not relevant."))
+        text.append(("Complete labels.", "A pair without a qrel is not relevant."))
     return text
 
 
@@ -250,9 +262,8 @@ def _head_start(statistics: Mapping[str, Any], baselines: Mapping[str, Any]) -> 
     if not times:
         return ""
     return (
-        f"{name} never reads it and reaches {cutoff} = {score(recall)}, {times:.0f} times "
-        "what chance does: relevant documents differ from the others. Print the "
-        "query-blind baselines beside every score."
+        f"A ranking that never reads it ({name}) reaches {cutoff} = {score(recall)}, "
+        f"{times:.0f} times chance. Print the query-blind baselines beside every score."
     )
 
 
@@ -276,15 +287,15 @@ def _not_tests(
     if is_separable(content.get("origin") or {}):
         text.append((
             "Hard negatives as such.",
-            "They differ from the positives whatever is asked, so a score against them, or a "
-            "training on them, may exploit that.",
+            "They can be told from the positives without the query, which scores and trainings "
+            "on them may exploit.",
         ))  # fmt: skip
-    if certificate.get("upper"):
+    if evidence.dimensions_needed(certificate):
         upper = number(certificate["upper"])
         text.append((
             "Limits of dimension.",
-            f"Vectors of {upper} dimensions can represent these qrels: a low score does not show "
-            "that an embedder with as many dimensions, or more, has too few.",
+            f"{upper} dimensions suffice for these qrels: a low score of an embedder with as many, "
+            "or more, is no limit of dimension.",
         ))  # fmt: skip
     if examples["literal"]:
         text.append((
@@ -353,10 +364,168 @@ def _entry(finding: Mapping[str, Any], room: int) -> dict[str, Any]:
     }
 
 
+# --- parts of the page ---------------------------------------------------------------------------
+
+
+def example_rows(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A record laid out; where the second text of a row is the first one changed, how is marked."""
+    if not example:
+        return None
+    pieces = text_differences if example.get("changed", True) else _side_by_side
+    rows = [(what, *pieces(a, b)) for what, a, b in example["rows"]]
+    return {"title": example["title"], "head": example["head"], "rows": rows}
+
+
+def _side_by_side(a: str, b: str) -> tuple[Marked, Marked]:
+    return [(a, False)], [(b, False)]
+
+
+def value_range(values: Mapping[str, Any]) -> str:
+    low, high = number(values["min"]), number(values["max"])
+    return low if low == high else f"{low}–{high}"
+
+
+def certificate_part(stated: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not stated:
+        return None
+    lower, upper = stated.get("lower"), stated.get("upper")
+    bounds = []
+    for key, end in (("lower_bounds", "at least"), ("upper_bounds", "at most")):
+        best = stated.get(key.partition("_")[0])
+        for bound in sorted(
+            stated.get(key) or [], key=lambda b: b["dimension"], reverse=end == "at least"
+        ):
+            plain = ("dimension", "notion", "theorem", "reference")
+            details = {name: value for name, value in bound.items() if name not in plain}
+            bounds.append({
+                "end": end,
+                "dimension": bound["dimension"],
+                "best": bound["dimension"] == best,
+                "notion": bound.get("notion", ""),
+                "theorem": bound.get("theorem", ""),
+                "reference": bound.get("reference", ""),
+                "details": "; ".join(f"{k.replace('_', ' ')}: {_plain(v)}"
+                                     for k, v in details.items()),
+            })  # fmt: skip
+    exact = f"exactly {number(upper)}"
+    return {
+        "upper": upper,
+        "needs": "Needs " + (exact if lower == upper else f"at least {number(lower)} and at "
+                             f"most {number(upper)}") + " dimensions",
+        "bracket": svg.bracket(lower, upper) if upper and lower is not None else "",
+        "bounds": bounds,
+        "skipped": stated.get("skipped") or [],
+        "densities": [
+            ("query graph density", stated.get("query_graph_density"),
+             "share of the query pairs that have a relevant document in common "
+             "(“graph density” in the paper's Table 2)"),
+            ("document graph density", stated.get("document_graph_density"),
+             "share of the pairs of relevant documents that are relevant to a common query "
+             "(the paper's Appendix F)"),
+            ("average query strength", stated.get("average_query_strength"),
+             "mean over the queries of the summed Jaccard similarity to all others"),
+        ],
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int | float):
+        return number(value, 6)
+    if isinstance(value, list):
+        text = ", ".join(map(_plain, value[:12]))
+        return text + (f" and {len(value) - 12} more" if len(value) > 12 else "")
+    return str(value)
+
+
+def baselines_part(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
+    random = baselines.get("random") or {}
+    if not random:
+        return None
+    rankings = {"random order": random, **(baselines.get("rankings") or {})}
+    best = (baselines.get("best") or {}).get("ranking")
+    rows = [
+        {
+            "name": name,
+            "best": name == best,
+            "scores": [(scores.get(c), solves(c, scores.get(c), random)) for c in random],
+        }
+        for name, scores in rankings.items()
+    ]
+    at_cutoffs = all("@" in c for c in random)
+    series = [
+        svg.Series(name, [(int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores])
+        for name, scores in rankings.items()
+        if at_cutoffs and not scores.keys().isdisjoint(random)
+    ]
+    return {
+        "of": (
+            "recall@k of the corpus in one fixed order, the same for all queries."
+            if at_cutoffs
+            else "How often the better of two documents comes first, whatever the query."
+        ),
+        "cutoffs": list(random),
+        "rows": rows,
+        "plot": svg.line_plot(series, "cutoff k", "recall@k") if series else "",
+    }
+
+
+def origin_part(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the page says of hard negatives, None where there are none."""
+    if not result:
+        return None
+    text = in_words(result)
+    return {"text": text[0].upper() + text[1:], "words": result["words"]}
+
+
+def figures(
+    statistics: Mapping[str, Any], samples: Mapping[str, Any], picture: Mapping[str, Any] | None
+) -> list[tuple[str, str, str | tuple[str, str]]]:
+    """(title, SVG, caption); where one number says it all, (title, "", (number, caption))."""
+    figures: list[tuple[str, str, str | tuple[str, str]]] = []
+    for key, title, x_label, counted in (
+        ("words_per_document", "Words per document", "words", "documents"),
+        ("relevant_per_query", "Relevant documents per query", "relevant documents", "queries"),
+        ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
+    ):
+        values = statistics.get(key) or {}
+        bars = svg.bins(values.get("histogram") or {})
+        if not bars:
+            continue
+        caption = f"{value_range(values)}, mean {number(values['mean'], 2)}"
+        if len(bars) == 1:
+            total = number(bars[0].height)
+            figures.append((title, "", (number(bars[0].low), f"in each of the {total} {counted}")))
+        else:
+            figures.append((title, svg.histogram(bars, x_label, counted), caption))
+    positions = samples.get("positions") or []
+    if 0 < sum(positions) < statistics.get("documents", 0):
+        figures.append((
+            "Where relevant documents stand",
+            svg.strip(positions, "position in the corpus", "relevant documents"),
+            "If these crowd somewhere, a ranking by position finds them.",
+        ))  # fmt: skip
+    if picture:
+        queries, documents = (number(picture[key]) for key in ("queries", "documents"))
+        figures.append((
+            "The qrel matrix",
+            svg.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
+            "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
+        ))  # fmt: skip
+        if picture["shared"]:
+            figures.append((
+                "The document graph",
+                svg.cells(picture["shared"], f"{documents} relevant documents", "the same"),
+                "Marks: documents that are relevant to a common query.",
+            ))  # fmt: skip
+    return figures
+
+
 # --- words --------------------------------------------------------------------------------------
 
 
-def _code_spans(text: str) -> Segments:
+def _code_spans(text: str) -> Marked:
     """A paragraph of the card cut at its `code`."""
     return [(piece, i % 2 == 1) for i, piece in enumerate(text.split("`")) if piece]
 

@@ -99,6 +99,11 @@ class Measure:
         low, high = (100 * one if self.percent else one for one in span)
         return f"{low:{sign}.{digits}f}{between}{high:{sign}.{digits}f}"
 
+    def spanned(self, estimate: Estimate) -> str:
+        """A value with its interval, if it has one, for a sentence."""
+        span = self.interval_text(estimate.span)
+        return self.text(estimate.value) + (f" (95% interval {span})" if span else "")
+
 
 def write_measurements(path: Path, measurements: Iterable[Measurement]) -> None:
     """PATH.jsonl: every row once."""

@@ -1,8 +1,9 @@
-"""Numbers for people: thousands separated, small ones never printed as 0."""
+"""Numbers and lists for people: thousands separated, small numbers never printed as 0."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -23,10 +24,15 @@ def score(value: float | None) -> str:
     return f"{value:.{-math.floor(math.log10(value))}f}"
 
 
-def size(number: float) -> str:
-    """Bytes for people."""
-    for unit in ("bytes", "kB", "MB"):
-        if number < 1000:
-            return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
-        number /= 1000
-    return f"{number:,.2f} GB"
+def duration(seconds: float) -> str:
+    """Seconds for people: 80 s, 45 min, 1.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """a; a and b; a, b and c. Of more than `most` the first ones, and how many more there are."""
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

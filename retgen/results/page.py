@@ -12,10 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from retgen.highlights import Marked
 from retgen.markdown import escape_markdown
-from retgen.results.numbers import number, score, size
+from retgen.results.numbers import number, score
 from retgen.results.tables import TableView
-from retgen.write import write_file
+from retgen.write import size_text, write_file
 
 if TYPE_CHECKING:
     import jinja2
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from retgen.results.pictures import Picture
 
 _TEMPLATES = Path(__file__).parent.parent
-
-Segments = list[tuple[str, bool]]  # a text cut up: (segment, whether it is highlighted)
 
 
 class Table(Protocol):
@@ -54,7 +53,7 @@ class ChangedRecord:
     """A record and its texts before and after: (what it is, whether it is the one before, text)."""
 
     title: str
-    texts: Sequence[tuple[str, bool, Segments]]
+    texts: Sequence[tuple[str, bool, Marked]]
 
 
 @dataclass(frozen=True)
@@ -176,5 +175,5 @@ def _compiled(template: str) -> jinja2.Template:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"number": number, "score": score, "size": size}
+    environment.filters |= {"number": number, "score": score, "size": size_text}
     return environment.get_template(template)

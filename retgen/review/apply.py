@@ -78,7 +78,7 @@ def _finished(parent: Path) -> dict[str, Any]:
         if not (parent / name).is_file() or file_info(parent / name) != info:
             raise RunDirectoryError(
                 f"{parent}: {name} is not the file that the manifest describes, so a new version "
-                f"cannot rest on it. `gen validate {parent}` names the records at fault"
+                f"cannot be made from it. `gen validate {parent}` names the records at fault"
             )
     return manifest
 
@@ -137,7 +137,7 @@ def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
     if not rows:
         raise UsageError(
             f"{path}: nothing is settled yet ({left.open:,} open, {left.waiting:,} waiting for "
-            f"others, {left.undecided:,} that nobody could tell), so a new version would be the "
+            f"others, {left.undecided:,} undecided), so a new version would be the "
             f"old one. `gen review {run} --report` says what to look at next"
         )
     head = {

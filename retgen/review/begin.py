@@ -20,7 +20,7 @@ from retgen.review.store import Store
 from retgen.write import make_folder
 
 MODES = ("grade", "check")
-_FREE = ("annotators", "goals")  # what may change while people judge
+_FREE = ("annotators", "goals", "looks")  # what may change while people judge
 _SHARES = ("overlap", "plants", "second")
 
 
@@ -37,12 +37,13 @@ def open_review(
     depth: int | None = None,
     split: str | None = None,
     seed: int | None = None,
+    looks: int | None = None,
     out: Path | str | None = None,
     progress: Progress = no_progress,
 ) -> Review:
     """The review of a data set, begun where there is none; None leaves what stands, or the default.
 
-    Annotators and goals may be changed at any time; everything else only before the first verdict.
+    Annotators, goals and looks may be changed at any time, all else before the first verdict.
     """
     path = Path(path)
     wanted = {
@@ -50,7 +51,7 @@ def open_review(
         "goals": None if goals is None else tuple(goals),
         "mode": mode, "overlap": overlap, "plants": plants, "second": second,
         "pool": None if pool is None else tuple(pool),
-        "depth": depth, "split": split, "seed": seed,
+        "depth": depth, "split": split, "seed": seed, "looks": looks,
     }  # fmt: skip
     given = {key: value for key, value in wanted.items() if value is not None}
     return begin(path, given, None if out is None else Path(out), progress)
@@ -74,7 +75,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
         if fixed and verdicts:
             said = ", ".join(f"{key} {_said(getattr(stands, key))}" for key in fixed)
             raise UsageError(
-                f"{store.path} holds {len(verdicts):,} verdicts and stands with {said}: leave "
+                f"{store.path} holds {len(verdicts):,} verdicts and was begun with {said}: leave "
                 f"--{', --'.join(fixed)} away, or begin another review with --out"
             )
         if not fixed:

@@ -244,7 +244,7 @@ def in_words(one: Mapping[str, Any]) -> str:
         f"{one['looked_at'][name]:,} of {size:,} {_NAMES[name]}"
         for name, size in one["size"].items()
     )
-    what = f"{_WORDS[one['question']]}, at {100 * one['level']:g}% confidence"
+    what = f"{CLAIMS[one['question']]}, at {100 * one['level']:g}% confidence"
     if one["holds"] is False:
         said = f"At least {as_percent(one['lower'], up=False)} of {what}"
     else:
@@ -275,7 +275,7 @@ def in_words(one: Mapping[str, Any]) -> str:
 _NAMES: dict[Population, str] = {
     "positives": "positives", "others": "pairs without a positive label",
 }  # fmt: skip
-_WORDS = {
+CLAIMS = {
     "wrong": "the positives are not relevant",
     "missed": "the relevant pairs have no positive label",
 }

@@ -106,8 +106,9 @@ class Settings:
     asks whether it is right. `grades`: the scale, 0..grades-1. `overlap`: share of the items that
     every annotator looks at; the others are dealt out. `plants`: share of control items among
     those shown. `second`: share that an annotator is shown again, blind. `goals`: as the user
-    wrote them. `pool`: retrievers and depth that the candidates are from. `dataset`: digest of the
-    tables that the items were drawn from; `split`: of which qrels.
+    wrote them. `looks`: how many an annotator is asked for, 0: all. `pool`: retrievers and depth
+    that the candidates are from. `dataset`: digest of the tables that the items were drawn from;
+    `split`: of which qrels.
     """
 
     mode: Mode = "grade"
@@ -117,6 +118,7 @@ class Settings:
     plants: float = 0.1
     second: float = 0.0
     goals: tuple[str, ...] = ()
+    looks: int = 200
     pool: tuple[str, ...] = ("bm25",)
     depth: int = 10
     seed: int = 0

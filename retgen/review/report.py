@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import manifest_of
+from retgen.results.numbers import duration
 from retgen.review import goals
-from retgen.review.certificates import Judged, certify
+from retgen.review.certificates import CLAIMS, Judged, ReviewCertificate, as_percent, certify
 from retgen.review.records import Population, Verdict
 from retgen.review.results import (
     PopulationResult,
@@ -27,6 +29,7 @@ from retgen.statistics import plans, rates
 from retgen.statistics.agreement import agreement
 
 POPULATIONS: tuple[Population, ...] = ("positives", "others")
+SECONDS = 20  # of a look, before anybody was timed
 LEVEL = 0.95  # of intervals that no goal names one for
 _NEXT = 5  # strata that are named as the least known ones
 _RATIO = 4  # of a plan's unacceptable rate, the goal, to its acceptable one
@@ -41,14 +44,9 @@ def report(review: Review) -> dict[str, Any]:
     """
     settings, by = review.settings, review.by_item()
     changed = review.change_message()
-    of = {name: population_result(review, name, by) for name in POPULATIONS}
+    of = _populations(review, by)
     judged = control_verdicts(review.items, by)
-    plants = Counter(one.planted for one in review.items if one.planted is not None)
-    pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
-    certificates = [
-        certify(goal, of, judged, changed, pool, plants)
-        for goal in goals.parse_goals(settings.goals)
-    ]
+    certificates = _certificates(review, by, of, changed)
     by_stratum = {name: _strata(one) for name, one in of.items()}
     return {
         "dataset": str(review.path), "split": settings.split, "mode": settings.mode,
@@ -87,6 +85,99 @@ def report(review: Review) -> dict[str, Any]:
         ],
         "next": _next(review, by, of, by_stratum),
     }  # fmt: skip
+
+
+def _populations(review: Review, by: By) -> dict[Population, PopulationResult]:
+    return {name: population_result(review, name, by) for name in POPULATIONS}
+
+
+def _certificates(
+    review: Review,
+    by: By,
+    of: Mapping[Population, PopulationResult],
+    changed: str | None = None,
+) -> list[ReviewCertificate]:
+    """A certificate for each goal."""
+    settings = review.settings
+    judged = control_verdicts(review.items, by)
+    plants = Counter(one.planted for one in review.items if one.planted is not None)
+    pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
+    return [
+        certify(goal, of, judged, changed, pool, plants)
+        for goal in goals.parse_goals(settings.goals)
+    ]
+
+
+class ReviewForecast(NamedTuple):
+    """What a review asks of people, and what it shows if none of them finds an error.
+
+    `looks`: left for each annotator. `seconds`: of one look. `certificates`: after all of them.
+    `for_goals`: looks of each annotator that would show all goals, about; None: none would.
+    """
+
+    looks: Mapping[str, int]
+    seconds: float
+    certificates: Sequence[ReviewCertificate]
+    for_goals: int | None
+
+    def __str__(self) -> str:
+        by_count: dict[int, list[str]] = {}
+        for name, count in self.looks.items():
+            by_count.setdefault(count, []).append(name)
+        work = "; ".join(
+            f"{', '.join(names)}: {count:,} look{'s' * (count != 1)}"
+            f"{' each' * (len(names) > 1)}, about {duration(count * self.seconds)}"
+            for count, names in by_count.items()
+        )
+        shown = " and ".join(
+            f"at most {as_percent(max(one.upper, one.corrected or 0.0))} of {what} "
+            f"(goal {as_percent(one.goal.rate)})"
+            for one in self.certificates
+            for what in [CLAIMS[one.goal.question]]
+        )
+        text = f"{work}. If no error is found, that shows {shown}"
+        if not all(one.holds for one in self.certificates):
+            text += (
+                "; looking at everything would not show all goals"
+                if self.for_goals is None
+                else f"; the goals need about {self.for_goals:,} looks of each"
+            )
+        return f"{text}."
+
+
+def forecast(review: Review) -> ReviewForecast:
+    """Count the looks that are asked for, and certify as if none of them found an error."""
+    by = {item_id: list(given) for item_id, given in review.by_item().items()}
+    seconds = [v.seconds for given in by.values() for v in given if v.seconds is not None]
+    left = {name: review.planned_looks(name) for name in review.settings.annotators}
+    for name, looks in left.items():
+        for item, part in looks:
+            right = int(item.population == "positives") if item.planted is None else item.planted
+            by.setdefault(item.item_id, []).append(
+                Verdict(0, item.item_id, name, part, "accept", right, item.shown, item.label)
+            )
+    return ReviewForecast(
+        {name: len(looks) for name, looks in left.items()},
+        median(seconds) if seconds else SECONDS,
+        _certificates(review, by, _populations(review, by)),
+        _for_goals(review),
+    )
+
+
+def _for_goals(review: Review) -> int | None:
+    """From the fewest pairs that show them: both populations are looked at in turn."""
+    settings, by = review.settings, review.by_item()
+    of = _populations(review, by)
+    needed: Counter[Population] = Counter()
+    for one in _certificates(review, by, of):
+        if one.more is None:
+            return None
+        for name, more in one.more.items():
+            needed[name] = max(needed[name], more + of[name].looked_at)
+    places = max(needed.values(), default=0)
+    pairs = sum(min(places, len(of[name].pairs)) for name in needed)
+    share = settings.overlap + (1 - settings.overlap) / len(settings.annotators)
+    return math.ceil(pairs * share * (1 + settings.second) / (1 - settings.plants))
 
 
 # --- people -----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -104,23 +105,27 @@ class Review:
     def ahead(self, annotator: str, count: int) -> list[assign.Look]:
         """The next looks of an annotator, fewer than `count` at the end of everything."""
         while True:
-            left = self.planned_looks(annotator, count)
-            if len(left) >= count or not self._extend():
-                return left
+            done, left = self._looks(annotator)
+            most = min(count, self._most(done))
+            if len(left) >= most or not self._extend():
+                return left[:most]
 
-    def planned_looks(self, annotator: str, count: int) -> list[assign.Look]:
+    def planned_looks(self, annotator: str, count: int | None = None) -> list[assign.Look]:
         """The next looks among the items whose texts are kept already."""
-        done, looks = self._looks(annotator)
-        left = [look for look in looks if (look.item.item_id, look.part) not in done]
-        return left[:count]
+        done, left = self._looks(annotator)
+        return left[: self._most(done)][:count]
 
     def progress(self, annotator: str) -> Progressed:
         """How far an annotator is. Control items and second looks count as all others do."""
-        done, looks = self._looks(annotator)
-        return Progressed(sum((i.item_id, part) in done for i, part in looks), len(looks))
+        done, left = self._looks(annotator)
+        return Progressed(done, done + min(len(left), self._most(done)))
 
-    def _looks(self, annotator: str) -> tuple[set[tuple[str, Part]], list[assign.Look]]:
-        """What an annotator has judged, and all that they are asked for.
+    def _most(self, done: int) -> int:
+        """How many more looks an annotator is asked for at most, who has `done` some."""
+        return max(self.settings.looks - done, 0) if self.settings.looks else sys.maxsize
+
+    def _looks(self, annotator: str) -> tuple[int, list[assign.Look]]:
+        """How many looks an annotator has done, and those that are left, without any limit.
 
         An item that is dealt out to one of several is done when any of them has judged it: who
         joins later is not asked for it again.
@@ -128,14 +133,17 @@ class Review:
         given = standing(self.store.verdicts()).values()
         done = {(v.item_id, v.part) for v in given if v.annotator == annotator}
         others = {v.item_id for v in given if v.annotator != annotator and v.part == "first"}
-        looks = [
+        left = [
             look
             for look in self.queue(annotator)
-            if look.item.item_id not in others
-            or (look.item.item_id, "first") in done
-            or assign.is_shared(look.item, self.settings)
+            if (look.item.item_id, look.part) not in done
+            and (
+                look.item.item_id not in others
+                or (look.item.item_id, "first") in done
+                or assign.is_shared(look.item, self.settings)
+            )
         ]
-        return done, looks
+        return sum(part != "adjudication" for _, part in done), left
 
     def open_items(self, annotator: str = "") -> list[Item]:
         """What annotators disagree about, in the order of looks: the queue of adjudication.

@@ -106,7 +106,8 @@ def markdown_title(text: str) -> str:
     if len(found) > _TITLES:  # code, most likely
         found[_TITLES:] = [len(text)]
     for stop in found:
-        tokens = _parser().parse(text[:stop], env := {})
+        env: dict[str, Any] = {}
+        tokens = _parser().parse(text[:stop], env)
         for opening, token in pairwise(tokens):
             is_title = opening.type == "heading_open" and opening.tag == "h1"
             if is_title and (words := _words(_inline(token.content, env))):

@@ -14,6 +14,9 @@ from retgen.sources.records import Block, BlockKind, ShortForm
 from retgen.sources.structure import Parsed, is_boilerplate
 
 _ITEM = re.compile(r"(?:[•▪◦‣*–-]|\d{1,3}[.)]|\([a-z\d]\))\s")
+_NUMBERED = re.compile(r"\d{1,2}((?:\.\d{1,2})+\.?)?\s+[^\W\d_]")  # "2.1 Sails" without an outline
+_UNSAID = re.compile(r"\(\w+\)|untitled|Microsoft Word - .*", re.I)  # titles that programs fill in
+_CONTROL = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
 _DIGITS = re.compile(r"\d+")
 _EDGES = 2  # lines at the top and bottom of a page that may be its header and footer
 _SHORT = 0.7  # of the longest lines of a page: what is shorter ends a paragraph
@@ -87,9 +90,10 @@ def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> Parsed:
     whole = "\n\n".join(texts)
     highest = [one for one in blocks if one.level == 1]
     first = next((one for one in highest if one.kind == "title"), next(iter(highest), None))
-    if not title.strip() and first is not None:
+    title = "" if _UNSAID.fullmatch(title.strip()) else title
+    if not title and first is not None:
         title = whole[first.start : first.stop]
-    subject = " ".join(subject.split())
+    subject = "" if _UNSAID.fullmatch(subject.strip()) else " ".join(subject.split())
     short_forms = (ShortForm("subject", subject),) if subject else ()
     return Parsed(" ".join(title.split()), whole, blocks, (), short_forms)
 
@@ -99,7 +103,8 @@ def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> Parsed:
 
 def _lines(text: str) -> list[str]:
     text = text.encode("utf-8", "ignore").decode()  # lone surrogates of broken fonts
-    return [" ".join(line.replace("\0", "").split()) for line in text.splitlines() if line.strip()]
+    lines = (" ".join(_CONTROL.sub("", line).split()) for line in text.splitlines())
+    return [line for line in lines if line]
 
 
 def _outline(entries: Any, level: int) -> Iterator[tuple[str, int]]:
@@ -122,16 +127,21 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
         lengths = sorted(map(len, page))
         short = _SHORT * lengths[len(lengths) * 9 // 10] if lengths else 0
         held: list[str] = []
+        kind: BlockKind
         for number, line in enumerate(page):
             at_edge = not _EDGES <= number < len(page) - _EDGES
             if at_edge and _DIGITS.sub("0", line) in around:
                 kind, level = "boilerplate", 0
             elif level := outline.get("".join(line.split()), 0):
                 kind = "heading"
+            elif (
+                (numbered := _NUMBERED.match(line)) and len(line) < short and line[-1] not in ".,;:"
+            ):
+                kind, level = "heading", min(1 + (numbered[1] or "").count("."), 6)
             elif _LEADER.search(line):
                 kind = "boilerplate"
             else:
-                if held and (len(held[-1]) < short or _ITEM.match(line)):
+                if held and (_ends(held[-1], short) or _ITEM.match(line)):
                     yield _paragraph(held, words)
                     held = []
                 held.append(line)
@@ -142,6 +152,11 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
             yield kind, level, line
         if held:
             yield _paragraph(held, words)
+
+
+def _ends(line: str, short: float) -> bool:
+    """Whether a line is the last one of its paragraph."""
+    return len(line) < short and not _HYPHENATED.search(line)
 
 
 def _paragraph(lines: Sequence[str], words: Counter[str]) -> _Piece:

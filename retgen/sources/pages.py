@@ -43,7 +43,6 @@ _BLOCKS = (
 )  # fmt: skip
 # lines of their own in a browser, which inscriptis would glue to what stands beside them
 _BOXES = ("section", "dl", "dt", "dd", "summary", "details", "center", "form", "fieldset")
-_MARKED = "|".join(f"//{tag}" for tag in (*_BLOCKS, "a[@href]"))
 _ROWS = ".//tbody|.//thead|.//tfoot|.//tr|.//td|.//th"
 _BULLET = re.compile(r"(?:[*+o•-]|\d+\.)\s+")
 _BLANK = re.compile(r"\n\s*\n")
@@ -80,7 +79,7 @@ def read_page(html: str, place: str = "") -> Parsed:
     shown = mains[0] if len(mains) == 1 and has_words(mains[0].text_content()) else page
     shown.tail = None
     _linearize(page)
-    marked = page.xpath(_MARKED)
+    marked = [one for one in page.iter(*_BLOCKS, "a") if one.tag != "a" or one.get("href")]
     for number, element in enumerate(marked):
         element.set(_MARK, str(number))
     config = ParserConfig()

@@ -60,8 +60,8 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
     for file, name in files:
         called = stem(name) if stems[stem(name)] == 1 else name
         if file_format(file) in texts.TEXT_KINDS:
-            for one in texts.file_documents(file, name, called, reading):
-                yield Record(name, one, name)
+            for document in texts.file_documents(file, name, called, reading):
+                yield Record(name, document, name)
             continue
         try:
             yield from formats.table(file, name, reading, within=called)

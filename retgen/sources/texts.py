@@ -126,14 +126,17 @@ def text_parts(
             return markdown_blocks(part, document.place)
         return plain_blocks(part), ()
 
-    while text:
-        part = text
-        if reading.longest is not None and len(text) > reading.longest:
-            window = text[: reading.longest]
-            part = text[: cut_place(window, structure(window)[0], reading.longest)]
-        parsed = Parsed("", part, *(structure(part) if reading.structure else ((), ())))
+    while reading.longest is not None and len(text) > reading.longest:
+        window = text[: reading.longest]
+        parsed = Parsed("", window, *structure(window))
+        parsed = part_of(parsed, 0, cut_place(window, parsed.blocks, reading.longest))
+        if not reading.structure:
+            parsed = parsed._replace(blocks=(), links=())
         yield _part(document, parsed, number)
-        text, number = text[len(part) :], number + 1
+        text, number = text[len(parsed.text) :], number + 1
+    if text.strip():
+        parsed = Parsed("", text, *(structure(text) if reading.structure else ()))
+        yield _part(document, parsed, number)
 
 
 def _parts(
@@ -147,7 +150,8 @@ def _parts(
         at = cut_place(parsed.text, parsed.blocks, reading.longest)
         yield _part(document, part_of(parsed, 0, at), number)
         parsed, number = part_of(parsed, at, len(parsed.text)), number + 1
-    yield _part(document, parsed, number)
+    if parsed.text.strip():
+        yield _part(document, parsed, number)
 
 
 def _part(document: SourceDocument, parsed: Parsed, number: int) -> SourceDocument:

@@ -61,18 +61,9 @@ class DoublePlan:
         accepted = binom.cdf(self.c1, self.n, np.asarray(p, float))
         return np.asarray(accepted + (first * second).sum(-1))
 
-    def average(self, p: ArrayLike, curtailed: bool = False) -> NDArray[np.float64]:
-        """Average sample number at the rates p > 0.
-
-        Curtailed: the second sample ends as soon as it has too many errors (Montgomery, 15.8).
-        """
-        first, rates = self._first(p), _column(p)
-        if not curtailed:
-            return np.asarray(self.n * (1 + first.sum(-1)))
-        binom, left = _binomial(), self.c2 - self._open()  # errors that the second sample may have
-        runs = self.n * binom.cdf(left, self.n, rates)
-        stops = (left + 1) / rates * binom.sf(left + 1, self.n + 1, rates)
-        return np.asarray(self.n + (first * (runs + stops)).sum(-1))
+    def average(self, p: ArrayLike) -> NDArray[np.float64]:
+        """Average sample number at the rates p > 0."""
+        return np.asarray(self.n * (1 + self._first(p).sum(-1)))
 
     def _open(self) -> NDArray[np.int64]:
         return np.arange(self.c1 + 1, self.c2 + 1)  # errors after which a second sample is needed
@@ -117,11 +108,6 @@ class SequentialPlan:
             max(-1, math.floor(self.slope * n - self.h1)),
             math.ceil(self.slope * n + self.h2),
         )
-
-    def state(self, errors: int, n: int) -> str:
-        """ "accept", "refuse" or "go on"."""
-        accepted, refused = self.limits(n)
-        return "accept" if errors <= accepted else "refuse" if errors >= refused else "go on"
 
     def accept(self, p: float) -> float:
         """P(acceptance) at the rate p, by Wald's approximation (no overshoot)."""
@@ -214,32 +200,10 @@ def sequential(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) ->
 
 def clopper_pearson(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """The exact interval of a binomial rate."""
-    return _interval(errors, n, level, share=1.0)
+    from scipy.stats import binomtest
 
-
-def mid_p(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The interval that counts half of the observed count's own probability: right on average, and
-    shorter than the exact one (Lancaster, 1961; Berry and Armitage, 1995).
-    """
-    return _interval(errors, n, level, share=0.5)
-
-
-def _interval(errors: int, n: int, level: float, share: float) -> tuple[float, float]:
-    if not 0 <= errors <= n or n < 1 or not 0 < level < 1:
-        raise UsageError(f"No interval of {errors} errors in {n} looks at level {level:g}.")
-    from scipy.optimize import brentq
-
-    binom, tail = _binomial(), (1 - level) / 2
-
-    def at_most(p: float) -> float:
-        return float(binom.cdf(errors - 1, n, p) + share * binom.pmf(errors, n, p) - tail)
-
-    def at_least(p: float) -> float:
-        return float(binom.sf(errors, n, p) + share * binom.pmf(errors, n, p) - tail)
-
-    low = 0.0 if errors == 0 else float(brentq(at_least, 0, 1, xtol=1e-12))
-    high = 1.0 if errors == n else float(brentq(at_most, 0, 1, xtol=1e-12))
-    return low, high
+    low, high = binomtest(errors, n).proportion_ci(level, "exact")
+    return float(low), float(high)
 
 
 def _check(p1: float, p2: float, alpha: float, beta: float) -> None:

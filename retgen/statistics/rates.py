@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from retgen.errors import UsageError
-from retgen.statistics.plans import mid_p
 from retgen.statistics.sequences import (
     WeightedDraws,
     draws,
@@ -107,15 +106,6 @@ def rate(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ErrorR
         "all looked at" if len(two) == draws.population
         else f"confidence sequence, {'simple random' if draws.uniform else 'weighted'} draws",
         worth,
-    )  # fmt: skip
-
-
-def fixed_rate(errors: int, looked: int, population: int, level: float = 0.95) -> ErrorRate:
-    """Of a simple random sample whose size was fixed beforehand: not for looking early."""
-    low, high = mid_p(errors, looked, level)
-    return ErrorRate(
-        errors / looked, low, high, level, looked, errors, 0, population,
-        "mid-p, simple random sample of a fixed size", float(looked),
     )  # fmt: skip
 
 

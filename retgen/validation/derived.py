@@ -35,8 +35,8 @@ from retgen.validation.regenerate import (
     compare_tables,
     differences,
     offline,
+    quote,
     repeat_agents,
-    shown,
     unreadable_sources,
 )
 from retgen.validators.rule import Finding, Severity
@@ -135,11 +135,11 @@ def check_written(
         level: Severity = "error" if same else "warning"
         return [*findings, *again, _not_again(f"{UNFIT}: {error!r}", level)]
     again = _list_changed(manifest, records, again)
-    records, refused = _rejected(run, records, rejected if same else None)
+    records, refused = _with_rejected(run, records, rejected if same else None)
     findings += [*again, *refused]
     expected = {one.name for tables in table_files(recipe, records) for one in tables}
     if other is None:
-        findings += _expected(
+        findings += _missing_or_extra(
             manifest,
             {*expected, *names, "rejected.jsonl", *_cards(records), *recipe_files(recipe, run)},
         )
@@ -194,7 +194,7 @@ def _files(run: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
             yield _of_file(name, f"{name} is not the file that the manifest describes")
 
 
-def _expected(manifest: Mapping[str, Any], names: Iterable[str]) -> Iterator[Finding]:
+def _missing_or_extra(manifest: Mapping[str, Any], names: Iterable[str]) -> Iterator[Finding]:
     """Files that the manifest has beside those of a run, or lacks."""
     wanted, stated = set(names), manifest["files"]
     for name in sorted(stated.keys() - wanted):
@@ -230,7 +230,7 @@ def _list_changed(
     return [_not_again(why, "warning")]
 
 
-def _rejected(
+def _with_rejected(
     run: Path, records: Records, of_agents: list[Rejection] | None
 ) -> tuple[Records, list[Finding]]:
     """The records with all that were rejected, and what is wrong with rejected.jsonl.
@@ -276,9 +276,9 @@ def _figures(
     """
     severity: Severity = "error" if same else "warning"
     files = {name: FileInfo(**info) for name, info in manifest["files"].items()}
-    right = manifest_of(recipe, result, records, files, _measured(manifest, recipe))
+    right = manifest_of(recipe, result, records, files, _stated_facts(manifest, recipe))
     _keep_endpoints(manifest, right, recipe)
-    unequal = [*_unlikely(manifest, recipe), *differences(manifest, _plain(right))]
+    unequal = [*_impossible_facts(manifest, recipe), *differences(manifest, _plain(right))]
     if other := other_format(manifest):
         settled = (one for one in unequal if _top(one) in _SETTLED)
         unequal = [one for one in settled if not one.what.startswith("is missing")]
@@ -286,7 +286,7 @@ def _figures(
         unequal = [one for one in unequal if not one.key.startswith(_OF_TABLES)]
         why = "the tables have errors: their figures in manifest, card and report are not compared"
         yield Finding("derived", "info", [], why)
-    yield from _folded("manifest", "manifest.json", unequal, severity)
+    yield from _fold_by_key("manifest", "manifest.json", unequal, severity)
     if other or not sound:
         return
     beside = {"recipe.yaml", *_cards(records)} | {
@@ -307,10 +307,10 @@ def _figures(
         return
     expected = _plain(collect_report(run, recipe, right, result))
     if not isinstance(report, dict):
-        yield _wrong("report.json", f"it is {shown(report)}, not an object")
+        yield _wrong("report.json", f"it is {quote(report)}, not an object")
         return
     unequal = list(differences(*_without_times(report, expected)))
-    yield from _folded("derived", "report.json", unequal, severity)
+    yield from _fold_by_key("derived", "report.json", unequal, severity)
     if same and not unequal:
         yield from _page(run, report)
 
@@ -320,7 +320,7 @@ def _plain(value: Any) -> Any:
     return orjson.loads(dump_json(value))
 
 
-def _folded(
+def _fold_by_key(
     rule: str, name: str, unequal: Iterable[FieldDifference], severity: Severity
 ) -> Iterator[Finding]:
     """A finding for each key of the top that differs, naming the first differences below it."""
@@ -337,7 +337,7 @@ def _top(one: FieldDifference) -> str:
     return one.key.partition(".")[0].partition("[")[0]
 
 
-def _measured(manifest: Mapping[str, Any], recipe: Recipe) -> RunFacts:
+def _stated_facts(manifest: Mapping[str, Any], recipe: Recipe) -> RunFacts:
     """What the manifest says of times and costs, of which nothing else knows.
 
     Where no model was asked, it cost nothing.
@@ -363,29 +363,29 @@ def _keep_endpoints(manifest: Mapping[str, Any], right: dict[str, Any], recipe: 
             one["endpoint"] = named if isinstance(named, str) else one["endpoint"]
 
 
-def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[FieldDifference]:
+def _impossible_facts(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[FieldDifference]:
     """Times, versions and costs that no run writes."""
     created = manifest.get("created")
     if fault := fault_of_time(created):
-        yield FieldDifference("created", f"is {shown(created)}, {fault}")
+        yield FieldDifference("created", f"is {quote(created)}, {fault}")
     versions = manifest.get("versions")
     names = ("retgen", "python", "numpy")
     if not isinstance(versions, dict) or list(versions) != list(names):
-        yield FieldDifference("versions", f"is {shown(versions)}, must name {', '.join(names)}")
+        yield FieldDifference("versions", f"is {quote(versions)}, must name {', '.join(names)}")
     else:
         for name, value in versions.items():
             if not isinstance(value, str) or not value[:1].isdigit():
-                yield FieldDifference(f"versions.{name}", f"is {shown(value)}, which is no version")
+                yield FieldDifference(f"versions.{name}", f"is {quote(value)}, which is no version")
     stages = ["latent", "generate and write", "prove and measure", "report"]
     if recipe.needs_sources:
         stages.insert(0, "agents")
     timings = manifest.get("timings")
     if not isinstance(timings, dict) or list(timings) != stages:
-        yield FieldDifference("timings", f"is {shown(timings)}, must name {', '.join(stages)}")
+        yield FieldDifference("timings", f"is {quote(timings)}, must name {', '.join(stages)}")
     else:
         for name, value in timings.items():
             if not _number(value, (int, float)):
-                yield FieldDifference(f"timings.{name}", f"is {shown(value)}, which is no time")
+                yield FieldDifference(f"timings.{name}", f"is {quote(value)}, which is no time")
     if offline(recipe):
         return
     tokens = manifest.get("tokens")
@@ -395,10 +395,10 @@ def _unlikely(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[FieldDiff
         "tokens.out": tokens.get("out") if isinstance(tokens, dict) else None,
     }.items():
         if not _number(value, (int,)):
-            yield FieldDifference(name, f"is {shown(value)}, which is no count")
+            yield FieldDifference(name, f"is {quote(value)}, which is no count")
     usd = manifest.get("usd")
     if usd is not None and not _number(usd, (int, float)):
-        yield FieldDifference("usd", f"is {shown(usd)}, which is no price")
+        yield FieldDifference("usd", f"is {quote(usd)}, which is no price")
 
 
 def _number(value: Any, kinds: tuple[type, ...]) -> bool:
@@ -417,9 +417,9 @@ def _card(run: Path, name: str, right: str, severity: Severity) -> Iterator[Find
     both = zip_longest(stated.split("\n"), right.split("\n"))
     for number, (line, other) in enumerate(both, start=1):
         if line != other:
-            what = f"is {shown(line, other)}, must be {shown(other, line)}"
+            what = f"is {quote(line, other)}, must be {quote(other, line)}"
             if line is None or other is None:
-                what = "must not be there" if line is not None else f"is missing: {shown(other)}"
+                what = "must not be there" if line is not None else f"is missing: {quote(other)}"
             yield _wrong(name, f"line {number} {what}", severity)
             return
 
@@ -429,6 +429,7 @@ def _without_times(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both without seconds; the name of the folder, which may be another by now; the pace of
     models, which a later `gen run` may have changed."""
+    report, right = dict(report), dict(right)  # the page shows the pace, too
     timings = right["manifest"].get("timings", {})
     right["manifest"]["timings"] = {k: v for k, v in timings.items() if k != "report"}
     seconds = report.get("seconds")

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import io
 import math
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -21,9 +19,17 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from retgen.agents.agent import Rejection
-from retgen.generate import BLOCK, PARALLEL_FROM, TableFile, arrow_schema, table_files
+from retgen.generate import (
+    BLOCK,
+    PARALLEL_FROM,
+    TableFile,
+    arrow_blocks,
+    arrow_schema,
+    table_files,
+)
 from retgen.generators.family import RowType
 from retgen.generators.records import Records
+from retgen.processes import process_pool
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.validators.rule import Finding
@@ -47,15 +53,15 @@ def differences(stated: Any, right: Any, key: str = "") -> Iterator[FieldDiffere
             if name in stated:
                 yield from differences(stated[name], value, inner)
             else:
-                yield FieldDifference(inner, f"is missing; must be {shown(value)}")
+                yield FieldDifference(inner, f"is missing; must be {quote(value)}")
         for name in stated.keys() - right.keys():
             inner = f"{key}.{name}" if key else str(name)
-            yield FieldDifference(inner, f"is {shown(stated[name])}; must not be there")
+            yield FieldDifference(inner, f"is {quote(stated[name])}; must not be there")
     elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
         for place, both in enumerate(zip(stated, right, strict=True)):
             yield from differences(*both, f"{key}[{place}]")
     elif not _same(stated, right):
-        yield FieldDifference(key, f"is {shown(stated, right)}, must be {shown(right, stated)}")
+        yield FieldDifference(key, f"is {quote(stated, right)}, must be {quote(right, stated)}")
 
 
 def _same(stated: Any, right: Any) -> bool:
@@ -64,7 +70,7 @@ def _same(stated: Any, right: Any) -> bool:
     return type(stated) is type(right) and bool(stated == right)
 
 
-def shown(value: Any, other: Any = None) -> str:
+def quote(value: Any, other: Any = None) -> str:
     """A value for a message; of a long text the part in which it differs from `other`."""
     if isinstance(value, list | dict) and isinstance(other, list | dict):
         return f"{len(value):,} entries" if len(value) != len(other) else _short(value)
@@ -107,17 +113,12 @@ def compare_tables(
     result: list[Finding | None] = []
     tables = [*corpus, *others]
     if workers > 1 and len(corpus) > 1 and records.corpus.count >= PARALLEL_FROM:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(workers, len(corpus)), mp_context=context) as pool:
-            try:
-                numbers = range(len(corpus))
-                tasks = [pool.submit(_compare_shard, run, recipe, number) for number in numbers]
-                for done, task in enumerate(tasks, start=1):
-                    result.append(task.result())
-                    progress("again", done, len(tables))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with process_pool(min(workers, len(corpus))) as pool:
+            numbers = range(len(corpus))
+            tasks = [pool.submit(_compare_shard, run, recipe, number) for number in numbers]
+            for done, task in enumerate(tasks, start=1):
+                result.append(task.result())
+                progress("again", done, len(tables))
         tables = others
     for table in tables:
         result.append(_compare(run, table))
@@ -183,19 +184,13 @@ def _compare_parquet(path: Path, table: TableFile) -> Finding | None:
 def _unequal_rows(file: Any, table: TableFile, schema: Any) -> Iterator[_Row]:
     """The same of Parquet; a block is compared row by row only where it is not the same."""
     import pyarrow as pa
-    import pyarrow.json as pj
 
-    read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
-    made = arrow_schema(table)
-    options = pj.ParseOptions(explicit_schema=made, unexpected_field_behavior="error")
     batches = file.iter_batches(BLOCK)
     first = table.start
     rest: list[Any] = []
-    while first < table.stop:
-        last = min(first + BLOCK, table.stop)
-        block = pj.read_json(io.BytesIO(table.rows.jsonl(first, last)), read, options).cast(schema)
+    for last, block in arrow_blocks(table):
         batch = next(batches, None)
-        if batch is None or not pa.Table.from_batches([batch]).equals(block):
+        if batch is None or not pa.Table.from_batches([batch]).equals(block.cast(schema)):
             rest = [] if batch is None else [batch]
             break
         first = last
@@ -222,7 +217,7 @@ def _first(rows: Iterator[_Row]) -> _Unequal:
     """The first rows of which the values differ; rows that are only written in another way."""
     result = _Unequal([], [])
     for row in rows:
-        stated, right = _parsed(row.stated), _parsed(row.right)
+        stated, right = _parse_line(row.stated), _parse_line(row.right)
         # as text: 1, 1.0 and True are equal
         if row.stated and row.right and orjson.dumps(stated) == orjson.dumps(right):
             result.rewritten.append(row.number)
@@ -239,7 +234,7 @@ def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) 
     ids = [name]
     parts = []
     for row in result.rows:
-        stated, made = _parsed(row.stated), _parsed(row.right)
+        stated, made = _parse_line(row.stated), _parse_line(row.right)
         for one in (stated, made):
             ids += [one[k] for k in _IDS if isinstance(one, dict) and isinstance(one.get(k), str)]
         parts.append(f"row {row.number:,} {_difference(row, stated, made)}")
@@ -270,7 +265,7 @@ def _difference(row: _Row, stated: Any, right: Any) -> str:
     return ", ".join(result[:2]) or "has its keys in another order"
 
 
-def _parsed(line: bytes | None) -> Any:
+def _parse_line(line: bytes | None) -> Any:
     try:
         return None if line is None else orjson.loads(line)
     except ValueError:

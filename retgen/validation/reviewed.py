@@ -16,7 +16,7 @@ from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, Reviewed
 from retgen.reviewed.decisions import digest, read_decisions
-from retgen.validation.regenerate import shown
+from retgen.validation.regenerate import quote
 from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
 from retgen.write import make_folder, write_file
@@ -114,7 +114,7 @@ def not_looked_at(recipe: Recipe, before: Dataset) -> Iterator[Finding]:
         if document is None or one.query_id not in queries:
             what = "is a pair that the recipe does not make"
         elif digest(queries[one.query_id], document.title, document.text) != one.shown:
-            what = f"was looked at with other texts than {shown(document.text)}"
+            what = f"was looked at with other texts than {quote(document.text)}"
         else:
             continue
         message = f"{path.name}: ({one.query_id}, {one.doc_id}) {what}; apply the review again"

@@ -207,7 +207,7 @@ def _validate(
         baselines,
         stated,
         next(rule for rule in rules if isinstance(rule, Origin)).measured,
-        samples=next(rule for rule in rules if isinstance(rule, Samples)).shown(),
+        samples=next(rule for rule in rules if isinstance(rule, Samples)).content(),
         proven=labels if evidence == "structural" else 0,
         proof=recipe.family.proof if recipe else "",
         judged=labels if evidence == "judged" else 0,

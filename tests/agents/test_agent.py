@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, Turn
+from retgen.agents.agent import (
+    Agent,
+    AnswerSchema,
+    Question,
+    RepairsFailed,
+    Turn,
+    parse_answer,
+)
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Writer
@@ -308,7 +315,5 @@ def test_braces_and_json_of_a_user_survive(agent: Agent[Thing, Painted], tmp_pat
     ],
 )
 def test_words_around_an_answer(text: str) -> None:
-    from retgen.agents.agent import _parsed
-
-    result = _parsed(Painted, text)
+    result = parse_answer(Painted, text)
     assert (result.colour, result.share) == ("red", 5)

@@ -85,8 +85,8 @@ def test_a_copy_without_its_wal(killed: Path, tmp_path: Path, ends: tuple[str, .
         "lacks 5 of 5 answers that were paid for: it went back by 10 changes (its -wal file was "
         "lost, or an older copy was put in its place)"
         if ".state" in ends
-        else "was in use, and its -wal file is not there: it was copied alone, or has lost that, "
-        "and nobody can tell how many answers are missing"
+        else "was in use, and its -wal file is not there: it was lost, or left behind in a copy, "
+        "so the number of missing answers is unknown"
     )
     with pytest.raises(LostAnswers) as error:
         Ledger(copy)

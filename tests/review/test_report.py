@@ -16,7 +16,7 @@ from scipy import stats
 from retgen.review import Review, open_review
 from retgen.review.assign import chance
 from retgen.review.certificates import in_words
-from retgen.review.report import report
+from retgen.review.report import forecast, report
 from retgen.review.report_page import write_page
 from retgen.statistics import rates, sequences
 from tests.agents.ladder_mind import ladder_mind
@@ -224,6 +224,27 @@ def test_all_looked_at_is_the_rate_itself(limit_run: Path, tmp_path: Path) -> No
     assert after["corrected"] is None
 
 
+def test_what_a_review_asks_of_people_and_would_show(dataset: Any, tmp_path: Path) -> None:
+    path = dataset(
+        {f"d{i}": f"fig{i} number{i}" for i in range(400)},
+        {f"q{i}": f"fig{i}" for i in range(400)},
+        [(f"q{i}", f"d{i}", 1) for i in range(400)],
+    )
+
+    def expected(**options: Any) -> str:
+        given = {"goals": ["wrong <= 2%"], "plants": 0, "annotators": ["anna", "ben"], **options}
+        return str(forecast(open_review(path, out=tmp_path / "review", **given)))
+
+    assert expected() == (
+        "anna, ben: 200 looks each, about 67 min. If no error is found, that shows at most 1.24% "
+        "of the positives are not relevant (goal 2%)."
+    )
+    assert expected(looks=4) == (
+        "anna, ben: 4 looks each, about 80 s. If no error is found, that shows at most 56.96% of "
+        "the positives are not relevant (goal 2%); the goals need about 139 looks of each."
+    )
+
+
 @pytest.mark.slow
 def test_who_overlooks_planted_errors_gets_no_certificate(dataset: Any, tmp_path: Path) -> None:
     corpus = {f"d{i}": f"fig{i} number{i}" for i in range(600)}
@@ -234,7 +255,9 @@ def test_who_overlooks_planted_errors_gets_no_certificate(dataset: Any, tmp_path
 
     def certified(name: str, seen: int, plants: float = 0.15) -> tuple[dict[str, Any], int]:
         """Of labels that are all right, by somebody who sees the first `seen` planted errors."""
-        review = open_review(path, goals=["wrong <= 2%"], plants=plants, out=tmp_path / name)
+        review = open_review(
+            path, goals=["wrong <= 2%"], plants=plants, looks=0, out=tmp_path / name
+        )
         planted = 0
         for look in review.ahead("me", 400):
             planted += look.item.planted == 0

@@ -157,6 +157,18 @@ def test_verdicts_are_kept_and_taken_back(foreign: Path) -> None:
     assert again.next_item("anna") is None
 
 
+def test_an_annotator_is_asked_for_so_many_looks(foreign: Path) -> None:
+    review = begin(foreign, looks=5)
+    assert review.progress("me") == (0, 5)
+    assert len(review.ahead("me", 100)) == 5
+    judge(review, "me", 5)
+    assert review.next_item("me") is None
+    assert review.progress("me") == (5, 5)
+    # more may be asked for at any time, 0: everything
+    assert begin(foreign, looks=7).progress("me") == (5, 7)
+    assert begin(foreign, looks=0).progress("me") == (5, 30)
+
+
 def test_who_disagree_are_settled(foreign: Path) -> None:
     review = begin(foreign, annotators=["anna", "ben"])
     mine = judge(review, "anna", 4)
@@ -227,7 +239,7 @@ def test_settings_that_stand(foreign: Path) -> None:
     judge(review, "a", 1)
     with pytest.raises(UsageError) as error:
         begin(foreign, depth=10, seed=4)
-    assert "holds 1 verdicts and stands with depth 2, seed 0: leave --depth, --seed" in str(
+    assert "holds 1 verdicts and was begun with depth 2, seed 0: leave --depth, --seed" in str(
         error.value
     )
     with pytest.raises(UsageError, match="--annotators leaves out a, whose verdicts stand"):

@@ -15,7 +15,6 @@ from retgen.statistics.plans import (
     SinglePlan,
     clopper_pearson,
     double,
-    mid_p,
     sequential,
     single,
 )
@@ -50,20 +49,19 @@ def test_nearly_all_of_a_lot_is_looked_at_where_nothing_less_tells():
 
 
 @pytest.mark.parametrize(
-    ("p1", "p2", "alpha", "beta", "n", "c1", "c2", "average", "curtailed"),
+    ("p1", "p2", "alpha", "beta", "n", "c1", "c2", "average"),
     [  # averages at p1 and p2
-        (0.01, 0.05, 0.05, 0.10, 69, 0, 3, (103.155, 104.599), (101.982, 85.538)),
-        # 40.60 and 40.34 are published for p1: within the 0.1 that their authors allow
-        (0.01, 0.09, 0.05, 0.10, 32, 0, 2, (40.673, 44.545), (40.407, 37.512)),
-        (0.05, 0.10, 0.15, 0.075, 95, 4, 12, (144.137, 172.368), (140.205, 128.086)),
-        (0.007, 0.02, 0.02, 0.10, 440, 4, 11, (526.993, 776.049), (524.742, 582.769)),
+        (0.01, 0.05, 0.05, 0.10, 69, 0, 3, (103.155, 104.599)),
+        # 40.60 is published for p1: within the 0.1 that their authors allow
+        (0.01, 0.09, 0.05, 0.10, 32, 0, 2, (40.673, 44.545)),
+        (0.05, 0.10, 0.15, 0.075, 95, 4, 12, (144.137, 172.368)),
+        (0.007, 0.02, 0.02, 0.10, 440, 4, 11, (526.993, 776.049)),
     ],
 )
-def test_double_plans(p1, p2, alpha, beta, n, c1, c2, average, curtailed):
+def test_double_plans(p1, p2, alpha, beta, n, c1, c2, average):
     plan = double(p1, p2, alpha, beta)
     assert plan == DoublePlan(n, c1, c2)
     assert plan.average([p1, p2]) == pytest.approx(average, abs=6e-4)
-    assert plan.average([p1, p2], curtailed=True) == pytest.approx(curtailed, abs=6e-4)
     accepted = plan.accept([p1, p2])
     assert accepted[0] >= 1 - alpha
     assert accepted[1] <= beta
@@ -74,12 +72,9 @@ def test_a_double_plan_as_it_is_played():
     errors = rng.random((40_000, 100)) < p
     first, total = errors[:, :50].sum(1), errors.cumsum(1)
     decided = (first <= 0) | (first > 3)
-    stop = np.where(total[:, -1] > 3, (total > 3).argmax(1) + 1, 100)
-    looks = np.where(decided, 50, stop)
     accepted = (first <= 0) | (~decided & (total[:, -1] <= 3))
     assert accepted.mean() == pytest.approx(plan.accept(p), abs=0.01)
     assert np.where(decided, 50, 100).mean() == pytest.approx(plan.average(p), rel=0.01)
-    assert looks.mean() == pytest.approx(plan.average(p, curtailed=True), rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +103,6 @@ def test_the_lines_of_a_sequential_plan():  # Duncan, figure 49
     assert numbers == [
         (-1, 2), (-1, 2), (-1, 3), (-1, 3), (0, 3), (0, 3), (0, 4), (0, 4), (1, 4), (1, 4),
     ]  # fmt: skip
-    assert [plan.state(e, 31) for e in range(4)] == ["accept", "go on", "go on", "refuse"]
 
 
 def test_a_sequential_plan_as_it_is_played():
@@ -124,10 +118,7 @@ def test_a_sequential_plan_as_it_is_played():
         assert (at + 1).mean() == pytest.approx(plan.average(p), rel=0.25)  # beyond: overshoot
 
 
-def test_mid_p_and_exact_intervals():
-    assert np.round(mid_p(0, 10), 4).tolist() == [0, 0.2589]
-    assert np.round(mid_p(2, 10), 4).tolist() == [0.0350, 0.5195]
-    assert mid_p(10, 10)[1] == 1.0
+def test_exact_intervals():
     for errors, n in ((0, 149), (3, 40), (40, 40)):
         low = 0.0 if errors == 0 else beta.ppf(0.025, errors, n - errors + 1)
         high = 1.0 if errors == n else beta.ppf(0.975, errors + 1, n - errors)
@@ -147,7 +138,6 @@ def test_mid_p_and_exact_intervals():
             "No plan tells a rate of 0.5 from 0.501 in 50 items; "
             "give rates that lie further apart, or look at everything.",
         ),
-        (lambda: mid_p(11, 10), "No interval of 11 errors in 10 looks at level 0.95."),
     ],
 )
 def test_what_cannot_be_planned(what, message):

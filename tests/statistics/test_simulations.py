@@ -14,7 +14,6 @@ from retgen.statistics.rates import (
     ReviewerRates,
     certified_upper,
     correct_rate,
-    fixed_rate,
     ppi_mean,
 )
 from retgen.statistics.sequences import (
@@ -27,6 +26,7 @@ from retgen.statistics.sequences import (
     weighted_order,
     weights,
 )
+from tests.statistics.test_rates import sample_rate
 
 ALPHA = 0.05
 SUSPICIONS = {  # of the items, by whether they are wrong
@@ -133,7 +133,7 @@ def test_corrected_intervals_hold_the_truth(
         measured = ReviewerRates(
             rng.binomial(planted, sensitivity), planted, rng.binomial(clean, specificity), clean
         )
-        found = correct_rate(fixed_rate(reported, looks, 10**6), measured)
+        found = correct_rate(sample_rate(reported, looks), measured)
         held += found.low <= rate <= found.high
     print(f"{rate:.0%} wrong, {looks} looks, {planted} planted: held {held / count:.1%}")
     assert held / count >= (0.93 if count > 1000 else 0.88)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from retgen.validators.characters import broken_characters
 from retgen.validators.rule import Batch
-from retgen.validators.rules.encoding import Encoding
+from retgen.validators.rules.documents import Encoding
 from tests.validators.sets import findings_in
 
 LATIN = "UTF-8 that was read as Windows-1252"

@@ -98,6 +98,8 @@ def test_a_second_run_pays_nothing_and_concurrency_changes_no_byte(
     other = contents(asked.parent / "other" / "a" / "dataset")
     assert other.pop("README.md") == card
     assert other == first
+    # the page shows the pace of the recipe, and is compared with it
+    assert json.loads(ask("validate", "other/a", "--json").stdout)["findings"] == []
 
 
 def test_the_key_is_nowhere(ask: Gen, asked: Path, server: Server) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
@@ -119,11 +119,6 @@ class CaptionState(RuleState):
     facts: list[list[str]] = field(default_factory=list)
     broken: list[tuple[str, str]] = field(default_factory=list)
 
-    def merge(self, later: Self, offset: int) -> None:
-        self.ids += later.ids
-        self.facts += later.facts
-        self.broken += later.broken
-
 
 class AlbumProof(CorpusRule):
     """Reads captions and queries back into facts, and grades every pair anew."""
@@ -162,22 +157,22 @@ class AlbumProof(CorpusRule):
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, reason in self.state.broken:
-            yield self._error([doc_id], f"{doc_id}: {reason}")
+            yield self.finding([doc_id], f"{doc_id}: {reason}")
         seen = len(self.state.ids)
         unread = {doc_id for doc_id, _ in self.state.broken}
         whole = len(unread | set(self.state.ids))
         if whole != self.spec.captions:
             message = f"there are {whole:,} captions, and {self.spec.captions:,} in the recipe"
-            yield self._error([], message)
+            yield self.finding([], message)
         queries = self.judgements.queries
         if len(queries) != self.spec.queries:
             message = f"there are {len(queries):,} queries, and {self.spec.queries:,} in the recipe"
-            yield self._error([], message)
+            yield self.finding([], message)
         alike: dict[tuple[str, ...], str] = {}
         for doc_id, facts in zip(self.state.ids, self.state.facts, strict=True):
             other = alike.setdefault(tuple(facts), doc_id)
             if other != doc_id:
-                yield self._error([other, doc_id], f"{other} and {doc_id} say the same")
+                yield self.finding([other, doc_id], f"{other} and {doc_id} say the same")
         given: dict[str, dict[str, float]] = {query.query_id: {} for query in queries}
         for query_id, doc_id, relevance in self.judgements.qrels:
             given.setdefault(query_id, {})[doc_id] = relevance
@@ -189,13 +184,13 @@ class AlbumProof(CorpusRule):
             try:
                 asked = read_query(query.text)
             except Unreadable as reason:
-                yield self._error([query_id], f"{query_id} cannot be read: {reason}")
+                yield self.finding([query_id], f"{query_id} cannot be read: {reason}")
                 continue
-            yield from self._noted(query_id, query.metadata, asked)
+            yield from self._metadata(query_id, query.metadata, asked)
             key = orjson.dumps(asked)
             if read.setdefault(key, query_id) != query_id:
                 message = f"{read[key]} and {query_id} ask for the same"
-                yield self._error([read[key], query_id], message)
+                yield self.finding([read[key], query_id], message)
             grades = captions.grades(asked)
             rows = np.zeros(seen, np.int64)
             for doc_id, relevance in given[query_id].items():
@@ -203,15 +198,15 @@ class AlbumProof(CorpusRule):
                     rows[place[doc_id]] = relevance
                 elif relevance not in (1, 2):
                     message = f"{query_id}: {doc_id} has the grade {relevance:g}; rows are 1 or 2"
-                    yield self._error([query_id, doc_id], message)
+                    yield self.finding([query_id, doc_id], message)
             for i in np.flatnonzero(grades != rows).tolist():
                 doc_id = self.state.ids[i]
                 message = f"{query_id}: {doc_id} is graded {rows[i]}, and by its words it is "
-                yield self._error([query_id, doc_id], f"{message}{grades[i]}")
+                yield self.finding([query_id, doc_id], f"{message}{grades[i]}")
 
-    def _noted(self, query_id: str, metadata: Any, asked: dict[str, Any]) -> Iterator[Finding]:
+    def _metadata(self, query_id: str, metadata: Any, asked: dict[str, Any]) -> Iterator[Finding]:
         """The metadata of a query are those of its words."""
-        kind, granularity, level = _described(asked)
+        kind, granularity, level = _describe_query(asked)
         wanted = {
             "type": kind,
             "granularity": granularity,
@@ -222,13 +217,10 @@ class AlbumProof(CorpusRule):
         for key in dict.fromkeys((*wanted, *noted)):
             if noted.get(key) != wanted.get(key):
                 message = f"{key} is {noted.get(key)!r}, and by its words {wanted.get(key)!r}"
-                yield self._error([query_id], f"{query_id}: {message}")
-
-    def _error(self, ids: list[str], message: str) -> Finding:
-        return Finding(self.name, self.severity, ids, message)
+                yield self.finding([query_id], f"{query_id}: {message}")
 
 
-def _described(asked: dict[str, Any]) -> tuple[str, str, str]:
+def _describe_query(asked: dict[str, Any]) -> tuple[str, str, str]:
     """Type, granularity and level of what a query asks for."""
     known = lexicon()
     conditions = len(asked.keys() - {"object"})

@@ -137,7 +137,7 @@ def _things(words: Sequence[Word]) -> list[Thing]:
     return result
 
 
-def _only(role: str, found: Sequence[str]) -> str | None:
+def _single(role: str, found: Sequence[str]) -> str | None:
     if len(found) > 1:
         raise Unreadable(f"it names two of what it has one of ({role}): {', '.join(found)}")
     return found[0] if found else None
@@ -146,19 +146,19 @@ def _only(role: str, found: Sequence[str]) -> str | None:
 def read_caption(text: str) -> list[str]:
     """The facts of a caption, as the corpus notes them in its metadata."""
     words = words_of(text)
-    main, passing = _parted(words)
+    main, passing = _split_words(words)
     things = _things(main)
     facts: dict[str, Any] = dict.fromkeys(
         ("subject", "number", "colour", "action", "object", "place", "moment", "topic", "month")
     )
     for role in ("moment", "month"):
-        facts[role] = _only(role, [word.meaning for word in main if word.role == role])
+        facts[role] = _single(role, [word.meaning for word in main if word.role == role])
     acts = [i for i, word in enumerate(main) if word.role in ("action", "deed")]
-    facts["action"] = _only("action", [main[i].meaning for i in acts])
+    facts["action"] = _single("action", [main[i].meaning for i in acts])
     places = [word.meaning for word in main if word.role == "place"]
     places += [one.meaning for one in things if _before(main, one)]
-    facts["place"] = _only("place", places)
-    facts["topic"] = _only("topic", [one.meaning for one in things if one.role == "topic"])
+    facts["place"] = _single("place", places)
+    facts["topic"] = _single("topic", [one.meaning for one in things if one.role == "topic"])
     _topics(main, things)
     named = [one for one in things if one.role != "topic" and not _before(main, one)]
     if acts and main[acts[0]].role == "deed":
@@ -187,7 +187,7 @@ def read_caption(text: str) -> list[str]:
     return result
 
 
-def _parted(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+def _split_words(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
     """Words of the scene, and of what is in passing: from the clause of such a word on."""
     main: list[Word] = []
     passing: list[Word] = []
@@ -230,17 +230,17 @@ def read_query(text: str) -> dict[str, Any]:
         raise Unreadable("it is no phrase")
     things = _things(words)
     for role in ("moment", "month", "place"):
-        asked[role] = _only(role, [word.meaning for word in words if word.role == role])
+        asked[role] = _single(role, [word.meaning for word in words if word.role == role])
     acts = [i for i, word in enumerate(words) if word.role in ("action", "deed")]
-    asked["action"] = _only("action", [words[i].meaning for i in acts])
+    asked["action"] = _single("action", [words[i].meaning for i in acts])
     if len(things) > 1:
         _topics(words, things)
     named: list[Thing] = []
     for one in things:
         if one.role == "topic" and len(things) > 1:
-            asked["topic"] = _only("topic", [*filter(None, [asked["topic"]]), one.meaning])
+            asked["topic"] = _single("topic", [*filter(None, [asked["topic"]]), one.meaning])
         elif _before(words, one):
-            asked["place"] = _only("place", [*filter(None, [asked["place"]]), one.meaning])
+            asked["place"] = _single("place", [*filter(None, [asked["place"]]), one.meaning])
         else:
             named.append(one)
     if acts and words[acts[0]].role == "deed":

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import repeat
 from operator import eq
-from typing import Self
 
 from retgen.tokenizer import stems
 from retgen.validators.limit.proof import LimitProof
@@ -23,10 +22,6 @@ class _Names(DocumentNotes):
     """What is wrong with some names, and how many of the others have so many words."""
 
     words: Counter[int] = field(default_factory=Counter)
-
-    def merge(self, later: Self, offset: int) -> None:
-        super().merge(later, offset)
-        self.words += later.words
 
 
 class PersonNames(CorpusRule):
@@ -60,9 +55,9 @@ class PersonNames(CorpusRule):
         for doc_id, name in zip(batch.ids, names, strict=True):
             first, _, others = name.partition(" ")
             middle, _, last = others.rpartition(" ")
-            wrong, also = self._known(first_names, first, 0), self._known(surnames, last, 1)
+            wrong, also = self._fault_of(first_names, first, 0), self._fault_of(surnames, last, 1)
             if middle:
-                wrong = wrong or self._known(first_names, middle, 0)
+                wrong = wrong or self._fault_of(first_names, middle, 0)
                 if middle == first:
                     wrong = f"the first name {first!r} stands twice"
             if name and (wrong or also):
@@ -84,16 +79,16 @@ class PersonNames(CorpusRule):
         places = (0, 1) if size == 2 else (0, 0, 1)
         for place, column in zip(places, columns, strict=True):
             known = self.known[place]
-            known |= self._judged(set(column).difference(known), place)
+            known |= self._faults_of(set(column).difference(known), place)
             if any(map(known.__getitem__, column)):
                 return 0
         if size == 3 and any(map(eq, columns[0], columns[1])):
             return 0
         return size
 
-    def _known(self, known: dict[str, str], word: str, place: int) -> str:
+    def _fault_of(self, known: dict[str, str], word: str, place: int) -> str:
         if word not in known:
-            known |= self._judged([word], place)
+            known |= self._faults_of([word], place)
         return known[word]
 
     def suspicious(self) -> bool:
@@ -108,7 +103,7 @@ class PersonNames(CorpusRule):
     def _most(self) -> int:
         return max(self.state.words, key=lambda words: (self.state.words[words], -words))
 
-    def _judged(self, words: Iterable[str], place: int) -> dict[str, str]:
+    def _faults_of(self, words: Iterable[str], place: int) -> dict[str, str]:
         """What is wrong with first names (place 0) or surnames (1), "" for nothing."""
         listed = list(words)
         stemmed = stems([word.casefold() for word in listed])

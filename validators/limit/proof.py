@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +45,6 @@ class _ProofState(TermSpool):
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     lists: AttributeLists = field(default_factory=AttributeLists)
 
-    def merge(self, later: Self, offset: int) -> None:
-        super().merge(later, offset)
-        self.broken += later.broken
-        self.holders |= later.holders
-        self.lists.merge(later.lists, offset)
-
 
 class _Reading(NamedTuple):
     """What the texts of a batch say."""
@@ -85,9 +79,7 @@ class LimitProof(TermRule):
         for terms in self.asked.values():
             self.queried[list(terms)] = True
         self.listed = {
-            query.query_id: query.metadata.get("hard_negatives")
-            for query in judgements.queries
-            if isinstance(query.metadata, dict)
+            query.query_id: query.facts.get("hard_negatives") for query in judgements.queries
         }
         self.stemmed = stems_by_attribute(spec.attributes)
         self.spread: list[tuple[str, str]] = []
@@ -161,7 +153,7 @@ class LimitProof(TermRule):
                 for doc_id, name in zip(batch.ids, names, strict=True)
                 if not name
             ]
-        if not _numbered(batch.ids):
+        if not _all_numbered(batch.ids):
             strange = [i for i in batch.ids if i[:1] != "d" or not i[1:].isdigit()]
             state.broken += [
                 (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
@@ -425,7 +417,7 @@ class LimitProof(TermRule):
             )
 
 
-def _numbered(ids: Sequence[str]) -> bool:
+def _all_numbered(ids: Sequence[str]) -> bool:
     """Whether all ids are 'd' and digits, seen of all of them at once."""
     joined = "".join(ids)
     return (

@@ -147,7 +147,7 @@ def read_questions(
             errors.append(_of(query.query_id, question))
             continue
         result[query.query_id] = question
-        facts = _facts(query)
+        facts = query.facts
         if facts.get("attributes") != list(question.attributes):
             errors.append(
                 _of(query.query_id, "the attribute ids in its metadata are not those of its words")
@@ -192,7 +192,7 @@ def check_factorial(
             continue
         groups = documents_by_combination(question, holders)
         answers = sum(len(docs) for held, docs in groups.items() if question.answered_by(held))
-        facts = _facts(query)
+        facts = query.facts
         cells[question.operator, answers] += 1
         if facts.get("answers") != answers:
             yield _of(
@@ -242,7 +242,7 @@ def _judged_zero(query: Query, hard: set[str], refused: set[str]) -> Iterator[Fi
             why = "is judged 0 for query {}, but its text makes it no hard negative"
         message = f"document {doc_id} {why.format(query.query_id)}"
         yield error("hard-negatives", [query.query_id, doc_id], message)
-    if (stated := _facts(query).get("hard_negatives")) != len(hard):
+    if (stated := query.facts.get("hard_negatives")) != len(hard):
         message = f"{len(hard)} documents are its hard negatives, its metadata says {stated}"
         yield error("hard-negatives", [query.query_id], f"query {query.query_id}: {message}")
 
@@ -270,10 +270,6 @@ def _in_the_way(
             named = ", ".join(map(str, sorted(held)))
             message = f"of its attributes {len(docs)} documents hold {named} only, not {answers}"
             yield error("factorial", [query_id, *sorted(docs)], f"query {query_id}: {message}")
-
-
-def _facts(query: Query) -> Mapping[str, Any]:
-    return query.metadata if isinstance(query.metadata, dict) else {}
 
 
 def _of(query_id: str, message: str) -> Finding:

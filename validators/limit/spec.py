@@ -140,8 +140,7 @@ def parse_queries(
             reason = f"it asks for {len(words)} attributes, not {spec.per_query}"
         else:
             terms = tuple(spec.attributes[word] for word in words)
-            noted = query.metadata.get("attributes") if isinstance(query.metadata, dict) else None
-            if noted != list(terms):
+            if query.facts.get("attributes") != list(terms):
                 message = f"{where}: the attribute ids in its metadata are not those of its words"
                 errors.append(error("query", [query.query_id], message))
             key = tuple(sorted(terms))
@@ -209,7 +208,7 @@ class Speller:
 
     def read(self, batch: Batch) -> SpelledBatch | None:
         """What the texts say; None where any of them is not what its metadata spells."""
-        terms = self._stated(batch.metadata) if self.able else None
+        terms = self._stated_ids(batch.metadata) if self.able else None
         if terms is None:
             return None
         head, middle, _ = self.template
@@ -238,7 +237,7 @@ class Speller:
             words = inside + around + self._spaces[pieces].sum(axis=1) + 1
         return SpelledBatch(names, terms, lengths, words)
 
-    def _stated(self, metadata: list[Any]) -> NDArray[np.int64] | None:
+    def _stated_ids(self, metadata: list[Any]) -> NDArray[np.int64] | None:
         """The ids of the metadata, (documents, size); None where any of them are none."""
         try:
             noted = [one["attributes"] for one in metadata]

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +44,7 @@ def check_matrix(
         owner.setdefault(column, doc_id)
     rows: dict[int, str] = {}
     for query in judgements.queries:
-        row = query.metadata.get("row") if isinstance(query.metadata, dict) else None
+        row = query.facts.get("row")
         if type(row) is not int:
             row = -1
         if not 0 <= row < spec.queries or row in rows:
@@ -177,11 +176,6 @@ class AttributeLists(RuleState):
         # the sum of ranks of a sample without replacement (Wilcoxon)
         self.rank += float((places - held * (counts - 1) / 2).sum())
         self.variance += float((held * (counts - held) * (counts + 1) / 12).sum())
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.hashes += later.hashes
-        self.rank += later.rank
-        self.variance += later.variance
 
     def repeated_hashes(self) -> frozenset[int]:
         """Hashes that stand more than once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import xxhash
 
@@ -21,9 +21,6 @@ class _Texts(RuleState):
     """Hashes of texts by the id of their document."""
 
     hashes: dict[str, int] = field(default_factory=dict)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.hashes |= later.hashes
 
 
 class TrainingPairsProof(CorpusRule):
@@ -122,7 +119,7 @@ class TrainingPairsProof(CorpusRule):
 
 def _negatives(query: Query) -> list[str]:
     """The hard negatives in a query's metadata; what is no list of ids is another finding's."""
-    listed = query.metadata.get("hard_negatives") if isinstance(query.metadata, dict) else None
+    listed = query.facts.get("hard_negatives")
     if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
         return listed
     return []

@@ -43,5 +43,4 @@ def proof_rules(spec: LadderSpec, judgements: Judgements) -> list[CorpusRule]:
 
 def _ladder_of(query: Query) -> str:
     """Queries of a ladder share its documents, so they are one observation."""
-    metadata = query.metadata if isinstance(query.metadata, dict) else {}
-    return str(metadata.get("ladder", query.query_id))
+    return str(query.facts.get("ladder", query.query_id))

@@ -72,7 +72,7 @@ class _Meaning:
         begin = re.split(rf" (?:{self._relative}|whose) ", ladder.queries[0])[0]
         clauses = [_clause(one, self._relative) for one in ladder.conditions]
         for n, query in enumerate(ladder.queries, 1):
-            if query != f"{begin} {_listed(clauses[:n])}.":
+            if query != f"{begin} {_join_clauses(clauses[:n])}.":
                 yield f"its descriptive query {n} does not ask for its first {n} conditions"
                 return
         met = self._facts(ladder, ladder.sentences)
@@ -126,7 +126,7 @@ def _clause(condition: str, relative: str) -> str:
     return lower if lower.startswith((f"{relative} ", "whose ")) else f"{relative} {lower}"
 
 
-def _listed(clauses: Sequence[str]) -> str:
+def _join_clauses(clauses: Sequence[str]) -> str:
     *first, last = clauses
     return f"{', '.join(first)} and {last}" if first else last
 

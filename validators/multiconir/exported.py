@@ -90,7 +90,7 @@ class ExportedTables(CorpusRule):
         for name, (columns, rows) in tables.items():
             self._findings += self._file(dataset.run, name, columns, rows)
         for words in (512, 1024):
-            self._findings += self._padded(dataset.run, words)
+            self._findings += self._padded_table(dataset.run, words)
         self._findings += self._verdicts(dataset.run)
         self._findings += self._reviews(dataset.run)
 
@@ -200,11 +200,11 @@ class ExportedTables(CorpusRule):
                             f"of {value.conditions} conditions of ladder {name}"
                         )
                 elif orjson.dumps(stated[key]) != orjson.dumps(value):
-                    message = f"{key} is {_shown(stated[key])}, must be {_shown(value)}"
+                    message = f"{key} is {_short_json(stated[key])}, must be {_short_json(value)}"
                 if message:
                     faults.add(key, number, message, _names(stated))
 
-    def _padded(self, run: Path, words: int) -> list[Finding]:
+    def _padded_table(self, run: Path, words: int) -> list[Finding]:
         """Task 4: the flat table, with nothing but the paper's filler between the sentences.
 
         The padded texts are read back; every other column is compared as in the flat table.
@@ -219,7 +219,7 @@ class ExportedTables(CorpusRule):
                     parts, row = made
                     for rung in range(TEN + 1):
                         column = _column(rung)
-                        message = _unpadded(stated.get(column), parts.rungs[rung], words)
+                        message = _padding_fault(stated.get(column), parts.rungs[rung], words)
                         if message:
                             faults.add("padding", number, f"{column} {message}", _names(row))
                         if column in stated:
@@ -329,7 +329,7 @@ def _column(rung: int) -> str:
     return f"HN{rung}" if rung else "Positive"
 
 
-def _unpadded(text: Any, pieces: list[str], words: int) -> str | None:
+def _padding_fault(text: Any, pieces: list[str], words: int) -> str | None:
     """What is wrong with a document that is to be so many words long."""
     if not isinstance(text, str) or not _between(text, pieces):
         return "is not its document with the paper's filler between sentences"
@@ -362,6 +362,6 @@ def _names(row: Any) -> list[str]:
     return [row[key] for key in keys if isinstance(row.get(key), str)]
 
 
-def _shown(value: Any) -> str:
+def _short_json(value: Any) -> str:
     text = orjson.dumps(value, default=str).decode()
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -145,7 +145,7 @@ class LadderProof(CorpusRule):
             ladder = None
         if ladder is None:
             return "its metadata does not name a ladder of the run, broken conditions and orders"
-        read = sentences_of(text, self._known(ladder))
+        read = sentences_of(text, self._pieces(ladder))
         if read is None:
             return "its text is not made of the sentences of its ladder, or of their rewrites"
         if sorted(c for c, _ in read) != list(range(TEN)):
@@ -161,7 +161,7 @@ class LadderProof(CorpusRule):
         contrasts = sum(word in _CONTRASTS for word in words)
         return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
 
-    def _known(self, ladder: LadderRow) -> list[tuple[str, tuple[int, bool]]]:
+    def _pieces(self, ladder: LadderRow) -> list[tuple[str, tuple[int, bool]]]:
         """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
         if self._pieces_of[0] != ladder.number:
             parts = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
@@ -175,14 +175,14 @@ class LadderProof(CorpusRule):
     # --- queries and qrels ------------------------------------------------------------------
 
     def read_qrels(self, dataset: Dataset, split: str) -> None:
-        self._findings = list(self._judged(dataset, split))
+        self._findings = list(self._check_judgements(dataset, split))
 
-    def _judged(self, dataset: Dataset, split: str) -> Iterator[Finding]:
+    def _check_judgements(self, dataset: Dataset, split: str) -> Iterator[Finding]:
         """Each ladder has twenty queries, and each of these all its ladder's documents judged."""
         there = np.zeros(len(self.ladders), np.int64)  # which of the twenty, as bits
         asked = self.asked = QueryIndex()
-        for query in _parsed(dataset.queries, query_of):
-            result = self._asked(query)
+        for query in _parsed_rows(dataset.queries, query_of):
+            result = self._read_query(query)
             if isinstance(result, str):
                 yield _error([query.query_id], f"{query.query_id}: {result}")
                 continue
@@ -195,7 +195,7 @@ class LadderProof(CorpusRule):
             there[ladder] |= bit
             asked.add(query.query_id, query.text, ladder, number, count)
         if among := asked.repeated_texts():
-            for query in _parsed(dataset.queries, query_of):
+            for query in _parsed_rows(dataset.queries, query_of):
                 if asked.repeats(query.text, among):
                     message = "another query asks the same"
                     yield _error([query.query_id], f"{query.query_id}: {message}")
@@ -209,7 +209,7 @@ class LadderProof(CorpusRule):
             asked.again()
             yield from self._labels(graded, asked, _GRADED, None)
         else:
-            former = any(qrel.relevance > 1 for qrel in _parsed(qrels, qrel_of))
+            former = any(qrel.relevance > 1 for qrel in _parsed_rows(qrels, qrel_of))
             yield _error([], _NO_GRADES + (_FORMER if former else ""))
             yield from self._labels(qrels, asked, _GRADED if former else _BINARY, counts)
         self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
@@ -218,7 +218,7 @@ class LadderProof(CorpusRule):
         self, table: TableFiles, asked: QueryIndex, kind: _Kind, counts: LabelCounts | None
     ) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
-        rows = _parsed(table, qrel_of)
+        rows = _parsed_rows(table, qrel_of)
         for query_id, group in groupby(rows, key=lambda row: row.query_id):
             which = asked.take(query_id)
             if which is None:
@@ -254,11 +254,11 @@ class LadderProof(CorpusRule):
             expected, text = right.get(doc_id), given.get(doc_id)
             if expected != text or doc_id in twice:
                 message = f"judged twice in the {kind.table}" if doc_id in twice else (
-                    f"{kind.label} is {_shown(text)}, the words say {_shown(expected)}"
+                    f"{kind.label} is {_label_text(text)}, the words say {_label_text(expected)}"
                 )  # fmt: skip
                 yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {message}")
 
-    def _asked(self, query: Query) -> tuple[int, str, int] | str:
+    def _read_query(self, query: Query) -> tuple[int, str, int] | str:
         """(ladder, style, conditions) of a query, or what is wrong with it."""
         try:
             style, count = query.metadata["style"], query.metadata["conditions"]
@@ -389,7 +389,7 @@ class LadderProof(CorpusRule):
         return with_best(dict.fromkeys(_TASKS, 0.5), rankings)
 
 
-def _parsed(table: Any, parse: Any) -> Iterator[Any]:
+def _parsed_rows(table: Any, parse: Any) -> Iterator[Any]:
     """The rows of a table that are what they are to be; the others have findings of their own."""
     for chunk in table.chunks():
         for row in table.rows(chunk):
@@ -397,7 +397,7 @@ def _parsed(table: Any, parse: Any) -> Iterator[Any]:
                 yield result
 
 
-def _shown(relevance: float | None) -> str:
+def _label_text(relevance: float | None) -> str:
     return "not judged" if relevance is None else f"{relevance:g}"
 
 

@@ -24,7 +24,7 @@ class QueryIndex:
         self._packed.append(ladder << 5 | style << 4 | conditions)
 
     @cached_property
-    def _sorted(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_]]:
+    def _by_hash(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_]]:
         ids = np.frombuffer(self._ids, np.uint64) if self._ids else np.empty(0, np.uint64)
         order = np.argsort(ids, kind="stable")
         return ids[order], order, np.zeros(len(ids), bool)
@@ -32,10 +32,10 @@ class QueryIndex:
     def take(self, query_id: str) -> tuple[int, int] | None:
         """(ladder, conditions) of a query; None where there is none, or it was taken before."""
         place = self._place(query_id)
-        if place is None or self._sorted[2][place]:
+        if place is None or self._by_hash[2][place]:
             return None
-        self._sorted[2][place] = True
-        packed = self._packed[int(self._sorted[1][place])]
+        self._by_hash[2][place] = True
+        packed = self._packed[int(self._by_hash[1][place])]
         return packed >> 5, packed & 15
 
     def which(self, query_id: object) -> tuple[int, int, int] | None:
@@ -43,22 +43,22 @@ class QueryIndex:
         place = self._place(query_id) if isinstance(query_id, str) else None
         if place is None:
             return None
-        packed = self._packed[int(self._sorted[1][place])]
+        packed = self._packed[int(self._by_hash[1][place])]
         return packed >> 5, packed >> 4 & 1, packed & 15
 
     def _place(self, query_id: str) -> int | None:
-        ids = self._sorted[0]
+        ids = self._by_hash[0]
         wanted = np.uint64(_hash(query_id))
         place = int(np.searchsorted(ids, wanted))
         return place if place < len(ids) and ids[place] == wanted else None
 
     def again(self) -> None:
         """Let every query be taken once more."""
-        self._sorted[2][:] = False
+        self._by_hash[2][:] = False
 
     def count_left(self) -> int:
         """How many were not taken."""
-        return int((~self._sorted[2]).sum())
+        return int((~self._by_hash[2]).sum())
 
     def repeated_texts(self) -> frozenset[int]:
         """Hashes of texts that stand more than once."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, product
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from retgen.validators.niah.answers import AnswerFinder, RelatedWords, count_name, words_of
 from retgen.validators.niah.spec import (
@@ -58,11 +58,6 @@ class _ScanState(RuleState):
     rows: list[_Row] = field(default_factory=list)
     wrong: list[tuple[str, str]] = field(default_factory=list)  # (document, what is)
     unread: str = ""  # why nothing was counted
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.rows += later.rows
-        self.wrong += later.wrong
-        self.unread = self.unread or later.unread
 
 
 class _Metadata(NamedTuple):
@@ -201,19 +196,16 @@ class HaystackProof(CorpusRule):
 
     # --- findings ---------------------------------------------------------------------------
 
-    def _finding(self, ids: Iterable[str], message: str) -> Finding:
-        return Finding(self.name, self.severity, list(ids), message)
-
     def findings(self) -> Iterable[Finding]:
         if self.state.unread:
             message = (
                 f"the lengths are not proven: no tokenizer {self._spec.tokenizer!r} to count with "
                 f"({self.state.unread})"
             )
-            yield Finding(self.name, "warning", [], message)
+            yield self.finding([], message, severity="warning")
         yield from self._table()
         for doc_id, wrong in self.state.wrong:
-            yield self._finding([doc_id], f"{doc_id}: {wrong}")
+            yield self.finding([doc_id], f"{doc_id}: {wrong}")
         yield from self._counts()
         yield from self._places()
         yield from self._fillers()
@@ -234,7 +226,7 @@ class HaystackProof(CorpusRule):
             check_qrels(run, self._judgements, self._spec.settings["lengths"]),
             check_tables(run, bool(self._spec.settings.get("training"))),
         ):
-            yield self._finding(ids, message)
+            yield self.finding(ids, message)
 
     def _table(self) -> Iterator[Finding]:
         """No needle but a literal one has a word of its question, and no two names are one."""
@@ -242,16 +234,16 @@ class HaystackProof(CorpusRule):
         for name, group in self._groups.items():
             other = named.setdefault(group.name.casefold(), name)
             if other != name:
-                yield self._finding([other, name], f"{other} and {name}: have one character's name")
+                yield self.finding([other, name], f"{other} and {name}: have one character's name")
             sentences_of = [(one, kind) for (kind, _), one in group.needles.items()]
             sentences_of += [(one, "near") for one in group.near]
             for sentence, kind in sentences_of:
                 given = self._related.among(name, set(words_of(sentence)))
                 if kind == "literal" and not given:
-                    yield self._finding([name], f"{name}: {sentence!r} has no word of its question")
+                    yield self.finding([name], f"{name}: {sentence!r} has no word of its question")
                 elif kind != "literal" and given:
                     message = f"{name}: {sentence!r} shares {given[0]!r} with its question"
-                    yield self._finding([name], message)
+                    yield self.finding([name], message)
 
     def _counts(self) -> Iterator[Finding]:
         """Each haystack and control that the settings ask for is there once."""
@@ -264,12 +256,12 @@ class HaystackProof(CorpusRule):
         for key, at in wanted:
             ids = there.get((key, at), [])
             if not ids:
-                yield self._finding([key.group], f"{key.group}: lacks {at} ({key})")
+                yield self.finding([key.group], f"{key.group}: lacks {at} ({key})")
             elif len(ids) > 1:
-                yield self._finding(ids, f"{' and '.join(ids)}: are both {at} ({key})")
+                yield self.finding(ids, f"{' and '.join(ids)}: are both {at} ({key})")
         for (key, at), ids in there.items():
             if (key, at) not in wanted:
-                yield self._finding(ids, f"{ids[0]}: the settings ask for no such: {at} ({key})")
+                yield self.finding(ids, f"{ids[0]}: the settings ask for no such: {at} ({key})")
 
     def _places(self) -> Iterator[Finding]:
         """Needles of one filler stand further behind from place to place."""
@@ -288,7 +280,7 @@ class HaystackProof(CorpusRule):
                         f"{other.counted.before:,} tokens before it, that of {one.doc_id} place "
                         f"{one.at.place} and {one.counted.before:,}"
                     )
-                    yield self._finding([other.doc_id, one.doc_id], message)
+                    yield self.finding([other.doc_id, one.doc_id], message)
 
     def _fillers(self) -> Iterator[Finding]:
         """What shares a filler differs in its needle, and in the last sentences of the filler."""
@@ -306,17 +298,17 @@ class HaystackProof(CorpusRule):
                 behind, own = count_differing(control.filler, row.filler)
                 if own > TAIL or behind > 2 * TAIL:
                     message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
-                    yield self._finding([row.doc_id, control.doc_id], message)
+                    yield self.finding([row.doc_id, control.doc_id], message)
                 elif self._spec.tokenizer in _ADDITIVE and row.filler != same.filler:
                     message = (
                         f"{row.doc_id}: its filler is not to the word that of {same.doc_id}, whose "
                         "needle is the same"
                     )
-                    yield self._finding([row.doc_id, same.doc_id], message)
+                    yield self.finding([row.doc_id, same.doc_id], message)
             other = first.setdefault((key._replace(number=0), control.filler), control)
             if other.key != key:
                 ids = [other.doc_id, control.doc_id]
-                yield self._finding(ids, f"{' and '.join(ids)}: have one filler, not two")
+                yield self.finding(ids, f"{' and '.join(ids)}: have one filler, not two")
 
 
 def _lengths(said: _Metadata, counted: TokenCounts) -> Iterator[str]:

@@ -129,7 +129,7 @@ def _triplets(run: ReadRun) -> Faults:
 
 def groups_of(queries: Iterable[Query]) -> dict[str, str]:
     """The group of each query, as its metadata says."""
-    return {query.query_id: str(_note(query).get("group")) for query in queries}
+    return {query.query_id: str(query.facts.get("group")) for query in queries}
 
 
 def check_queries(run: ReadRun, queries: Iterable[Query]) -> Faults:
@@ -143,8 +143,8 @@ def check_queries(run: ReadRun, queries: Iterable[Query]) -> Faults:
             continue
         if query.text != group.question:
             yield [query.query_id], f"{query.query_id}: is not the question of its group {name!r}"
-        for column, wanted in _noted(group):
-            if (held := _note(query).get(column)) != wanted:
+        for column, wanted in _expected_metadata(group):
+            if (held := query.facts.get(column)) != wanted:
                 yield (
                     [query.query_id],
                     f"{query.query_id}: its {column} is {held!r}, not {wanted!r}",
@@ -211,11 +211,7 @@ def _why(one: HaystackRecord, group: str | None, relevance: float, only: int | N
     return "" if only in (None, one.key.length) else f"has {one.key.length:,} tokens"
 
 
-def _note(query: Query) -> Mapping[str, Any]:
-    return query.metadata if isinstance(query.metadata, dict) else {}
-
-
-def _noted(group: NeedleGroup) -> Iterator[tuple[str, str]]:
+def _expected_metadata(group: NeedleGroup) -> Iterator[tuple[str, str]]:
     """What the metadata of a query says of its group."""
     yield "category", group.category
     yield "name", group.name

@@ -119,7 +119,7 @@ class AnswerColumns(LeakRule):
                 state.mark(_TITLE, "", marked)
             if len(batch) > marked:
                 state.other(_TITLE, "", len(batch) - marked)
-        for doc_id, held in self._held(batch):
+        for doc_id, held in self._columns_of(batch):
             marked = doc_id in relevant
             for column, text in held:
                 if marked and len(text) <= _SHORT:
@@ -129,7 +129,7 @@ class AnswerColumns(LeakRule):
                 if text in self.sought_texts:
                     state.key(column, text, 1, [doc_id])
 
-    def _held(self, batch: Batch) -> Iterator[tuple[str, set[tuple[str, str]]]]:
+    def _columns_of(self, batch: Batch) -> Iterator[tuple[str, set[tuple[str, str]]]]:
         """(id, (column, text) of all that it holds beside id and text) of each document."""
         titles = any(batch.titles)
         reads = self.judgements.foreign and any(one is not None for one in batch.metadata)
@@ -157,7 +157,7 @@ class AnswerColumns(LeakRule):
 
     def confirm(self, batch: Batch) -> None:
         relevant = self.judgements.relevant_documents
-        for doc_id, held in self._held(batch):
+        for doc_id, held in self._columns_of(batch):
             if doc_id not in relevant:
                 for one in held & self.counted.keys():
                     self.counted[one] += 1
@@ -182,9 +182,7 @@ class AnswerColumns(LeakRule):
         if others * _FEW > marked or excess_p(marked, both * chance, both) >= self.p:
             return
         how_many = f"in {others:,}" if others else "in no"
-        yield Finding(
-            self.name,
-            self.severity,
+        yield self.finding(
             sorted(relevant),
             f"the column {column} of the documents is {text!r} in {marked:,} of "
             f"{len(relevant):,} relevant documents and {how_many} other, of which there are "
@@ -219,9 +217,7 @@ class AnswerColumns(LeakRule):
         if 2 * len(right) <= pairs or excess_p(len(queries), expected, named) >= self.p:
             return
         query_id, doc_id = right[0]
-        yield Finding(
-            self.name,
-            self.severity,
+        yield self.finding(
             list(dict.fromkeys(one for pair in right for one in pair)),
             f"{len(queries):,} of {len(self.judgements.positives):,} queries share a value of "
             f"their column {column} with the column {other} of relevant documents, and with that "

@@ -73,10 +73,6 @@ class _Languages(RuleState):
     languages: list[NDArray[np.uint8]] = field(default_factory=list)
     scripts: Counter[str] = field(default_factory=Counter)
 
-    def merge(self, later: Self, offset: int) -> None:
-        self.languages += later.languages
-        self.scripts += later.scripts
-
     def counts(self) -> Counter[str]:
         message = np.zeros(len(_CODES), np.int64)
         for part in self.languages:
@@ -172,7 +168,7 @@ class Language(JudgedRule):
         many = {"document": "documents", "query": "queries"}[kind]
         for what, ids in sorted(result.items(), key=lambda one: (-len(one[1]), one[0])):
             seem = f"{kind} {ids[0]} seems" if len(ids) == 1 else f"{len(ids):,} {many} seem"
-            yield Finding(self.name, self.severity, ids, f"{seem} to be in {what}; {why}")
+            yield self.finding(ids, f"{seem} to be in {what}; {why}")
 
 
 def _contents(batch: Batch) -> list[str]:

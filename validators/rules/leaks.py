@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
@@ -40,12 +40,6 @@ class _Seen(RuleState):
     documents: int = 0
     names: dict[str, list[str]] = field(default_factory=dict)  # a noted text -> documents
     namings: list[_Naming] = field(default_factory=list)
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.documents += later.documents
-        self.namings += later.namings
-        for text, ids in later.names.items():
-            self.names.setdefault(text, []).extend(ids)
 
 
 class AnswerLeak(LeakRule):
@@ -137,9 +131,7 @@ class AnswerLeak(LeakRule):
                 alike.append((query_id, agreeing[0]))
         if excess_p(len(alike), expected, len(positives)) < self.p:
             query_id, doc_id = alike[0]
-            yield Finding(
-                self.name,
-                self.severity,
+            yield self.finding(
                 list(dict.fromkeys(result for pair in alike for result in pair)),
                 f"the ids of {len(alike):,} of {len(positives):,} queries have a part in common "
                 f"with that of a relevant document ({query_id} and {doc_id}, for one), chance "
@@ -159,9 +151,7 @@ class AnswerLeak(LeakRule):
         queries = list(dict.fromkeys(query_id for query_id, _ in right))
         if excess_p(len(queries), expected, len(named)) < self.p:
             query_id, doc_id = right[0]
-            yield Finding(
-                self.name,
-                self.severity,
+            yield self.finding(
                 list(dict.fromkeys(result for pair in right for result in pair)),
                 f"the column {column} of the {table} tells what is relevant to {len(queries):,} of "
                 f"{len(positives):,} queries (document {doc_id} to query {query_id}, for one): "

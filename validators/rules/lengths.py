@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,6 @@ class _Lengths(RuleState):
     parts: dict[str, list[NDArray[np.uint32]]] = field(
         default_factory=lambda: {column: [] for column in _FIELDS}
     )
-
-    def merge(self, later: Self, offset: int) -> None:
-        for column, parts in later.parts.items():
-            self.parts[column] += parts
 
 
 class _Usual(NamedTuple):
@@ -124,9 +120,7 @@ class LengthOutlier(JudgedRule):
         lengths = sorted(length for _, length in members)
         span = f"{lengths[0]:,}" + (f" to {lengths[-1]:,}" if lengths[-1] > lengths[0] else "")
         subject = f"{one.format(ids[0])} is" if len(ids) == 1 else f"{many.format(len(ids))} are"
-        return Finding(
-            self.name,
-            self.severity,
+        return self.finding(
             ids,
             f"{subject} far {how} than the others: {span} character{'s' * (lengths[-1] > 1)}, "
             f"the median is {median:,}",

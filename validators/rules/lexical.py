@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Self
 
 import numpy as np
 
@@ -24,10 +23,6 @@ class _Hits(RuleState):
     """Query id to the first non-relevant document that holds all its content words."""
 
     hits: dict[str, str] = field(default_factory=dict)
-
-    def merge(self, later: Self, offset: int) -> None:
-        for query_id, doc_id in later.hits.items():
-            self.hits.setdefault(query_id, doc_id)
 
 
 class LexicalAmbiguity(JudgedRule):
@@ -103,9 +98,7 @@ class LexicalAmbiguity(JudgedRule):
         flagged = [query_id for query_id in self.positives if query_id in hits]
         if flagged:
             first = flagged[0]
-            yield Finding(
-                self.name,
-                self.severity,
+            yield self.finding(
                 flagged,
                 f"all content words of {len(flagged)} of {len(self.asked)} queries stand in some "
                 f"document that is not relevant (query {first} in {hits[first]}, for one; "

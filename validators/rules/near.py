@@ -1,4 +1,4 @@
-"""Near-duplicates: documents, or queries, that share at least four fifths of their words.
+"""Documents and queries that are nearly the same, and what splits have in common.
 
 Texts are compared as sets of words (Jaccard similarity), so word order is ignored.
 Queries are compared by the words that ask for something: see `retgen.validators.wordsets`.
@@ -13,9 +13,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.data import Query
 from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
-from retgen.validators.similar import MISSED, groups
+from retgen.validators.similar import MISSED, groups, matches
 from retgen.validators.wordsets import WordSets, query_sets
 
 _SHOWN = 3  # groups
@@ -70,12 +71,10 @@ class NearDuplicates(CorpusRule):
         total = sum(map(len, self.state.sizes))
         result = sum(map(len, self._members.values()))
         largest = sorted(self._members.values(), key=len, reverse=True)[:_SHOWN]
-        named = ", ".join(_shown(ids) for ids in largest)
+        named = ", ".join(_name_group(ids) for ids in largest)
         more = "" if len(self._members) <= _SHOWN else "; the largest"
         missed = "" if self.exact else MISSED
-        yield Finding(
-            self.name,
-            self.severity,
+        yield self.finding(
             [doc_id for ids in self._members.values() for doc_id in ids],
             f"{result:,} of {total:,} documents {_SHARE} with another, in "
             f"{_count(len(self._members), 'group')}{more}: {named}{missed}",
@@ -105,13 +104,11 @@ class NearDuplicateQueries(QueryRule):
         if members:
             largest = sorted(members.values(), key=len, reverse=True)[:_SHOWN]
             more = "" if len(members) <= _SHOWN else "; the largest"
-            yield Finding(
-                self.name,
-                self.severity,
+            yield self.finding(
                 [query_id for ids in members.values() for query_id in ids],
                 f"{sum(map(len, members.values())):,} of {len(queries):,} queries {_SHARE} "
                 f"(function words aside) with another, in {_count(len(members), 'group')}{more}: "
-                f"{', '.join(map(_shown, largest))}{'' if exact else MISSED}",
+                f"{', '.join(map(_name_group, largest))}{'' if exact else MISSED}",
             )
 
 
@@ -126,10 +123,73 @@ def _in_groups(labels: NDArray[np.int64], order: NDArray[np.uint64]) -> NDArray[
     return np.flatnonzero(np.isin(labels, wanted))
 
 
-def _shown(ids: Sequence[str]) -> str:
+def _name_group(ids: Sequence[str]) -> str:
     first = " and ".join(ids[:2])
     return first if len(ids) == 2 else f"{first} and {len(ids) - 2:,} more"
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+class SplitOverlap(QueryRule):
+    """Pairs and queries of the split under test that stand in another split, or nearly."""
+
+    name = "split-overlap"
+    severity = "error"
+    unless = "for similar queries warning"
+    finds = (
+        "pairs or queries of the split under test that are in another split too, and queries that "
+        "share at least 80% of their words with one of another split"
+    )
+    order = 130
+
+    def findings(self) -> Iterator[Finding]:
+        judgements = self.judgements
+        split, pairs = judgements.split, {(q, d) for q, d, score in judgements.qrels if score > 0}
+        texts: dict[str, Query] = {}
+        for query in judgements.queries:
+            texts.setdefault(query.query_id, query)
+        queries = [query_id for query_id in texts if query_id in judgements.positives]
+        for name, qrels in judgements.others.items():
+            theirs = {(q, d) for q, d, score in qrels if score > 0}
+            asked = {query_id for query_id, _ in theirs}
+            if both := sorted(pairs & theirs):
+                whole = "; the splits are the same" if pairs == theirs else ""
+                yield self.finding(
+                    list(dict.fromkeys(result for pair in both for result in pair)),
+                    f"{len(both):,} of {len(pairs):,} pairs of a query and a relevant document in "
+                    f"split {split} are also in split {name} ({both[0][0]} and {both[0][1]}, for "
+                    f"one){whole}",
+                )
+            if shared := [query_id for query_id in queries if query_id in asked]:
+                yield self.finding(
+                    shared,
+                    f"{len(shared):,} of {len(queries):,} queries of split {split} are also "
+                    f"queries of split {name} ({shared[0]}, for one)",
+                )
+            own = [texts[query_id] for query_id in queries if query_id not in asked]
+            other = [
+                texts[q] for q in sorted(asked) if q in texts and q not in judgements.positives
+            ]
+            yield from _alike(own, other, split, name, len(queries))
+
+
+def _alike(
+    own: list[Query], other: list[Query], split: str, name: str, total: int
+) -> Iterator[Finding]:
+    """Queries of two splits under two ids that ask for the same, or nearly."""
+    pairs, exact = matches(query_sets([*own, *other]), len(own))
+    if not len(pairs):
+        return
+    result = [
+        (own[a].query_id, other[b - len(own)].query_id) for a, b in np.asarray(pairs).tolist()
+    ]
+    yield Finding(
+        SplitOverlap.name,
+        "warning",
+        list(dict.fromkeys(query_id for pair in result for query_id in pair)),
+        f"{len(result):,} of {total:,} queries of split {split} share at least 80% of their words "
+        f"(function words aside) with a query of split {name} ({result[0][0]} and {result[0][1]}, "
+        f"for one){'' if exact else MISSED}",
+    )

@@ -148,9 +148,7 @@ class OrderLeak(LeakRule):
             if p >= self.p:
                 continue
             where = "" if name == _FILE else f" in the order of {name}"
-            yield Finding(
-                self.name,
-                self.severity,
+            yield self.finding(
                 ids,
                 f"the {len(ids)} relevant documents do not stand where chance would put them among "
                 f"{self.state.count}{where} (median at {np.median(places):.1%}, p = {p:.1g}): "
@@ -194,7 +192,7 @@ class OrderLeak(LeakRule):
                         "give queries and documents ids at random"
                     )
                 ids = [query_id for seen in units.values() for *_, query_id in seen]
-                yield Finding(self.name, self.severity, ids, message)
+                yield self.finding(ids, message)
                 return  # the other orders mostly say the same again
 
     def _queries(self) -> dict[str, dict[str, float]]:

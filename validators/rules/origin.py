@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from retgen.data import Dataset
 from retgen.validators.origin import (
@@ -25,10 +25,6 @@ from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleS
 @dataclass
 class _Texts(RuleState):
     texts: dict[str, str] = field(default_factory=dict)
-
-    def merge(self, later: Self, offset: int) -> None:
-        for doc_id, text in later.texts.items():
-            self.texts.setdefault(doc_id, text)
 
 
 class Origin(JudgedRule):
@@ -67,4 +63,4 @@ class Origin(JudgedRule):
         if is_separable(self.measured):
             words = ", ".join(map(repr, self.measured["words"]))
             hint = f"; most telling: {words}" if words else ""
-            yield Finding(self.name, self.severity, [], in_words(self.measured) + hint)
+            yield self.finding([], in_words(self.measured) + hint)

@@ -30,10 +30,6 @@ class _Places(RuleState):
     others: NDArray[np.int64]
     relevant: list[tuple[str, int, int]] = field(default_factory=list)
 
-    def merge(self, later: Self, offset: int) -> None:
-        self.others += later.others
-        self.relevant += later.relevant
-
 
 class WordPlaces(CorpusRule):
     """Where the content words of queries first stand in texts. `p`: the level of the test."""
@@ -104,9 +100,7 @@ class WordPlaces(CorpusRule):
         p = math.erfc(abs(effect - 0.5) * math.sqrt(6 * len(means)))
         if p < self.p and not 1 - _EFFECT < effect < _EFFECT:
             where, share = ("in front", effect) if effect > 0.5 else ("behind", 1 - effect)
-            yield Finding(
-                self.name,
-                self.severity,
+            yield self.finding(
                 [query_id for query_id in self.asked if query_id in ahead],
                 f"in {share:.0%} of comparisons the words of a query stand further {where} in its "
                 f"relevant documents than in others that hold them ({len(ahead):,} queries, p = "

@@ -44,7 +44,7 @@ class DuplicateQueries(QueryRule):
                 )
         for text, ids in by_text.items():
             if len(ids) > 1:
-                named = _named(ids)
+                named = _name_ids(ids)
                 yield Finding(
                     "duplicate-query", "error", ids, f"{len(ids)} queries ask {text!r} ({named})"
                 )
@@ -56,11 +56,11 @@ class DuplicateQueries(QueryRule):
                     "warning",
                     ids,
                     f"{len(ids)} queries differ only in case, punctuation or white space "
-                    f"({_named(ids)})",
+                    f"({_name_ids(ids)})",
                 )
 
 
-def _named(ids: Sequence[str]) -> str:
+def _name_ids(ids: Sequence[str]) -> str:
     return ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
 
 

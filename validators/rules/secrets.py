@@ -61,7 +61,6 @@ _NO_HOST = re.compile(
 _SAMPLE = re.compile(r"(?i)example|sample|dummy|placeholder|1234567890|abcdef|x{4}|\.{3}|(.)\1{5}")
 _KINDS = 8  # different characters, fewer are a placeholder's
 
-
 MARKS = (
     *(mark for marks in _DETECTORS.values() for mark in marks if len(mark) > 2),
     *(mark for mark, _ in _FORMS.values()),

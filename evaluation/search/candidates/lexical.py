@@ -7,7 +7,8 @@ documents of a whole collection.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,8 @@ from retgen.tokenizer import tokens
 
 _REPORT = 2000  # groups between two reports of progress
 
-
-def _reported(
-    groups: Sequence[CandidateSet], name: str, progress: Progress
-) -> Iterator[CandidateSet]:
-    """The groups, reported as they are done."""
-    for number, group in enumerate(groups):
-        yield group
-        if number % _REPORT == 0:
-            progress(name, number, len(groups))
+Array = NDArray[np.float64]
+RowScores = Callable[[str, list[int]], Array]  # of a query: scores of some texts, by their rows
 
 
 class BM25PaperScorer:
@@ -52,7 +46,7 @@ class BM25PaperScorer:
 
         indices: dict[tuple[str, ...], Any] = {}
         result = []
-        for group in _reported(groups, self.name, progress):
+        for number, group in enumerate(groups):
             index = indices.get(group.texts)
             if index is None:
                 index = BM25Okapi([text.lower().split() for text in group.texts])
@@ -60,130 +54,115 @@ class BM25PaperScorer:
             # a term without weight adds 0 to every score, and takes as long as any other
             terms = [term for term in group.query.lower().split() if index.idf.get(term)]
             result.append(index.get_scores(terms))
+            if number % _REPORT == 0:
+                progress(self.name, number, len(groups))
         return result
 
 
-class BM25Scorer:
-    """bm25s with its defaults, Snowball stemmer and stopwords, as the retriever of that name."""
+class WordScorer:
+    """Words counted over all documents, as the retriever of that name counts them.
 
-    name = "bm25"
-    noise = 0.0
+    `index`: of distinct texts and the queries of all sets. `noise`: see `Scorer`.
+    """
 
-    def score(
-        self, groups: Sequence[CandidateSet], progress: Progress
-    ) -> list[NDArray[np.float64]]:
-        import bm25s
-        from scipy import sparse
+    def __init__(
+        self,
+        name: str,
+        index: Callable[[list[str], list[str]], RowScores],
+        noise: float = 0.0,
+    ) -> None:
+        self.name, self.noise, self._index = name, noise, index
 
-        texts, vocabulary = _distinct(groups), dict[str, int]()
-        documents = [
-            [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
-            for terms in stem_all(list(texts))
-        ]
-        index = bm25s.BM25()
-        index.index((documents, vocabulary or {"": 0}), show_progress=False)
-        data, indices, indptr = (index.scores[key] for key in ("data", "indices", "indptr"))
-        shape = (len(texts), len(indptr) - 1)
-        weights = sparse.csc_array((data, indices, indptr), shape=shape).tocsr()
-        queries = list(dict.fromkeys(group.query for group in groups))
-        asked = {
-            query: Counter(vocabulary[term] for term in terms if term in vocabulary)
-            for query, terms in zip(queries, stem_all(queries), strict=True)
-        }
-        return _summed(groups, weights, texts, asked)
-
-
-class TFIDFScorer:
-    """Cosines of tf-idf vectors, as the retriever of that name."""
-
-    name = "tfidf"
-    noise = 1e-6  # weights are 32-bit floats
-
-    def score(
-        self, groups: Sequence[CandidateSet], progress: Progress
-    ) -> list[NDArray[np.float64]]:
-        texts = _distinct(groups)
-        index = TFIDFIndex(texts)
-        queries = list(dict.fromkeys(group.query for group in groups))
-        asked = dict(zip(queries, index.weighted(queries), strict=True))
-        return _summed(groups, index.weights, texts, asked)
-
-
-class RankBM25Scorer:
-    """BM25Okapi of rank-bm25 over all documents, as the retriever of that name."""
-
-    name = "rank-bm25"
-    noise = 0.0
-
-    def score(
-        self, groups: Sequence[CandidateSet], progress: Progress
-    ) -> list[NDArray[np.float64]]:
-        from rank_bm25 import BM25Okapi
-
-        texts = _distinct(groups)
-        index = BM25Okapi([tokens(text) for text in texts])
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        texts = list(dict.fromkeys(text for group in groups for text in group.texts))
+        rows = {text: row for row, text in enumerate(texts)}
+        scores = self._index(texts, [group.query for group in groups])
         result = []
-        for group in _reported(groups, self.name, progress):
-            terms = [term for term in tokens(group.query) if index.idf.get(term)]
-            rows = [texts[text] for text in group.texts]
-            result.append(np.array(index.get_batch_scores(terms, rows)))
+        for number, group in enumerate(groups):
+            result.append(scores(group.query, [rows[text] for text in group.texts]))
+            if number % _REPORT == 0:
+                progress(self.name, number, len(groups))
         return result
 
 
-class CapRetrievalScorer:
-    """BM25 over all documents under CapRetrieval's protocol, as the retriever of that name."""
-
-    noise = 0.0
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def score(
-        self, groups: Sequence[CandidateSet], progress: Progress
-    ) -> list[NDArray[np.float64]]:
-        from rank_bm25 import BM25Okapi
-
-        texts = _distinct(groups)
-        cut = protocol(self.name, [group.query for group in groups])
-        index = BM25Okapi([cut.document(text) for text in texts])
-        result = []
-        for group in _reported(groups, self.name, progress):
-            every = matching_scores(index, cut.query(group.query))
-            result.append(every[[texts[text] for text in group.texts]])
-        return result
+def word_scorer(name: str) -> WordScorer:
+    """The scorer of a retriever that counts words."""
+    match name:
+        case "bm25":
+            return WordScorer(name, _bm25)
+        case "tfidf":
+            return WordScorer(name, _tfidf, noise=1e-6)  # weights are 32-bit floats
+        case "rank-bm25":
+            return WordScorer(name, _rank_bm25)
+    return WordScorer(name, partial(_capretrieval, name))
 
 
-def _distinct(groups: Sequence[CandidateSet]) -> dict[str, int]:
-    """Every candidate's row."""
-    result: dict[str, int] = {}
-    for group in groups:
-        for text in group.texts:
-            result.setdefault(text, len(result))
-    return result
+def _bm25(texts: list[str], queries: list[str]) -> RowScores:
+    """bm25s with its defaults, Snowball stemmer and stopwords."""
+    import bm25s
+    from scipy import sparse
+
+    vocabulary: dict[str, int] = {}
+    documents = [
+        [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
+        for terms in stem_all(texts)
+    ]
+    index = bm25s.BM25()
+    index.index((documents, vocabulary or {"": 0}), show_progress=False)
+    data, indices, indptr = (index.scores[key] for key in ("data", "indices", "indptr"))
+    shape = (len(texts), len(indptr) - 1)
+    weights = sparse.csc_array((data, indices, indptr), shape=shape).tocsr()
+    queries = list(dict.fromkeys(queries))
+    asked = {
+        query: Counter(vocabulary[term] for term in terms if term in vocabulary)
+        for query, terms in zip(queries, stem_all(queries), strict=True)
+    }
+    return _summed(weights, asked)
 
 
-def _summed(
-    groups: Sequence[CandidateSet],
-    weights: Any,
-    texts: dict[str, int],
-    asked: Mapping[str, Mapping[int, float]],
-) -> list[NDArray[np.float64]]:
-    """Scores of groups, of `weights` (texts, vocabulary) in sorted rows: a query's terms, summed.
+def _tfidf(texts: list[str], queries: list[str]) -> RowScores:
+    index, queries = TFIDFIndex([texts]), list(dict.fromkeys(queries))
+    return _summed(index.weights, dict(zip(queries, index.terms(queries), strict=True)))
+
+
+def _rank_bm25(texts: list[str], queries: list[str]) -> RowScores:
+    from rank_bm25 import BM25Okapi
+
+    index = BM25Okapi([tokens(text) for text in texts])
+
+    def scores(query: str, rows: list[int]) -> Array:
+        terms = [term for term in tokens(query) if index.idf.get(term)]
+        return np.array(index.get_batch_scores(terms, rows))
+
+    return scores
+
+
+def _capretrieval(name: str, texts: list[str], queries: list[str]) -> RowScores:
+    from rank_bm25 import BM25Okapi
+
+    cut = protocol(name, queries)
+    index = BM25Okapi([cut.document(text) for text in texts])
+    return lambda query, rows: matching_scores(index, cut.query(query))[rows]
+
+
+def _summed(weights: Any, asked: Mapping[str, Mapping[int, float]]) -> RowScores:
+    """`weights` (texts, vocabulary) in sorted rows: a query's terms, summed.
 
     `asked`: by query, how much each of its terms weighs. Only terms that match are added, in the
     order of the vocabulary: two documents that share the same words with a query get the same score
     to the last digit, and tie.
     """
     times = np.zeros(weights.shape[1])
-    result = []
-    for group in groups:
+
+    def scores(query: str, rows: list[int]) -> Array:
         times[:] = 0
-        times[list(asked[group.query])] = list(asked[group.query].values())
-        scores = np.zeros(len(group.texts))
-        for i, text in enumerate(group.texts):
-            row = slice(*weights.indptr[texts[text] : texts[text] + 2])
+        times[list(asked[query])] = list(asked[query].values())
+        result = np.zeros(len(rows))
+        for i, text in enumerate(rows):
+            row = slice(*weights.indptr[text : text + 2])
             matched = times[weights.indices[row]]
             there = matched > 0
-            scores[i] = (weights.data[row][there] * matched[there]).sum()
-        result.append(scores)
-    return result
+            result[i] = (weights.data[row][there] * matched[there]).sum()
+        return result
+
+    return scores

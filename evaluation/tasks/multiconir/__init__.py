@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.compare import LadderData, mean_rates
-from retgen.evaluation.tasks.multiconir.ladders import holds_ladders
+from retgen.evaluation.tasks.multiconir.ladders import KEYS
 from retgen.evaluation.tasks.multiconir.page import sections, sentences
 from retgen.evaluation.tasks.multiconir.panels import by_label
 from retgen.evaluation.tasks.multiconir.rates import Rates
@@ -35,12 +34,10 @@ class Ladders(Task[Rates]):
     name = "ladders"
     title = "Ladders"
     item = "ladder"
+    keys = KEYS
     models = ("bm25-paper", "bm25")
     paper = "MultiConIR"
     instruction = INSTRUCTION
-
-    def holds(self, dataset: Dataset) -> bool:
-        return holds_ladders(dataset)
 
     def read(self, collection: Collection) -> LadderData:
         return LadderData(collection)

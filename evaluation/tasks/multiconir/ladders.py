@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset, TableFiles
+from retgen.data import TableFiles
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.task import first_query_names
 
 STYLES = ("instruction", "descriptive")
 _FORMER = (
@@ -61,16 +60,11 @@ class CandidateLadder:
         return len(next(iter(self.queries.values())))
 
 
-_KEYS = frozenset({"ladder", "style", "conditions"})
-
-
-def holds_ladders(dataset: Dataset) -> bool:
-    """Whether the first query says which ladder it is about."""
-    return first_query_names(dataset, _KEYS)
+KEYS = frozenset({"ladder", "style", "conditions"})  # of a query about a ladder
 
 
 def _names(metadata: Any) -> bool:
-    return isinstance(metadata, dict) and metadata.keys() >= _KEYS
+    return isinstance(metadata, dict) and metadata.keys() >= KEYS
 
 
 def load_ladders(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.panels import (
     Systems,
     averages,
@@ -15,16 +14,16 @@ from retgen.evaluation.tasks.multiconir.panels import (
     by_violations,
     by_words,
     controls,
-    has_violations,
     singles,
     task1,
     task2,
     task3,
 )
 from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.summary import RateTable
+from retgen.evaluation.tasks.multiconir.summary import RateTable, Series
 from retgen.evaluation.tasks.task import SystemResult
-from retgen.results.measurements import Measurement
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.numbers import listed
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Panel
 from retgen.results.pictures import CHANCE, Line, Lines
@@ -58,7 +57,7 @@ def sections(results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
         ],
         [first],
         [_by_length(systems)],
-        folded=_folds("Each query style by itself", by_style(systems, first)),
+        folded=_folds("Each query style by itself", by_style(first)),
     )
     yield Section(
         "Task 2: down the ladder",
@@ -69,7 +68,7 @@ def sections(results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
         ],
         [second],
         [_down(systems)],
-        folded=_folds("Each query style by itself", by_style(systems, second)),
+        folded=_folds("Each query style by itself", by_style(second)),
     )
     if third is not None:
         yield Section(
@@ -85,8 +84,8 @@ def sections(results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
             "One condition violated, wherever it stands",
             [
                 "Against the positive stands each document that violates one of the n conditions "
-                "alone. Pair by pair a longer query changes little; that the positive beats all n "
-                "of them, as whoever takes the first document needs, becomes rare.",
+                "alone. Pair by pair a longer query changes little, but the positive seldom beats "
+                "all n of them, as it must to be ranked first.",
             ],
             violated,
         )
@@ -101,7 +100,7 @@ def sections(results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
         *_folds("Which condition is violated", by_condition(systems)),
         *_folds("Win rates by conditions asked for and violated", list(by_violations(systems))),
     ]
-    pictures = [_violated(systems)] if any(has_violations(r) for r in systems.values()) else []
+    pictures = [_violated(systems)] if any(r.has_violations for r in systems.values()) else []
     yield Section(
         "Controls",
         [
@@ -122,18 +121,13 @@ def _folds(title: str, panels: Sequence[Panel]) -> list[Fold]:
 
 
 def _by_length(systems: Systems) -> Lines:
-    first = dict(list(systems.items())[:_CURVES])
-    curves = [
-        _curve(label, read, [read.query(n) for n in range(1, read.conditions + 1)])
-        for label, read in first.items()
-    ]
+    shown = list(systems.items())
+    curves = [_curve(label, read.task1()) for label, read in shown[:_CURVES]]
     curves += [
-        _curve(f"{label}, blind", read, [
-            [("blind", s, n) for s in read.styles] for n in range(1, read.conditions + 1)
-        ], like=label)
-        for label, read in list(systems.items())[: _CURVES // 2]
+        _curve(f"{label}, blind", read.blind(), like=label)
+        for label, read in shown[: _CURVES // 2]
         if read.rates.where("blind")
-    ]  # fmt: skip
+    ]
     return Lines(
         file="ladders_task1", title="Task 1: win rate by conditions asked for", curves=curves,
         levels=[CHANCE], x="conditions in the query", y="win rate", fraction=True,
@@ -143,10 +137,7 @@ def _by_length(systems: Systems) -> Lines:
 
 
 def _down(systems: Systems) -> Lines:
-    curves = [
-        _curve(label, read, [read.rung(i) for i in range(1, read.rungs + 1)])
-        for label, read in list(systems.items())[:_CURVES]
-    ]
+    curves = [_curve(label, read.task2()) for label, read in list(systems.items())[:_CURVES]]
     return Lines(
         file="ladders_task2", title="Task 2: win rate of neighbours", curves=curves,
         levels=[CHANCE], x="HN(i-1) against HNi, at i", y="win rate", fraction=True,
@@ -155,14 +146,13 @@ def _down(systems: Systems) -> Lines:
 
 
 def _violated(systems: Systems) -> Lines:
-    shown = {label: read for label, read in systems.items() if has_violations(read)}
+    shown = {label: read for label, read in systems.items() if read.has_violations}
     curves, diagonal = [], []
     for label, read in list(shown.items())[: _CURVES // 2 + 1]:
-        steps = range(1, read.conditions + 1)
         name = f"{label}, {read.conditions} conditions"
-        curves.append(_curve(name, read, [read.query(read.conditions, violated=v) for v in steps]))
-        all_of = [read.query(v, violated=v) for v in steps]
-        diagonal.append(_curve(f"{label}, no other condition", read, all_of, like=name))
+        curves.append(_curve(name, read.violations(read.conditions)))
+        other = f"{label}, no other condition"
+        diagonal.append(_curve(other, read.all_violated(), like=name))
     return Lines(
         file="ladders_violations", title="Win rate by violated conditions",
         curves=[*curves, *diagonal], levels=[CHANCE], x="violated conditions", y="win rate",
@@ -172,17 +162,18 @@ def _violated(systems: Systems) -> Lines:
     )  # fmt: skip
 
 
-def _curve(name: str, read: RateTable, cells: Sequence[Sequence[Cell]], like: str = "") -> Line:
-    """A point for each of `cells`, from 1; dashed and without a band beside the curve `like`."""
+def _curve(name: str, series: Series, like: str = "") -> Line:
+    """A point for each level, from 1; dashed and without a band beside the curve `like`."""
     points = [
-        (float(x), Measurement.of(name, "win rate", read(*one)))
-        for x, one in enumerate(cells, start=1)
+        (float(x), Measurement.of(name, "win rate", one))
+        for x, one in enumerate(series.estimates().values(), start=1)
     ]
     curve = Line.of(name, points)
     return curve._replace(low=None, high=None, dashed=True, like=like) if like else curve
 
 
 _NAMED = 3  # systems named in a sentence
+_RATE = Measure("rate", 1, percent=True, sign="%")
 
 
 def sentences(systems: Mapping[str, RateTable]) -> list[str]:
@@ -198,11 +189,11 @@ def _of(
 
 
 def _winners(systems: Mapping[str, RateTable]) -> str:
-    rates = _of(systems, lambda read: read(*read.task1()))
+    rates = _of(systems, lambda read: read.task1().average)
     if not rates:
         return ""
     order = sorted(rates, key=lambda label: -rates[label].value)
-    message = [f"{label} {_spanned(rates[label])}" for label in order[:_NAMED]]
+    message = [f"{label} {_RATE.spanned(rates[label])}" for label in order[:_NAMED]]
     more = f", {len(order) - _NAMED} more below" if len(order) > _NAMED else ""
     return f"Average win rate of the positive over HN1 (Task 1): {', '.join(message)}{more}."
 
@@ -210,9 +201,7 @@ def _winners(systems: Mapping[str, RateTable]) -> str:
 def _decline(systems: Mapping[str, RateTable]) -> str:
     """Where the interval of Q1 less the longest query excludes 0."""
     conditions = max(read.conditions for read in systems.values())
-    declines = _of(
-        systems, lambda read: read.rates.difference(read.query(1), read.query(read.conditions))
-    )
+    declines = _of(systems, RateTable.decline)
     if conditions < 2 or not declines:
         return ""
     falls = [f"{name} ({_points(d)})" for name, d in declines.items() if d.above(0)]
@@ -223,34 +212,35 @@ def _decline(systems: Mapping[str, RateTable]) -> str:
     if same:
         which = "every system" if same == len(declines) else f"{same} of {len(declines)} systems"
         parts.append(f"shows no clear change for {which}")
-    return f"From 1 to {conditions} conditions the win rate {_listed(parts)}."
+    return f"From 1 to {conditions} conditions the win rate {listed(parts)}."
 
 
 def _others(systems: Mapping[str, RateTable]) -> str:
-    rates = _of(systems, lambda read: read(*read.task2()))
-    flips = _of(systems, lambda read: read(*read.rates.where("flip")))
+    rates = _of(systems, lambda read: read.task2().average)
+    flips = _of(systems, lambda read: read.flips().average)
     parts = []
     if rates:
         best = max(rates, key=lambda label: rates[label].value)
         parts.append(f"Among neighbours down the ladder (Task 2) {best} wins most, "
-                     f"{_spanned(rates[best])}")  # fmt: skip
+                     f"{_RATE.spanned(rates[best])}")  # fmt: skip
     if flips:
         least = min(flips.values(), key=lambda one: one.value)
-        equal = [label for label, one in flips.items() if _spanned(one) == _spanned(least)]
+        text = _RATE.spanned(least)
+        equal = [label for label, one in flips.items() if _RATE.spanned(one) == text]
         begin = "between query styles" if parts else "Between query styles"
-        who = f"{equal[0]} changes least" if len(equal) == 1 else f"{_listed(equal)} change least"
-        parts.append(f"{begin} (Task 3) {who}, {_spanned(least)}")
+        who = f"{equal[0]} changes least" if len(equal) == 1 else f"{listed(equal)} change least"
+        parts.append(f"{begin} (Task 3) {who}, {text}")
     return "; ".join(parts) + "." if parts else ""
 
 
 def _blind(systems: Mapping[str, RateTable]) -> str:
     """Win rates from the documents alone, against chance, where ties are lost."""
-    rates = _of(systems, lambda read: read(*read.blind()))
+    rates = _of(systems, lambda read: read.blind().average)
     if not rates:
         return ""
     apart = []
     for label, rate in rates.items():
-        tied = systems[label](("tied", "blind task1"))
+        tied = systems[label].rates.mean([("tied", "blind task1")])
         chance = (1 - (tied.value if tied else 0.0)) / 2
         if rate.above(chance) or rate.below(chance):
             apart.append(f"{label} {100 * rate.value:.1f}% where chance is {100 * chance:.1f}%")
@@ -260,17 +250,6 @@ def _blind(systems: Mapping[str, RateTable]) -> str:
         f"Blind control: under the query of another ladder {'; '.join(apart)}: the documents "
         "alone give some of the order away."
     )
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
-
-
-def _spanned(estimate: Estimate) -> str:
-    if estimate.low is None or estimate.high is None:
-        return f"{100 * estimate.value:.1f}%"
-    low, high = 100 * estimate.low, 100 * estimate.high
-    return f"{100 * estimate.value:.1f}% (95% interval {low:.1f} to {high:.1f})"
 
 
 def _points(estimate: Estimate) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
 
 from retgen.evaluation.tasks.multiconir.compare import mean_rates
 from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.summary import RANDOM, RateTable
+from retgen.evaluation.tasks.multiconir.summary import AVERAGE, RANDOM, RateTable, Series
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by
@@ -17,7 +17,7 @@ from retgen.statistics.clustered import Estimate
 
 Systems = Mapping[str, RateTable]
 
-AVERAGE, RANDOM_ORDER = "average", "random order"
+RANDOM_ORDER = "random order"
 _MATRICES = 4  # systems whose win rates are shown by conditions and violations
 
 
@@ -35,7 +35,7 @@ CONTROLS, TIED = replace(_rate("control", 1), better=""), _rate("tied", 1, chanc
 def by_label(results: Sequence[SystemResult[Rates]]) -> dict[str, RateTable]:
     """The measures of each system by its label, the highest average of Task 1 first."""
     systems = [(one.label, RateTable(mean_rates(one))) for one in results]
-    averages = {label: one.value for label, read in systems if (one := read(*read.task1()))}
+    averages = {label: one.value for label, read in systems if (one := read.task1().average)}
     return dict(sorted(systems, key=lambda one: -averages.get(one[0], 0.0)))
 
 
@@ -43,89 +43,38 @@ def _average(measure: Measure, **by: str) -> Column:
     return Column(AVERAGE, measure, by, interval=True)
 
 
-def _neighbours(count: int) -> list[str]:
-    """P>1 is the positive against HN1, 1>2 is HN1 against HN2."""
-    names = ["P", *map(str, range(1, count + 1))]
-    return [f"{one}>{other}" for one, other in pairwise(names)]
-
-
-def _queries(systems: Systems) -> list[str]:
-    return [f"Q{n}" for n in range(1, max(read.conditions for read in systems.values()) + 1)]
-
-
-def _pairs(systems: Systems) -> list[str]:
-    return _neighbours(max(read.rungs for read in systems.values()))
-
-
-def _measured(
-    label: str, read: RateTable, measure: Measure, factor: str, cells: Mapping[str, list[Cell]]
-) -> list[Measurement]:
-    """A measurement for each level of a factor, whose cells are given."""
-    return [
-        Measurement.of(label, measure.name, read(*of), {factor: level})
-        for level, of in cells.items()
-    ]
-
-
-def task1_rows(systems: Systems) -> list[Measurement]:
-    """Task 1 by number of conditions, in all and by style; and the decline from first to last."""
-    rows = []
-    for label, read in systems.items():
-        for style in (None, *(read.styles if len(read.styles) > 1 else ())):
-            by = {"style": style} if style else {}
-            for n in range(1, read.conditions + 1):
-                estimate = read(*read.query(n, style))
-                rows.append(Measurement.of(label, TASK1.name, estimate, {"query": f"Q{n}", **by}))
-            average = read(*read.task1(style))
-            rows.append(Measurement.of(label, TASK1.name, average, {"query": AVERAGE, **by}))
-        rows.append(Measurement.of(label, DECLINE.name, decline(read)))
-    return rows
-
-
-def task2_rows(systems: Systems) -> list[Measurement]:
-    """Task 2 by neighbours: in all, by style, and by words of the documents (Task 4)."""
-    rows = []
-    for label, read in systems.items():
-        groups: list[tuple[dict[str, str], str | None, Sequence[str | int]]] = [
-            ({}, None, ("rung",))
-        ]
-        groups += [({"style": s}, s, ("rung",)) for s in read.styles if len(read.styles) > 1]
-        groups += [({"words": "as they are"}, None, ("rung",)) for _ in read.words[:1]]
-        groups += [({"words": f"{w:,}"}, None, ("length", w)) for w in read.words]
-        for by, style, kind in groups:
-            cells = [read.rung(i, style, kind) for i in range(1, read.rungs + 1)]
-            for pair, of in zip(_neighbours(read.rungs), cells, strict=True):
-                rows.append(Measurement.of(label, TASK2.name, read(*of), {"pair": pair, **by}))
-            average = read(*read.task2(style, kind))
-            rows.append(Measurement.of(label, TASK2.name, average, {"pair": AVERAGE, **by}))
-    return rows
-
-
-def decline(read: RateTable) -> Estimate | None:
-    """Q1 less the longest query."""
-    return read.rates.difference(read.query(1), read.query(read.conditions))
+def _levels(systems: Systems, series: Callable[[RateTable], Series]) -> list[str]:
+    """The levels of a series, of the system that has most."""
+    return max((list(series(read).levels) for read in systems.values()), key=len)
 
 
 def task1(systems: Systems) -> Panel:
-    """Table 2 of the paper."""
-    return Panel(
-        "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
-        task1_rows(systems),
-        [
-            *columns_by(TASK1, "query", _queries(systems)), Column("decline", DECLINE),
-            _average(TASK1, query=AVERAGE),
-        ],
-        interval="", chance=RANDOM_ORDER,
+    """Table 2 of the paper: by number of conditions, in all and by style; and the decline."""
+    rows = []
+    for label, read in systems.items():
+        rows += read.task1().measurements(label, TASK1.name)
+        for style in read.styles if len(read.styles) > 1 else ():
+            rows += read.task1(style).measurements(label, TASK1.name, {"style": style})
+        rows.append(Measurement.of(label, DECLINE.name, read.decline()))
+    return _of_paper(
+        "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)", rows,
+        TASK1, "query", _levels(systems, RateTable.task1), Column("decline", DECLINE),
     )  # fmt: skip
 
 
 def task2(systems: Systems) -> Panel:
-    """Table 13 of the paper."""
-    return Panel(
-        "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
-        task2_rows(systems),
-        [*columns_by(TASK2, "pair", _pairs(systems)), _average(TASK2, pair=AVERAGE)],
-        interval="", chance=RANDOM_ORDER,
+    """Table 13 of the paper: by neighbours, in all, by style and by words of the documents."""
+    rows = []
+    for label, read in systems.items():
+        groups: list[tuple[dict[str, str], Series]] = [({}, read.task2())]
+        groups += [({"style": s}, read.task2(s)) for s in read.styles if len(read.styles) > 1]
+        groups += [({"words": "as they are"}, read.task2()) for _ in read.words[:1]]
+        groups += [({"words": f"{w:,}"}, read.task2(None, ("length", w))) for w in read.words]
+        for by, series in groups:
+            rows += series.measurements(label, TASK2.name, by)
+    return _of_paper(
+        "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)", rows,
+        TASK2, "pair", _levels(systems, RateTable.task2),
     )  # fmt: skip
 
 
@@ -138,29 +87,36 @@ def task3(results: Sequence[SystemResult[Rates]], systems: Systems) -> Panel | N
     rows = []
     for one in sorted(results, key=lambda one: order.index(one.label)):
         for name, rates in [*one.domains.items(), (AVERAGE, mean_rates(one))]:
-            flips = rates.mean(rates.where("flip"))
+            flips = RateTable(rates).flips().average
             rows.append(Measurement.of(one.label, FLIPS.name, flips, {"domain": name}))
-    return Panel(
+    return _of_paper(
         "Task 3: flip rate (%), neighbours that change places between styles (Table 3)", rows,
-        [*columns_by(FLIPS, "domain", domains), _average(FLIPS, domain=AVERAGE)],
-        interval="", chance=RANDOM_ORDER,
+        FLIPS, "domain", domains,
     )  # fmt: skip
+
+
+def _of_paper(
+    title: str,
+    rows: Sequence[Measurement],
+    measure: Measure,
+    factor: str,
+    levels: Sequence[str],
+    *more: Column,
+) -> Panel:
+    """A column a level, and the average with its interval; below them a random order."""
+    columns = [*columns_by(measure, factor, levels), *more, _average(measure, **{factor: AVERAGE})]
+    return Panel(title, rows, columns, interval="", chance=RANDOM_ORDER)
 
 
 def singles(systems: Systems) -> list[Panel]:
     """Win rates over single violations, and how often all are beaten; by wording; if any."""
     if not any(read.rates.where("single") for read in systems.values()):
         return []
-    queries = _queries(systems)
+    queries = _levels(systems, RateTable.singles)
     rows = []
     for label, read in systems.items():
         for name, kind in (("wins", "single"), ("beats all", "beats all")):
-            for n, query in enumerate(queries, start=1):
-                estimate = read(*read.single(n, kind))
-                by = {"query": query, "of": name}
-                rows.append(Measurement.of(label, SINGLE.name, estimate, by))
-            mean = read(*read.singles(kind))
-            rows.append(Measurement.of(label, SINGLE.name, mean, {"query": AVERAGE, "of": name}))
+            rows += read.singles(kind).measurements(label, SINGLE.name, {"of": name})
     chance = {"wins": [0.5] * len(queries),
               "beats all": [1 / (n + 1) for n in range(1, len(queries) + 1)]}  # fmt: skip
     for name, values in chance.items():
@@ -183,7 +139,7 @@ def singles(systems: Systems) -> list[Panel]:
         Measurement.of(label, TIES_HALF.name, estimate, {"wording": name})
         for label, read in systems.items()
         for name, estimate in [
-            ("Task 1", read.rates.halved(read.task1())),
+            ("Task 1", read.rates.halved(read.task1().cells)),
             *((name, read.by_wording(name)[1]) for name in names),
         ]
     ]
@@ -198,11 +154,11 @@ def singles(systems: Systems) -> list[Panel]:
 def averages(systems: Systems) -> Panel:
     """A row a system: its average in each task, and of the blind control."""
     known: list[tuple[str, Measure, Callable[[RateTable], Estimate | None]]] = [
-        ("Task 1", _rate("task 1", 1), lambda read: read(*read.task1())),
-        ("decline", replace(DECLINE, digits=1), decline),
-        ("Task 2", _rate("task 2", 1), lambda read: read(*read.task2())),
-        ("Task 3: flips", replace(FLIPS, digits=1), lambda read: read(*read.rates.where("flip"))),
-        ("Task 1, blind", CONTROLS, lambda read: read(*read.blind())),
+        ("Task 1", _rate("task 1", 1), lambda read: read.task1().average),
+        ("decline", replace(DECLINE, digits=1), RateTable.decline),
+        ("Task 2", _rate("task 2", 1), lambda read: read.task2().average),
+        ("Task 3: flips", replace(FLIPS, digits=1), lambda read: read.flips().average),
+        ("Task 1, blind", CONTROLS, lambda read: read.blind().average),
     ]
     columns, rows = [], []
     for head, measure, value in known:
@@ -217,25 +173,26 @@ def averages(systems: Systems) -> Panel:
 def controls(systems: Systems) -> Panel:
     """Win rates that hold one thing apart; of the blind ones also the share that ties."""
     words = sorted({w for read in systems.values() for w in read.words})
-    places = max(read.places for read in systems.values())
+    places = _levels(systems, RateTable.places)
     rows = []
     for label, read in systems.items():
-        cells: dict[str, list[Cell]] = {
-            "Task 1": read.task1(),
-            "Task 1 blind": read.blind(),
-            "all violated": read.all_violated() if has_violations(read) else [],
-            "Task 2": read.task2(),
-            "Task 2 blind": read.task2(None, ("blind rung",)),
-            **{f"{w:,} words": read.task2(None, ("length", w)) for w in words},
-            **{f"{name} place": [("place", i)]
-               for name, i in (("first", 1), ("last", places)) if places},
+        every: dict[str, list[Cell]] = {
+            "Task 1": read.task1().cells,
+            "Task 1 blind": read.blind().cells,
+            "all violated": read.all_violated().cells if read.has_violations else [],
+            "Task 2": read.task2().cells,
+            "Task 2 blind": read.task2(None, ("blind rung",)).cells,
+            **{f"{w:,} words": read.task2(None, ("length", w)).cells for w in words},
+            **{f"{name} place": [("place", int(at))]
+               for name, at in zip(("first", "last"), (places[:1] + places[-1:]), strict=False)},
         }  # fmt: skip
-        rows += _measured(label, read, CONTROLS, "control", cells)
         ties: dict[str, list[Cell]] = {
             f"Task {n} blind": [("tied", f"blind task{n}")] for n in (1, 2)
         }
-        rows += _measured(label, read, TIED, "control", ties)
-    columns = columns_by(CONTROLS, "control", cells)
+        for measure, cells in ((CONTROLS, every), (TIED, ties)):
+            series = Series(read.rates, "control", cells)
+            rows += series.measurements(label, measure.name, average=False)
+    columns = columns_by(CONTROLS, "control", every)
     for name in ties:
         at = next(i for i, one in enumerate(columns) if one.head == name)
         columns.insert(at + 1, Column("tied", TIED, {"control": name}))
@@ -245,83 +202,78 @@ def controls(systems: Systems) -> Panel:
     )  # fmt: skip
 
 
-def has_violations(read: RateTable) -> bool:
-    """Whether documents violate more than one condition."""
-    return any(int(cell[3]) > 1 for cell in read.rates.where("violated"))
-
-
-def by_style(systems: Systems, panel: Panel) -> list[Panel]:
+def by_style(panel: Panel) -> list[Panel]:
     """Task 1 or 2, a row a system and style, if there are two."""
-    rows = [one for one in panel.measurements if "style" in one.by]
-    columns = [replace(c, measure=replace(c.measure, digits=c.measure.digits - (not c.interval)))
-               for c in panel.columns if c.measure.name != DECLINE.name]  # fmt: skip
-    return (
-        [Panel("", rows, columns, rows=["system", "style"], interval="", best=False)]
-        if rows
-        else []
-    )
+    return _by(panel, "style", ["system", "style"])
 
 
 def by_words(panel: Panel) -> list[Panel]:
     """Task 4: Task 2 by length of the documents, if there are several."""
-    rows = [one for one in panel.measurements if "words" in one.by]
+    return _by(panel, "words", ["Task 4", "words"])
+
+
+def _by(panel: Panel, factor: str, heads: Sequence[str]) -> list[Panel]:
+    """The measurements of a panel by another factor, too, with a digit less; nothing if none is."""
+    rows = [one for one in panel.measurements if factor in one.by]
     columns = [replace(c, measure=replace(c.measure, digits=c.measure.digits - (not c.interval)))
-               for c in panel.columns]  # fmt: skip
-    heads = ["Task 4", "words"]
-    named = Panel("", rows, columns, ["system", "words"], heads, interval="", best=False)
+               for c in panel.columns if c.measure.name != DECLINE.name]  # fmt: skip
+    named = Panel("", rows, columns, ["system", factor], heads, interval="", best=False)
     return [named] if rows else []
 
 
 def by_place(systems: Systems) -> list[Panel]:
     """Section 5.2: win rates and margins with the violated condition at each place of the query."""
-    systems = {label: read for label, read in systems.items() if read.places}
-    if not systems:
-        return []
-    places = range(1, max(read.places for read in systems.values()) + 1)
     wins, margin = _rate("wins by place", 1), Measure("margin by place", 3, signed=True)
-    result = []
-    for kind, measure, average, head in (
+    kinds = (
         ("place", wins, replace(wins, digits=2), "wins (%), violated one at place"),
         ("margin", margin, margin, "margin, violated one at place"),
-    ):
-        cells: dict[str, list[Cell]] = {str(i): [(kind, i)] for i in places}
-        cells[AVERAGE] = [(kind, i) for i in places]
-        rows = [one for label, read in systems.items()
-                for one in _measured(label, read, measure, "place", cells)]  # fmt: skip
-        columns = columns_by(measure, "place", map(str, places))
-        columns.append(_average(average, place=AVERAGE))
-        result.append(Panel("", rows, columns, heads=[head], interval="", best=False))
-    return result
+    )
+    return [
+        panel
+        for kind, measure, average, head in kinds
+        for panel in _panel(systems, partial(RateTable.places, kind=kind), measure, head, average)
+    ]
 
 
 def by_condition(systems: Systems) -> list[Panel]:
     """Where ladders violate conditions in several orders: win rates by the violated condition."""
-    systems = {label: read for label, read in systems.items() if read.rates.where("condition")}
-    if not systems:
-        return []
-    n = max(read.conditions for read in systems.values())
+    shown = {label: read for label, read in systems.items() if read.rates.where("condition")}
+    n = max((read.conditions for read in shown.values()), default=0)
     measure = _rate("by condition")
-    rows = []
-    for label, read in systems.items():
-        cells: dict[str, list[Cell]] = {
-            str(c): [("condition", s, n, c) for s in read.styles] for c in range(1, n + 1)
-        }
-        rows += _measured(label, read, measure, "condition", cells)
-    columns = columns_by(measure, "condition", map(str, range(1, n + 1)))
-    return [Panel("", rows, columns, heads=[f"Q{n}, violated is"], interval="", best=False)]
+    return _panel(shown, RateTable.by_condition, measure, f"Q{n}, violated is")
+
+
+def _panel(
+    systems: Systems,
+    series: Callable[[RateTable], Series],
+    measure: Measure,
+    head: str,
+    average: Measure | None = None,
+) -> list[Panel]:
+    """A column a level, and the average written as asked, of the systems that have any level."""
+    every = {label: one for label, read in systems.items() if (one := series(read)).levels}
+    if not every:
+        return []
+    rows = [row for label, one in every.items() for row in one.measurements(label, measure.name)]
+    most = max(every.values(), key=lambda one: len(one.levels))
+    columns = columns_by(measure, most.factor, most.levels)
+    columns += [_average(average, **{most.factor: AVERAGE})] if average else []
+    return [Panel("", rows, columns, heads=[head], interval="", best=False)]
 
 
 def by_violations(systems: Systems) -> Iterator[Panel]:
     """Win rates by conditions asked for and violated, a panel a system."""
     measure = _rate("by violations")
-    shown = {label: read for label, read in systems.items() if has_violations(read)}
+    shown = {label: read for label, read in systems.items() if read.has_violations}
     for label, read in list(shown.items())[:_MATRICES]:
         steps = range(1, read.conditions + 1)
         rows = [
-            Measurement.of(label, measure.name, read(*read.query(n, violated=v)),
-                           {"query": f"Q{n}", "violated": str(v)})
-            for n in steps for v in steps if v <= n
-        ]  # fmt: skip
+            row
+            for n in steps
+            for row in read.violations(n).measurements(
+                label, measure.name, {"query": f"Q{n}"}, average=False
+            )
+        ]
         yield Panel(
             "", rows, columns_by(measure, "violated", map(str, steps)), rows=["query"],
             heads=[f"{label}: violated"], missing="", interval="", best=False,

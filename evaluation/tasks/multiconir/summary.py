@@ -27,15 +27,66 @@ fractions. A key is null where there is nothing to measure it on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from retgen.evaluation.tasks.multiconir.ladders import STYLES
 from retgen.evaluation.tasks.multiconir.pairs import Cell
 from retgen.evaluation.tasks.multiconir.rates import Rates
+from retgen.evaluation.tasks.task import estimate_json
+from retgen.results.measurements import Measurement
 from retgen.statistics.clustered import Estimate
 
 RANDOM = {"win_rate": 0.5, "flip_rate": 0.5}  # of a random order, which has no ties
+
+
+AVERAGE = "average"
+
+
+class Series(NamedTuple):
+    """A measure by the levels of a factor, the cells of each; tables, curves and JSON show it."""
+
+    rates: Rates
+    factor: str
+    levels: dict[str, list[Cell]]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Those of all levels."""
+        return [cell for of in self.levels.values() for cell in of]
+
+    @property
+    def average(self) -> Estimate | None:
+        """The mean over all cells that are there."""
+        return self.rates.mean(self.cells)
+
+    def estimates(self) -> dict[str, Estimate | None]:
+        """The mean of each level."""
+        return {level: self.rates.mean(of) for level, of in self.levels.items()}
+
+    def values(self) -> list[float | None]:
+        """The same without intervals."""
+        return [one.value if one else None for one in self.estimates().values()]
+
+    def to_json(self, levels: str, average: str = "average") -> dict[str, Any]:
+        """Both under these keys."""
+        return {levels: self.values(), average: estimate_json(self.average)}
+
+    def measurements(
+        self,
+        system: str,
+        measure: str,
+        by: Mapping[str, str] | None = None,
+        *,
+        average: bool = True,
+    ) -> list[Measurement]:
+        """A row a level, and one for the average."""
+        every = self.estimates() | ({AVERAGE: self.average} if average else {})
+        return [
+            Measurement.of(system, measure, estimate, {self.factor: level, **(by or {})})
+            for level, estimate in every.items()
+        ]
 
 
 class RateTable:
@@ -48,35 +99,63 @@ class RateTable:
         self.conditions = max((int(c[2]) for c in rates.where("violated")), default=0)
         self.rungs = max((int(c[2]) for c in rates.where("rung")), default=0)
         self.words = sorted({int(cell[1]) for cell in rates.where("length")})
-        self.places = max((int(c[1]) for c in rates.where("place")), default=0)
-
-    def __call__(self, *cells: Cell) -> Estimate | None:
-        """The mean of some cells."""
-        return self.rates.mean(cells)
+        self._places = max((int(c[1]) for c in rates.where("place")), default=0)
 
     def query(self, n: int, style: str | None = None, violated: int = 1) -> list[Cell]:
         """The positive against documents with so many of n conditions violated."""
         return [("violated", s, n, violated) for s in self._of(style)]
 
-    def task1(self, style: str | None = None) -> list[Cell]:
-        """Task 1, all lengths."""
-        return [cell for n in range(1, self.conditions + 1) for cell in self.query(n, style)]
+    def task1(self, style: str | None = None) -> Series:
+        """The positive against HN1, by conditions asked for."""
+        return self._by_query(lambda n: self.query(n, style))
 
-    def rung(self, i: int, style: str | None = None, kind: Sequence[str | int] = ("rung",)) -> Any:
+    def decline(self, style: str | None = None) -> Estimate | None:
+        """Q1 less the longest query."""
+        last = self.query(self.conditions, style)
+        return self.rates.difference(self.query(1, style), last)
+
+    def task2(self, style: str | None = None, kind: Sequence[str | int] = ("rung",)) -> Series:
         """HN(i-1) against HNi: `kind` rung, blind rung, or length and words."""
-        return [(*kind, s, i) for s in self._of(style)]
+        return self._by_pair(lambda i: [(*kind, s, i) for s in self._of(style)])
 
-    def task2(self, style: str | None = None, kind: Sequence[str | int] = ("rung",)) -> list[Cell]:
-        """Task 2, all rungs."""
-        return [cell for i in range(1, self.rungs + 1) for cell in self.rung(i, style, kind)]
+    def flips(self) -> Series:
+        """Neighbours that change places between styles."""
+        return self._by_pair(lambda i: [("flip", i)])
 
-    def single(self, n: int, kind: str = "single") -> list[Cell]:
+    def places(self, kind: str = "place") -> Series:
+        """Win rates, or margins, by the place of the violated condition; levels only if any."""
+        levels: dict[str, list[Cell]] = {str(i): [(kind, i)] for i in range(1, self._places + 1)}
+        return Series(self.rates, "place", levels)
+
+    def singles(self, kind: str = "single") -> Series:
         """The positive against documents that violate one of n conditions alone, or all of them."""
-        return [(kind, s, n) for s in self.styles]
+        return self._by_query(lambda n: [(kind, s, n) for s in self.styles])
 
-    def singles(self, kind: str = "single") -> list[Cell]:
-        """The same, of all queries."""
-        return [cell for n in range(1, self.conditions + 1) for cell in self.single(n, kind)]
+    def by_condition(self) -> Series:
+        """Under the longest query, by the one condition that is violated."""
+        n = self.conditions
+        levels: dict[str, list[Cell]] = {
+            str(c): [("condition", s, n, c) for s in self.styles] for c in range(1, n + 1)
+        }
+        return Series(self.rates, "condition", levels)
+
+    def blind(self) -> Series:
+        """Task 1 under another ladder's queries."""
+        return self._by_query(lambda n: [("blind", s, n) for s in self.styles])
+
+    def violations(self, n: int) -> Series:
+        """Documents that violate 1 to n of n conditions."""
+        levels = {str(v): self.query(n, violated=v) for v in range(1, n + 1)}
+        return Series(self.rates, "violated", levels)
+
+    def all_violated(self) -> Series:
+        """Documents that violate all n conditions of a query, n = 1, 2, ..."""
+        return self._by_query(lambda n: self.query(n, violated=n))
+
+    @property
+    def has_violations(self) -> bool:
+        """Whether documents violate more than one condition."""
+        return any(int(cell[3]) > 1 for cell in self.rates.where("violated"))
 
     @property
     def wordings(self) -> list[str]:
@@ -86,15 +165,17 @@ class RateTable:
     def by_wording(self, wording: str) -> tuple[Estimate | None, Estimate | None]:
         """Win rates where conditions that ask so are violated: strictly, and with ties as half."""
         cell = ("wording", wording)
-        return self(cell), self.rates.halved([cell])
+        return self.rates.mean([cell]), self.rates.halved([cell])
 
-    def blind(self) -> list[Cell]:
-        """Task 1 under another ladder's queries."""
-        return [("blind", s, n) for n in range(1, self.conditions + 1) for s in self.styles]
+    def _by_query(self, cells: Callable[[int], list[Cell]]) -> Series:
+        levels = {f"Q{n}": cells(n) for n in range(1, self.conditions + 1)}
+        return Series(self.rates, "query", levels)
 
-    def all_violated(self) -> list[Cell]:
-        """Documents that violate all n conditions of a query, n = 1, 2, ..."""
-        return [c for n in range(1, self.conditions + 1) for c in self.query(n, violated=n)]
+    def _by_pair(self, cells: Callable[[int], list[Cell]]) -> Series:
+        """P>1 is the positive against HN1, 1>2 is HN1 against HN2."""
+        names = pairwise(["P", *map(str, range(1, self.rungs + 1))])
+        levels = {f"{one}>{other}": cells(i) for i, (one, other) in enumerate(names, start=1)}
+        return Series(self.rates, "pair", levels)
 
     def _of(self, style: str | None) -> list[str]:
         return self.styles if style is None else [style]
@@ -110,85 +191,55 @@ def _wording(name: str) -> tuple[int, str]:
 def summary(rates: Rates) -> dict[str, Any]:
     """All measures of a system."""
     read = RateTable(rates)
-    lengths, rungs = range(1, read.conditions + 1), range(1, read.rungs + 1)
+    lengths = range(1, read.conditions + 1)
     styles: list[str | None] = [*read.styles, None]
 
-    def values(cells: Sequence[Sequence[Cell]]) -> list[float | None]:
-        result = [read(*one) for one in cells]
-        return [one.value if one else None for one in result]
-
-    def climb(kind: Sequence[str | int]) -> dict[str, Any] | None:
-        if read(*read.task2(None, kind)) is None:
-            return None
+    def task2(kind: Sequence[str | int]) -> dict[str, Any] | None:
+        each = {style or "mean": read.task2(style, kind) for style in styles}
         return {
-            style or "mean": {
-                "by_rung": values([read.rung(i, style, kind) for i in rungs]),
-                "average": _json(read(*read.task2(style, kind))),
-            }
-            for style in styles
-            if read(*read.task2(style, kind)) is not None
-        }
+            style: series.to_json("by_rung")
+            for style, series in each.items()
+            if series.average is not None
+        } or None
 
     padded = {}
     for words in read.words:
-        result = climb(("length", words)) or {}
-        change = rates.difference(read.task2(None, ("length", words)), read.task2())
-        padded[str(words)] = result | {"change": _json(change)}
-    flips = [[("flip", i)] for i in rungs]
-    conditions = [
-        [("condition", s, read.conditions, c) for s in read.styles] for c in lengths
-    ]  # fmt: skip
-    places = range(1, read.places + 1)
-    violated = read(*(cell for v in lengths for cell in read.query(read.conditions, violated=v)))
+        kind = ("length", words)
+        change = rates.difference(read.task2(None, kind).cells, read.task2().cells)
+        padded[str(words)] = (task2(kind) or {}) | {"change": estimate_json(change)}
+    places, margins, singles = read.places(), read.places("margin"), read.singles()
     return {
         "ladders": rates.ladders,
         "conditions": read.conditions,
         "styles": read.styles,
         "task1": {
             style or "mean": {
-                "by_query": values([read.query(n, style) for n in lengths]),
-                "average": _json(read(*read.task1(style))),
-                "decline": _json(
-                    rates.difference(read.query(1, style), read.query(read.conditions, style))
-                ),
+                **read.task1(style).to_json("by_query"),
+                "decline": estimate_json(read.decline(style)),
             }
             for style in styles
         },
-        "task2": climb(("rung",)),
-        "task3": {
-            "by_rung": values(flips),
-            "flip_rate": _json(read(*(cell for one in flips for cell in one))),
-        }
-        if rates.where("flip")
-        else None,
+        "task2": task2(("rung",)),
+        "task3": read.flips().to_json("by_rung", "flip_rate") if rates.where("flip") else None,
         "task4": padded or None,
-        "position": {
-            "by_place": values([[("place", i)] for i in places]),
-            "average": _json(read(*(("place", i) for i in places))),
-            "margin": values([[("margin", i)] for i in places]),
-            "average_margin": _json(read(*(("margin", i) for i in places))),
-        }
-        if places
+        "position": places.to_json("by_place") | margins.to_json("margin", "average_margin")
+        if places.levels
         else None,
         "violations": {
-            "by_query": [
-                values([read.query(n, violated=v) for v in range(1, n + 1)]) for n in lengths
-            ],
-            "longest": _json(violated),
-            "all": values([read.query(n, violated=n) for n in lengths]),
-            "all_average": _json(read(*read.all_violated())),
+            "by_query": [read.violations(n).values() for n in lengths],
+            "longest": estimate_json(read.violations(read.conditions).average),
+            **read.all_violated().to_json("all", "all_average"),
         }
-        if any(int(cell[3]) > 1 for cell in rates.where("violated"))
+        if read.has_violations
         else None,
-        "by_condition": values(conditions) if rates.where("condition") else None,
+        "by_condition": read.by_condition().values() if rates.where("condition") else None,
         "singles": {
-            "by_query": values([read.single(n) for n in lengths]),
-            "average": _json(read(*read.singles())),
-            "ties_half": _json(rates.halved(read.singles())),
-            "beats_all": values([read.single(n, "beats all") for n in lengths]),
+            **singles.to_json("by_query"),
+            "ties_half": estimate_json(rates.halved(singles.cells)),
+            "beats_all": read.singles("beats all").values(),
             "random": [1 / (n + 1) for n in lengths],
             "by_wording": {
-                name: dict(zip(("win_rate", "ties_half"), map(_json, both), strict=True))
+                name: dict(zip(("win_rate", "ties_half"), map(estimate_json, both), strict=True))
                 for name in read.wordings
                 for both in [read.by_wording(name)]
             },
@@ -196,20 +247,16 @@ def summary(rates: Rates) -> dict[str, Any]:
         if rates.where("single")
         else None,
         "ties_half": {
-            "task1": _json(rates.halved(read.task1())),
-            "task2": _json(rates.halved(read.task2())),
+            "task1": estimate_json(rates.halved(read.task1().cells)),
+            "task2": estimate_json(rates.halved(read.task2().cells)),
         },
         "blind": {
-            "task1": _json(read(*read.blind())),
-            "by_query": values([[("blind", s, n) for s in read.styles] for n in lengths]),
-            "task2": _json(read(*read.task2(None, ("blind rung",)))),
+            "task1": estimate_json(read.blind().average),
+            "by_query": read.blind().values(),
+            "task2": estimate_json(read.task2(None, ("blind rung",)).average),
         }
         if rates.where("blind")
         else None,
-        "tied": {str(cell[1]): _json(read(cell)) for cell in rates.where("tied")},
+        "tied": {str(cell[1]): estimate_json(rates.mean([cell])) for cell in rates.where("tied")},
         "random": RANDOM,
     }
-
-
-def _json(estimate: Estimate | None) -> dict[str, float | None] | None:
-    return estimate._asdict() if estimate else None

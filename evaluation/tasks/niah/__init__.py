@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.niah.cells import Cells
 from retgen.evaluation.tasks.niah.compare import HaystackData
-from retgen.evaluation.tasks.niah.haystacks import holds_haystacks
+from retgen.evaluation.tasks.niah.haystacks import KEYS
 from retgen.evaluation.tasks.niah.page import sections
-from retgen.evaluation.tasks.niah.panels import by_label
 from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.niah.summary import summary
-from retgen.evaluation.tasks.task import SystemResult, Task
+from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, by_label
 from retgen.results.page import Section
 
 __all__ = ["NeedlesInHaystacks"]
@@ -29,6 +27,7 @@ class NeedlesInHaystacks(Task[Cells]):
     name = "haystacks"
     title = "Needles in haystacks"
     item = "question"
+    keys = KEYS
     models = ("bm25",)
     limits_all = True
     aside = (
@@ -37,16 +36,12 @@ class NeedlesInHaystacks(Task[Cells]):
         "and dimensions say little of such a set, and what it is for stands above."
     )
 
-    def holds(self, dataset: Dataset) -> bool:
-        return holds_haystacks(dataset)
-
     def read(self, collection: Collection) -> HaystackData:
         return HaystackData(collection)
 
     def summary(self, result: SystemResult[Cells]) -> dict[str, Any]:
         """The keys of `retgen.evaluation.tasks.niah.summary`; of several data sets by `domains`."""
-        each = {name: summary(cells) for name, cells in result.domains.items()}
-        return next(iter(each.values())) if len(each) == 1 else {"domains": each}
+        return by_domain(result, summary)
 
     def sections(self, results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
         return sections(results)

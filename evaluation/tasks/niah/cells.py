@@ -21,7 +21,7 @@ from retgen.statistics.clustered import CHANGE, FEWEST, SHARE, Estimate
 def too_few(questions: int) -> str:
     """Why there are no intervals; "" where there are."""
     why = clustered.too_few(questions, f"{questions} question{'s' * (questions != 1)}")
-    return why and f"{why}; nothing is told from chance"
+    return why and f"{why}; no difference from chance is claimed"
 
 
 class CellKey(NamedTuple):

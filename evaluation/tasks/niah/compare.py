@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import System
 from retgen.evaluation.search.candidates.chunked import BestChunk
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.candidates.sets import CandidateSet, share_won
 from retgen.evaluation.tasks.niah.cells import CellKey, Cells, Reach, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
@@ -32,7 +32,6 @@ from retgen.evaluation.tasks.niah.measures import (
     comparative_ratio,
     effect_size,
     on_depth,
-    share_won,
 )
 from retgen.evaluation.tasks.task import Comparison, MeasuredSystem, Scores, TaskData, TaskMeasures
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset, Query
+from retgen.data import Query
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.tasks.task import first_query_names
 
 CONTROLS = ("none", "neutral")  # what stands instead of a needle, the main control first
 ORDERS = ("default", "inverted")
@@ -135,16 +134,11 @@ def _differs(words: Sequence[str], control: Sequence[str]) -> float:
     return 1 - same / max(1, len(control))
 
 
-_KEYS = frozenset({"group", "category", "needle"})
-
-
-def holds_haystacks(dataset: Dataset) -> bool:
-    """Whether the first query says which group it asks about, and what its needle is."""
-    return first_query_names(dataset, _KEYS)
+KEYS = frozenset({"group", "category", "needle"})  # of a query about a needle
 
 
 def _names(metadata: Any) -> bool:
-    return isinstance(metadata, dict) and metadata.keys() >= _KEYS
+    return isinstance(metadata, dict) and metadata.keys() >= KEYS
 
 
 def load_haystacks(collection: Collection) -> HaystackSets:

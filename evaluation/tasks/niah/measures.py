@@ -15,18 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from retgen.evaluation.search.candidates.sets import share_won
+
 Array = NDArray[np.float64]
 
 BASES = (250, 500, 1000)  # tokens of the short texts whose best score is the base (NoLiMa)
 KEPT = 0.85  # the share of the base that still counts (NoLiMa)
 _POWERED = 1.959964 + 0.841621  # standard errors of a difference seen in 80 of 100 tests at 5%
-
-
-def share_won(first: Array, second: Array, noise: float) -> Array:
-    """1 where `first` is higher, 0.5 where they tie within the relative tolerance, else 0."""
-    apart = first - second
-    tied = np.abs(apart) <= noise * np.maximum(np.abs(first), np.abs(second))
-    return np.asarray(np.where(tied, 0.5, (apart > 0).astype(np.float64)))
 
 
 def comparative_ratio(haystacks: Array, controls: Array, noise: float = 0.0) -> float:

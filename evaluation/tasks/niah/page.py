@@ -11,7 +11,6 @@ from retgen.evaluation.tasks.niah.panels import (
     DIFFERENCES,
     HaystackRow,
     by_category,
-    by_label,
     by_length,
     by_order,
     by_place,
@@ -28,7 +27,7 @@ from retgen.evaluation.tasks.niah.panels import (
 )
 from retgen.evaluation.tasks.niah.sentences import caption, near_notes, not_drawn, of_controls
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective
-from retgen.evaluation.tasks.task import SystemResult
+from retgen.evaluation.tasks.task import SystemResult, by_label
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Panel
 from retgen.results.pictures import CHANCE, HeatMap, Level, Line, Lines

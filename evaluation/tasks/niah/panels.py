@@ -12,7 +12,6 @@ from retgen.evaluation.tasks.niah.cells import CellKey, Cells
 from retgen.evaluation.tasks.niah.compare import THIRDS
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, Reached, effective, psi
-from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by
 from retgen.statistics.clustered import Estimate
@@ -75,16 +74,6 @@ class HaystackRow(NamedTuple):
     def course(self, measure: str) -> list[Measurement]:
         """One measure at every length."""
         return [self.measured(measure, length) for length in self.lengths]
-
-
-def by_label(results: Sequence[SystemResult[Cells]]) -> dict[str, Cells]:
-    """The measures of each system by its label; where there are several data sets, on each."""
-    several = any(len(one.domains) > 1 for one in results)
-    return {
-        f"{one.label}: {domain}" if several else one.label: cells
-        for one in results
-        for domain, cells in one.domains.items()
-    }
 
 
 def rows_of(systems: dict[str, Cells]) -> list[HaystackRow]:

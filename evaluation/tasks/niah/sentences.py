@@ -8,9 +8,7 @@ from retgen.evaluation.tasks.niah.cells import CellKey, Cells, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.panels import AUC, CONTROL, HaystackRow, variant_words
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective, read_whole
-from retgen.statistics.clustered import Estimate
-
-_NAMED = 4  # systems that get a sentence of their own
+from retgen.evaluation.tasks.task import about_each
 
 
 def sentences(systems: dict[str, Cells]) -> list[str]:
@@ -18,14 +16,14 @@ def sentences(systems: dict[str, Cells]) -> list[str]:
     # of the data set with the fewest questions
     warning = too_few(min(len(cells.questions) for cells in systems.values()))
     result = [f"{warning}."] if warning else []
-    for label, cells in list(systems.items())[:_NAMED]:
-        variant = cells.variants[0]
-        which = " · ".join([label, *variant_words(variant, cells.variants).values()])
-        result += [_course(which, cells, variant), _unread(which, cells, variant)]
-    if len(systems) > _NAMED:
-        result.append(f"{len(systems) - _NAMED} more systems stand in the tables.")
-    result.append(_detectable(systems))
-    return [sentence for sentence in result if sentence]
+    result += about_each(systems, _of_first_variant)
+    return [sentence for sentence in [*result, _detectable(systems)] if sentence]
+
+
+def _of_first_variant(label: str, cells: Cells) -> tuple[str, str]:
+    variant = cells.variants[0]
+    which = " · ".join([label, *variant_words(variant, cells.variants).values()])
+    return _course(which, cells, variant), _unread(which, cells, variant)
 
 
 _NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
@@ -46,11 +44,11 @@ def _course(label: str, cells: Cells, variant: HaystackVariant) -> str:
     if not found:
         return ""
     lengths = list(found)
-    begin = f"{label}: the {_NAMES[known[0]]} is {_spanned(found[lengths[0]])}"
+    begin = f"{label}: the {_NAMES[known[0]]} is {AUC.spanned(found[lengths[0]])}"
     begin += f" at {lengths[0]:,} tokens"
     if len(lengths) == 1:
         return f"{begin}, the only length that it reads whole."
-    end = f"{_spanned(found[lengths[-1]])} at {lengths[-1]:,}"
+    end = f"{AUC.spanned(found[lengths[-1]])} at {lengths[-1]:,}"
     change = cells.difference(every[lengths[0]], every[lengths[-1]])
     if change is None or cells.few:
         return f"{begin}, and {end}."
@@ -94,11 +92,6 @@ def _detectable(systems: dict[str, Cells]) -> str:
         f"With {questions} questions the smallest difference of an AUC from chance that would be "
         f"seen is {min(values):.3f} to {max(values):.3f}, by system and length."
     )
-
-
-def _spanned(estimate: Estimate) -> str:
-    span = AUC.interval_text(estimate.span)
-    return f"{estimate.value:.3f}" + (f" (95% interval {span})" if span else "")
 
 
 _LISTED = 6  # rows that are named as not drawn

@@ -37,6 +37,7 @@ from retgen.evaluation.tasks.niah.measures import (
     effective_length,
     position_sensitivity,
 )
+from retgen.evaluation.tasks.task import estimate_json
 from retgen.statistics.clustered import Estimate
 
 MEASURES = ("similarity", "control", "normalised", "ratio", "gain", "difference", "auc", "effect",
@@ -165,7 +166,7 @@ def _by_length(cells: Cells, variant: HaystackVariant, query: str, length: int) 
     for measure in MEASURES:
         cell = CellKey(measure, query, variant, length)
         if cell in cells.values:
-            result[measure] = _json(cells.estimate(cell))
+            result[measure] = estimate_json(cells.estimate(cell))
     auc = CellKey("auc", query, variant, length)
     result["detectable"] = cells.detectable(auc) if auc in cells.values else None
     return result
@@ -182,7 +183,8 @@ def _by_order(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, 
     measures = ("similarity", "normalised", "ratio", "auc")
     return {
         order: {
-            m: _json(cells.estimate(CellKey(m, QUESTION, variant, length, order))) for m in measures
+            m: estimate_json(cells.estimate(CellKey(m, QUESTION, variant, length, order)))
+            for m in measures
         }
         for order in cells.parts("auc", variant, length)
     }
@@ -196,11 +198,11 @@ def _position(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, 
         }
 
     result: dict[str, Any] = {
-        measure: _json(cells.estimate(CellKey(measure, QUESTION, variant, length)))
+        measure: estimate_json(cells.estimate(CellKey(measure, QUESTION, variant, length)))
         for measure in ("pearson", "spearman", "slope")
     }
     return result | {
-        "psi": _json(psi(cells, variant, length)),
+        "psi": estimate_json(psi(cells, variant, length)),
         "auc_by_third": by("auc by third"),
         "auc_by_place": by("auc by place"),
         "similarity_by_place": by("similarity by place"),
@@ -222,7 +224,3 @@ def _by_category(cells: Cells, variant: HaystackVariant, lengths: Iterable[int])
         }
         for category in dict.fromkeys(cells.categories)
     }
-
-
-def _json(estimate: Estimate | None) -> dict[str, float | None] | None:
-    return estimate._asdict() if estimate else None

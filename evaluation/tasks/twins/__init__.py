@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.data import Dataset
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.tasks.task import SystemResult, Task
+from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, estimate_json
 from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes
 from retgen.evaluation.tasks.twins.page import sections, sentences
-from retgen.evaluation.tasks.twins.triples import FACTORS, TripleData, holds_triples
+from retgen.evaluation.tasks.twins.triples import FACTORS, KEYS, TripleData
 from retgen.results.page import Section
-from retgen.statistics.clustered import Estimate
 
 __all__ = ["Twins"]
 
@@ -26,14 +24,12 @@ class Twins(Task[Changes]):
     name = "twins"
     title = "Twins"
     item = "triple"
+    keys = KEYS
     models = ("bm25",)
     aside = (
         "Of each answer the corpus has a twin that lacks one fact: what such a set is for stands "
         "above."
     )
-
-    def holds(self, dataset: Dataset) -> bool:
-        return holds_triples(dataset)
 
     def read(self, collection: Collection) -> TripleData:
         return TripleData(collection)
@@ -42,8 +38,7 @@ class Twins(Task[Changes]):
         """By measure {value, low, high}: `SHARES` of queries and `CHANGES` in gaps; `gap`: in
         scores; `by`: factor -> value -> the same. Of several data sets by `domains`.
         """
-        each = {name: _summary(one) for name, one in result.domains.items()}
-        return next(iter(each.values())) if len(each) == 1 else {"domains": each}
+        return by_domain(result, _summary)
 
     def sections(self, results: Sequence[SystemResult[Changes]]) -> Iterable[Section]:
         return sections(results)
@@ -67,8 +62,4 @@ def _summary(one: Changes) -> dict[str, Any]:
 
 def _measures(one: Changes, **only: str) -> dict[str, Any]:
     found = {measure: one.estimate(measure, **only) for measure in (*SHARES, *CHANGES)}
-    return {measure: _json(estimate) for measure, estimate in found.items()}
-
-
-def _json(estimate: Estimate | None) -> dict[str, float | None] | None:
-    return estimate._asdict() if estimate else None
+    return {measure: estimate_json(estimate) for measure, estimate in found.items()}

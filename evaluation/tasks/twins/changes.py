@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.evaluation.search.candidates.sets import share_won
 from retgen.statistics.clustered import SHARE, Estimate, estimate, parts
 
 Array = NDArray[np.float64]
@@ -101,10 +102,3 @@ def changes(
     }
     gap = (base + control) / 2 - others
     return Changes(values, gap, np.array(triples, np.int64), factors)
-
-
-def share_won(first: Array, second: Array, noise: float) -> Array:
-    """1 where `first` is higher, 0.5 where they tie within the relative tolerance, else 0."""
-    apart = first - second
-    tied = np.abs(apart) <= noise * np.maximum(np.abs(first), np.abs(second))
-    return np.asarray(np.where(tied, 0.5, (apart > 0).astype(np.float64)))

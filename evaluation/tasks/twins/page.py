@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from retgen.evaluation.tasks.task import SystemResult
+from retgen.evaluation.tasks.task import SystemResult, about_each, by_label
 from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Fold, Section
@@ -31,17 +31,6 @@ _TITLES = {
 }
 _FACTORS = {"slot_type": "type of the changed fact", "length": "facts a document"}
 _SERIES = 6  # systems in a picture
-_NAMED = 4  # systems that get a sentence of their own
-
-
-def by_label(results: Sequence[SystemResult[Changes]]) -> dict[str, Changes]:
-    """The changes of each system by its label; where there are several data sets, on each."""
-    several = any(len(one.domains) > 1 for one in results)
-    return {
-        f"{one.label}: {domain}" if several else one.label: changes
-        for one in results
-        for domain, changes in one.domains.items()
-    }
 
 
 def measurements(systems: Mapping[str, Changes]) -> list[Measurement]:
@@ -109,18 +98,16 @@ def sections(results: Sequence[SystemResult[Changes]]) -> Iterable[Section]:
 
 def sentences(results: Sequence[SystemResult[Changes]]) -> list[str]:
     """The summary of a page."""
-    systems = by_label(results)
-    result = []
-    for label, one in list(systems.items())[:_NAMED]:
-        shares = {w: one.estimate("control", wording=w) for w in one.levels("wording")}
-        listed = ", ".join(f"{e.value:.0%} ({wording})" for wording, e in shares.items() if e)
-        result.append(
-            f"{label}: the right facts in other words score above the same words with a wrong fact "
-            f"in {listed} of queries; chance is 50%."
-        )
-    if len(systems) > _NAMED:
-        result.append(f"{len(systems) - _NAMED} more systems stand in the tables.")
-    return result
+    return about_each(by_label(results), _facts_or_words)
+
+
+def _facts_or_words(label: str, one: Changes) -> Iterable[str]:
+    shares = {w: one.estimate("control", wording=w) for w in one.levels("wording")}
+    listed = ", ".join(f"{e.value:.0%} ({wording})" for wording, e in shares.items() if e)
+    yield (
+        f"{label}: the right facts in other words score above the same words with a wrong fact "
+        f"in {listed} of queries; chance is 50%."
+    )
 
 
 def _panel(

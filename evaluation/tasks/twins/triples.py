@@ -9,24 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.task import (
-    Comparison,
-    Scores,
-    TaskData,
-    TaskMeasures,
-    first_query_names,
-)
+from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
 from retgen.evaluation.tasks.twins.changes import Changes, changes
 from retgen.statistics.clustered import too_few
 
 ROLES = ("base", "twin", "control")
 OTHERS = 5  # documents about something else under each query
 FACTORS = ("wording", "slot_type", "length")
-_KEYS = frozenset({"triple", "changed", *FACTORS})
+KEYS = frozenset({"triple", "changed", *FACTORS})  # of a query about a triple
 
 
 class TripleQuery(NamedTuple):
@@ -42,11 +35,6 @@ class TripleQuery(NamedTuple):
     texts: tuple[str, ...]
 
 
-def holds_triples(dataset: Dataset) -> bool:
-    """Whether the first query says which triple it is about."""
-    return first_query_names(dataset, _KEYS)
-
-
 def load_triples(collection: Collection) -> list[TripleQuery]:
     """The queries of a data set in their order. Raises `DatasetError` for a triple that is cut."""
     documents: dict[str, dict[str, tuple[str, str]]] = {}
@@ -57,7 +45,7 @@ def load_triples(collection: Collection) -> list[TripleQuery]:
             roles[told["role"]] = document.doc_id, f"{document.title} {document.text}".strip()
     noted: dict[str, Mapping[str, Any]] = {}
     for query in collection.queries:
-        if isinstance(query.metadata, dict) and query.metadata.keys() >= _KEYS:
+        if isinstance(query.metadata, dict) and query.metadata.keys() >= KEYS:
             noted[query.query_id] = query.metadata
     lengths: dict[str, dict[str, None]] = {}  # the triples of each length, in their order
     for query_id, note in noted.items():

@@ -103,8 +103,8 @@ class LangChainChat:
                 async with asyncio.timeout(self._timeout + 1.0):
                     message = await asked.ainvoke(list(request.messages))
         except Exception as error:
-            return self._failed(error, came)
-        return self.read(self._secrets.raw(_kept(message)))
+            return self._failure(error, came)
+        return self.read(self._secrets.raw(_bytes_to_keep(message)))
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
@@ -183,17 +183,17 @@ class LangChainChat:
             )
         return self._http
 
-    def _failed(self, error: Exception, came: list[Any]) -> Response:
+    def _failure(self, error: Exception, came: list[Any]) -> Response:
         """What an exception of a provider's package stands for."""
         words, links = self._secrets.text(_words(error)), list(_links(error))
-        status, headers, body = _answered(links)
+        status, headers, body = _answer_of(links)
         if status is None and came:
             status, headers, body = came[-1].status_code, came[-1].headers, came[-1].content
         if status is not None and status < 300:  # an answer that the package could not read
-            kept = _dumped({"body": self._secrets.raw(body).decode(errors="replace")})
+            kept = _dump({"body": self._secrets.raw(body).decode(errors="replace")})
             return self.read(kept)
         # what a class is called tells as much as its text: ContextOverflowError, ...
-        names = " ".join(_named(kind) for link in links for kind in type(link).__mro__)
+        names = " ".join(_error_name(kind) for link in links for kind in type(link).__mro__)
         if status is not None:
             raw = self._secrets.raw(body)
             stated = error_of(parse_object(raw)) or words.removeprefix(f"Error code: {status} - ")
@@ -254,13 +254,13 @@ def _with_schema(
     return model
 
 
-def _kept(message: AIMessage) -> bytes:
+def _bytes_to_keep(message: AIMessage) -> bytes:
     text, extra = message.response_metadata, message.additional_kwargs
     # of OpenAI's Responses, and of a prompt that Google blocks
     other = part(text, "incomplete_details").get("reason")
     blocked = part(text, "prompt_feedback").get("block_reason") and "safety"
     calls = [*message.tool_calls, *message.invalid_tool_calls]
-    return _dumped(
+    return _dump(
         {
             "content": str(message.text),
             "call": calls[0]["args"] if calls else None,
@@ -278,7 +278,7 @@ def _links(error: BaseException) -> Iterator[BaseException]:
         result = result.__cause__ or result.__context__
 
 
-def _answered(links: list[BaseException]) -> tuple[int | None, Mapping[str, str], bytes]:
+def _answer_of(links: list[BaseException]) -> tuple[int | None, Mapping[str, str], bytes]:
     """Status code, headers and body of the answer behind an exception, as far as it has them."""
     for link in links:
         response = getattr(link, "response", None)
@@ -296,7 +296,7 @@ def _answered(links: list[BaseException]) -> tuple[int | None, Mapping[str, str]
     return None, {}, b""
 
 
-def _named(kind: type) -> str:
+def _error_name(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0].rstrip('0123456789')}.{kind.__name__}"
 
 
@@ -307,7 +307,7 @@ def _words(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _dumped(tree: object) -> bytes:
+def _dump(tree: object) -> bytes:
     try:
         return orjson.dumps(tree, default=str, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # a lone surrogate, an integer of more than 64 bits

@@ -12,11 +12,10 @@ and none is reported done before its transaction is.
 | module | idea |
 |---|---|
 | `ledger` | the operations: reserve, record_answer, ... |
-| `schema` | the tables and their version, the records of operations, requests in pieces |
+| `schema` | the tables and their version, the records of operations, requests in pieces, sums |
 | `file` | opening and closing the file, one transaction; what to do about a damaged file |
 | `sidecar` | the state file, which tells when the database went back in time; network drives |
 | `owners` | which process sent a request, whether it still runs, how long to wait for it |
-| `sums` | calls, tokens and money by run, agent and model, kept as they change |
 | `writer` | many callers, one transaction |
 | `care` | `gen ledger check`, `forget`, `prune` and `copy` |
 """

@@ -17,11 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from retgen.agents.ledger import sums
 from retgen.agents.ledger.file import failure, salvage
 from retgen.agents.ledger.ledger import Ledger, is_unchanged
 from retgen.agents.ledger.owners import Owner
-from retgen.agents.ledger.schema import join_pieces, rows_with_texts, text_numbers
+from retgen.agents.ledger.schema import (
+    ADD_SUMS,
+    SUMS,
+    add_part,
+    count_rows,
+    join_pieces,
+    rows_with_texts,
+    text_numbers,
+)
 from retgen.agents.ledger.sidecar import network_drive
 from retgen.errors import OutputError, UsageError
 
@@ -92,13 +99,13 @@ def check_before_sending(ledger: Ledger) -> None:
 def check_sums(db: sqlite3.Connection) -> list[str]:
     """The sums that are kept against those of the rows."""
     result = []
-    rows = sums.count_rows(db)
+    rows = count_rows(db)
     kept = {row["id"]: row for row in db.execute("SELECT * FROM parts")}
     for number, part in kept.items():
         if part["pruned"]:
             continue
-        there = rows.pop(number, dict.fromkeys(sums.COLUMNS, 0))
-        for name in sums.COLUMNS:
+        there = rows.pop(number, dict.fromkeys(SUMS, 0))
+        for name in SUMS:
             if part[name] != there[name]:
                 who = f"{part['run']}, {part['agent']}, {part['model']}"
                 result.append(f"{who}: {name} is {part[name]:,}, its requests have {there[name]:,}")
@@ -121,11 +128,11 @@ def check_sums(db: sqlite3.Connection) -> list[str]:
 
 def recount(db: sqlite3.Connection) -> None:
     """Make the sums what the rows say."""
-    rows = sums.count_rows(db)
+    rows = count_rows(db)
     parts = db.execute("SELECT id FROM parts WHERE NOT pruned").fetchall()
-    change = f"UPDATE parts SET {', '.join(f'{name} = :{name}' for name in sums.COLUMNS)}"
+    change = f"UPDATE parts SET {', '.join(f'{name} = :{name}' for name in SUMS)}"
     for (number,) in parts:
-        counts = rows.get(number, dict.fromkeys(sums.COLUMNS, 0))
+        counts = rows.get(number, dict.fromkeys(SUMS, 0))
         db.execute(f"{change} WHERE id = :part", {"part": number, **counts})
     charged, hits = _runs(db)
     known = dict(db.execute("SELECT run, pruned_hits FROM runs").fetchall())
@@ -235,7 +242,7 @@ def forget(
     Raises `UsageError` while another process has the ledger open: its records may rest on them.
     """
     with nullcontext() if dry else ledger.exclusive_access(), ledger.transaction() as db:
-        where, values = _chosen(db, run, agent, model, states)
+        where, values = _condition(db, run, agent, model, states)
         result = _count(db, where, values)
         if dry or not result:
             return result
@@ -243,18 +250,13 @@ def forget(
             "UPDATE sends SET lease = 0.0, reason = 'forgotten' "
             f"WHERE state = 'sent' AND {where}", values,
         )  # fmt: skip
-        ended = f"state != 'sent' AND {where}"
-        for part, name, state, number in db.execute(
-            "SELECT part, run, state, count(*) FROM sends JOIN parts ON parts.id = sends.part "
-            f"WHERE {ended} GROUP BY part, state", values,
-        ).fetchall():  # fmt: skip
-            for _ in range(number):
-                ledger.sums.change_row(part, name, state, "forgotten")
-        db.execute(f"UPDATE sends SET state = 'forgotten' WHERE {ended}", values)
+        db.execute(
+            f"UPDATE sends SET state = 'forgotten' WHERE state != 'sent' AND {where}", values
+        )
         return result
 
 
-def _chosen(
+def _condition(
     db: sqlite3.Connection,
     run: str | None,
     agent: str | None,
@@ -330,7 +332,7 @@ def prune(ledger: Ledger, runs: Collection[str] = (), *, dry: bool = False) -> P
             removed = _remove(db, runs)
             empty = f"UPDATE sends SET request = NULL, answer = NULL WHERE {_IDLE}"
             emptied = db.execute(empty).rowcount
-            unneeded = np.flatnonzero(~_needed(db)).tolist()
+            unneeded = np.flatnonzero(~_needed_texts(db)).tolist()
             db.executemany("DELETE FROM texts WHERE id = ?", ((number,) for number in unneeded))
             ledger.forget_texts()
         ledger.execute_outside("VACUUM")
@@ -373,14 +375,14 @@ def _remove(db: sqlite3.Connection, runs: Collection[str]) -> int:
     if not runs:
         return 0
     values = {"runs": _json(runs)}
-    subtract = ", ".join(f"{name} = {name} - :{name}" for name in sums.COLUMNS)
-    for number, less in sums.count_rows(db, _GONE, values).items():
+    subtract = ", ".join(f"{name} = {name} - :{name}" for name in SUMS)
+    for number, less in count_rows(db, _GONE, values).items():
         query = "SELECT run, agent, model FROM parts WHERE id = ?"
         whose = tuple(db.execute(query, (number,)).fetchone())
         query = "SELECT id FROM parts WHERE run = ? AND agent = ? AND model = ? AND pruned"
         row = db.execute(query, whose).fetchone()
-        pruned = row["id"] if row else sums.add_part(db, *whose, pruned=True)
-        db.execute(sums.ADD, {"part": pruned, **less})
+        pruned = row["id"] if row else add_part(db, *whose, pruned=True)
+        db.execute(ADD_SUMS, {"part": pruned, **less})
         db.execute(f"UPDATE parts SET {subtract} WHERE id = :part", {"part": number, **less})
     removed = db.execute(f"DELETE FROM sends WHERE {_GONE}", values).rowcount
     for run in runs:
@@ -390,7 +392,7 @@ def _remove(db: sqlite3.Connection, runs: Collection[str]) -> int:
     return removed
 
 
-def _needed(
+def _needed_texts(
     db: sqlite3.Connection, where: str = "TRUE", values: dict[str, Any] | None = None
 ) -> np.ndarray:
     """For each number of a text whether one of the rows needs it."""
@@ -413,7 +415,7 @@ def _estimate(db: sqlite3.Connection, runs: Collection[str], before: int) -> Pru
         ).fetchone()
         for where in (idle, _GONE)
     )
-    needed = _needed(db, f"NOT ({_IDLE} OR {_GONE})", values)
+    needed = _needed_texts(db, f"NOT ({_IDLE} OR {_GONE})", values)
     sizes = db.execute("SELECT id, length(text) FROM texts")
     texts = sum(size for number, size in sizes if not needed[number])
     return Pruned(emptied, removed, before, max(0, before - less - more - texts))

@@ -21,7 +21,6 @@ from urllib.parse import quote
 
 from retgen.agents.ledger.schema import VERSION, RequestTexts, create_tables
 from retgen.agents.ledger.sidecar import LedgerState, Sidecar, state_path
-from retgen.agents.ledger.sums import Sums
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.write import make_folder
 
@@ -43,10 +42,11 @@ class LedgerFile:
 
     def __init__(self, path: Path, *, accept: bool = False, create: bool = True) -> None:
         self.path = path
-        self._open = threading.local()  # of this thread's transaction: .db, .sums
+        self._open = threading.local()  # .db: of this thread's transaction
         self._parts: dict[tuple[str, str, str], int] = {}  # their numbers
         self._texts = RequestTexts()
         self._owner: int | None = None  # this process, in `owners`
+        self._state: LedgerState | None = None  # as it was last seen
         with self._failures():
             if path.is_dir():
                 raise sqlite3.OperationalError(_NO_LEDGER[0])
@@ -81,9 +81,9 @@ class LedgerFile:
         with self._failures():
             try:
                 with self._connections.transaction() as db:
-                    self._open.db, self._open.sums = db, Sums(db, self._parts)
+                    self._open.db = db
                     yield db
-                    changed = self._open.sums.write()
+                    state = _state(db)
             except BaseException:  # what was remembered of it is not there
                 self._parts.clear()
                 self._texts.forget()
@@ -91,15 +91,15 @@ class LedgerFile:
                 raise
             finally:
                 self._open.db = None
-        if changed is not None:
-            self._sidecar.write(LedgerState(self._which, *changed))
+        if state != self._state:
+            self._state = state
+            self._sidecar.write(state)
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """One moment of the ledger, while others may write; or the transaction under way."""
         known: sqlite3.Connection | None = getattr(self._open, "db", None)
         if known is not None:
-            self._open.sums.write()
             yield known
             return
         with self._failures(), self._connections.transaction("BEGIN") as db:
@@ -129,12 +129,6 @@ class LedgerFile:
     def forget_texts(self) -> None:
         """Texts were removed."""
         self._texts.forget()
-
-    @property
-    def sums(self) -> Sums:
-        """Those of this thread's transaction."""
-        result: Sums = self._open.sums
-        return result
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -181,18 +175,20 @@ class LedgerFile:
         if not self._writable:
             if not found.version:
                 raise sqlite3.OperationalError("it holds no ledger, and is read-only")
-            self._which = found.state.ledger if found.state else ""
+            self._state = found.state
             return
         with self._connections.transaction() as db:
-            if not found.version:
-                create_tables(db)
+            create_tables(db)
             if alone:
                 db.execute("UPDATE meta SET in_use = 1")
-            state = LedgerState(*db.execute("SELECT ledger, changes, answers FROM meta").fetchone())
-        self._which = state.ledger
+            self._state = state = _state(db)
         if alone:
             self.execute_outside("PRAGMA wal_checkpoint(PASSIVE)")
         self._sidecar.write(state, back=alone or accept)
+
+
+def _state(db: sqlite3.Connection) -> LedgerState:
+    return LedgerState(*db.execute("SELECT ledger, changes, answers FROM meta").fetchone())
 
 
 class _FoundFile(NamedTuple):
@@ -247,8 +243,8 @@ def _missing(known: LedgerState | None, found: _FoundFile, alone: bool) -> str |
         # others that have it open had a look themselves
         if alone and found.in_use and not found.wal:
             return (
-                "was in use, and its -wal file is not there: it was copied alone, or has lost "
-                "that, and nobody can tell how many answers are missing"
+                "was in use, and its -wal file is not there: it was lost, or left behind in "
+                "a copy, so the number of missing answers is unknown"
             )
         return None
     if found.version == 0:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.agents.ledger import sums
 from retgen.agents.ledger.file import LedgerFile, failure
 from retgen.agents.ledger.owners import Leases, Owner, this_process
 from retgen.agents.ledger.schema import (
@@ -22,8 +21,11 @@ from retgen.agents.ledger.schema import (
     Send,
     Spent,
     StoredAnswer,
+    add_part,
     join_pieces,
+    part_rows,
     rows_with_texts,
+    run_rows,
 )
 from retgen.agents.prompt import Request
 from retgen.errors import OutputError
@@ -48,9 +50,7 @@ class _Known(NamedTuple):
 class _Sent(NamedTuple):
     """What `_SENT` finds of a send. `first`: the answer that stands, from another send."""
 
-    part: int
     state: str
-    nano_usd: int
     first: bytes | None
 
 
@@ -59,8 +59,9 @@ SELECT {", ".join(_Known._fields)} FROM sends
 WHERE key = ? AND (state = 'answered' OR state = 'refused' OR state = 'sent' AND lease > 0)
 ORDER BY state, id DESC
 """
+_CHARGED = "SELECT nano_usd FROM runs WHERE run = ?"
 _SENT = """
-SELECT part, state, nano_usd,
+SELECT state,
     (SELECT answer FROM sends AS other WHERE other.key = sends.key AND other.state = 'answered')
 FROM sends WHERE id = ?
 """
@@ -138,7 +139,7 @@ class Ledger(LedgerFile):
         """
         key = bytes.fromhex(request.key)
         with self.transaction() as db:
-            result = _known(db, key)
+            result = _find_known(db, key)
             if result is not None:
                 if result.state != "sent":
                     return self._use(db, key, run, result)
@@ -146,13 +147,13 @@ class Ledger(LedgerFile):
                 busy = self._leases.busy(key, result.id, result.lease, holder)
                 if busy is not None:
                     return busy
-            charged = self.sums.nano_usd_of(run)
+            charged = next((row[0] for row in db.execute(_CHARGED, (run,))), 0)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
             if result is not None:
                 reason = "its process or its lease ended"
                 db.execute(_TAKE_OVER, {"key": key, "reason": reason})
-            part = self.sums.part(run, agent, request.model)
+            part = self._part(db, run, agent, request.model)
             return self._add_send(
                 db, key, run, part, request.body, time.time(), self._this_owner(db), lease, room,
                 worst, priced,
@@ -162,7 +163,7 @@ class Ledger(LedgerFile):
         """The answer or the final refusal if it is there; nothing is reserved."""
         key = bytes.fromhex(request.key)
         with self.transaction() as db:
-            result = _known(db, key)
+            result = _find_known(db, key)
             if result is None or result.state == "sent":
                 return None
             return self._use(db, key, run, result)
@@ -176,9 +177,9 @@ class Ledger(LedgerFile):
         faster, theirs, and this one is kept as spare.
         """
         with self.transaction() as db:
-            row = _sent(db, send, ("sent",))
+            row = _find_sent(db, send, ("sent",))
             state = "answered" if row.first is None else "spare"
-            self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, stamp(raw))
+            _end(db, send, state, cost, raw, tokens_in, tokens_out, stamp(raw))
             return raw if row.first is None else row.first
 
     def record_refusal(
@@ -191,13 +192,12 @@ class Ledger(LedgerFile):
         and what it cost, stands.
         """
         with self.transaction() as db:
-            row = _sent(db, send, ("sent", "failed", *_SPOILED))
+            row = _find_sent(db, send, ("sent", "failed", *_SPOILED))
             if row.state not in _SPOILED:
-                self._end(db, send, row, "refused", cost, raw, tokens_in, tokens_out, reason, why)
+                _end(db, send, "refused", cost, raw, tokens_in, tokens_out, reason, why)
                 return
             change = "UPDATE sends SET state = 'refused', why = ?, reason = ? WHERE id = ?"
             db.execute(change, (why, reason, send.id))
-            self.sums.change_row(row.part, send.run, row.state, "refused")
 
     def record_spoiled(
         self, send: Send, raw: bytes, state: str, reason: str, tokens_in: int, tokens_out: int,
@@ -209,13 +209,14 @@ class Ledger(LedgerFile):
         """
         _check(state)
         with self.transaction() as db:
-            row = _sent(db, send, ("sent",))
-            self._end(db, send, row, state, cost, raw, tokens_in, tokens_out, reason)
+            _find_sent(db, send, ("sent",))
+            _end(db, send, state, cost, raw, tokens_in, tokens_out, reason)
 
     def record_failure(self, send: Send, reason: str) -> None:
         """The other side refused, and so charged nothing. The request may be sent again."""
         with self.transaction() as db:
-            self._end(db, send, _sent(db, send, ("sent",)), "failed", 0, None, reason=reason)
+            _find_sent(db, send, ("sent",))
+            _end(db, send, "failed", 0, None, reason=reason)
 
     def record_lost(self, send: Send, reason: str) -> None:
         """Nobody knows whether it was answered: it stays charged, and may be sent again."""
@@ -230,15 +231,11 @@ class Ledger(LedgerFile):
         """
         _check(state)
         with self.transaction() as db:
-            row = db.execute(
-                "SELECT sends.id, part, run FROM sends JOIN parts ON parts.id = sends.part "
+            db.execute(
+                "UPDATE sends SET state = :state, reason = :reason "
                 "WHERE key = :key AND state = 'answered' AND (:raw IS NULL OR answer = :raw)",
-                {"key": bytes.fromhex(request.key), "raw": raw},
-            ).fetchone()
-            if row is not None:
-                change = "UPDATE sends SET state = ?, reason = ? WHERE id = ?"
-                db.execute(change, (state, reason, row["id"]))
-                self.sums.change_row(row["part"], row["run"], "answered", state)
+                {"key": bytes.fromhex(request.key), "raw": raw, "state": state, "reason": reason},
+            )
 
     def abandon(self, run: str) -> int:
         """Let everything be sent again that this run has out; returns how much that was.
@@ -264,17 +261,17 @@ class Ledger(LedgerFile):
     def runs(self) -> list[Spent]:
         """All runs, by name."""
         with self.read_transaction() as db:
-            return sums.run_rows(db, None)
+            return run_rows(db, None)
 
     def spent(self, run: str) -> Spent:
         """One run; zeros if it is not there."""
         with self.read_transaction() as db:
-            return next(iter(sums.run_rows(db, run)), Spent(run, 0, 0, 0, 0, 0))
+            return next(iter(run_rows(db, run)), Spent(run, 0, 0, 0, 0, 0))
 
     def parts(self, run: str | None = None) -> list[PartSums]:
         """What was sent, by run, agent and model; of one run or of all."""
         with self.read_transaction() as db:
-            return sums.part_rows(db, run)
+            return part_rows(db, run)
 
     def answers(self, run: str | None = None) -> Iterator[StoredAnswer]:
         """All requests answered or refused for good, or those that a run needed, by key."""
@@ -299,7 +296,7 @@ class Ledger(LedgerFile):
                 if kept.key in seen:
                     continue
                 seen.add(kept.key)
-                part = self.sums.part(run, kept.agent, kept.model)
+                part = self._part(db, run, kept.agent, kept.model)
                 key = bytes.fromhex(kept.key)
                 send = self._add_send(db, key, run, part, kept.request)
                 spent = kept.tokens_in, kept.tokens_out
@@ -316,20 +313,27 @@ class Ledger(LedgerFile):
         pieces = self._texts.pieces(db, body)
         row = (key, part, sent_at, owner, lease, room, worst, priced, pieces)
         number = db.execute(_SEND, row).lastrowid
-        self.sums.add_row(part, run, "sent", worst, priced)
         return Send(int(number or 0), run, worst)
 
     def _use(
         self, db: sqlite3.Connection, key: bytes, run: str, result: _Known
     ) -> LedgerAnswer | Refusal:
         self._leases.over(key)
-        if db.execute(_USE, {"key": key, "run": run}).rowcount == 1:
-            self.sums.count_hit(run)
+        db.execute(_USE, {"key": key, "run": run})
         if result.state == "refused":
             return Refusal(result.why, result.reason, result.tokens_in, result.tokens_out)
         if not is_unchanged(result.answer, result.reason):
             raise failure(self.path, f"malformed: the answer of request {result.id} has changed")
         return LedgerAnswer(result.answer, result.tokens_in, result.tokens_out)
+
+    def _part(self, db: sqlite3.Connection, run: str, agent: str, model: str) -> int:
+        """The number of the part, which is made where it is not there."""
+        which = run, agent, model
+        if which not in self._parts:
+            query = "SELECT id FROM parts WHERE run = ? AND agent = ? AND model = ? AND NOT pruned"
+            row = db.execute(query, which).fetchone()
+            self._parts[which] = int(row[0]) if row else add_part(db, *which, pruned=False)
+        return self._parts[which]
 
     def _this_owner(self, db: sqlite3.Connection) -> int:
         """The number of this process, which is written down where it is not there."""
@@ -339,35 +343,23 @@ class Ledger(LedgerFile):
             self._owner = int(db.execute(insert, owner).lastrowid or 0)
         return self._owner
 
-    def _end(
-        self,
-        db: sqlite3.Connection,
-        send: Send,
-        row: _Sent,
-        state: str,
-        cost: int,
-        answer: bytes | None,
-        tokens_in: int = 0,
-        tokens_out: int = 0,
-        reason: str | None = None,
-        why: str | None = None,
-    ) -> None:
-        db.execute(_END, {
-            "id": send.id, "state": state, "cost": cost, "answer": answer, "tokens_in": tokens_in,
-            "tokens_out": tokens_out, "reason": reason, "why": why,
-        })  # fmt: skip
-        more = cost - row.nano_usd
-        self.sums.change_row(row.part, send.run, row.state, state, more, tokens_in, tokens_out)
-        if answer is not None:
-            self.sums.count_answer()
+
+def _end(
+    db: sqlite3.Connection, send: Send, state: str, cost: int, answer: bytes | None,
+    tokens_in: int = 0, tokens_out: int = 0, reason: str | None = None, why: str | None = None,
+) -> None:  # fmt: skip
+    db.execute(_END, {
+        "id": send.id, "state": state, "cost": cost, "answer": answer, "tokens_in": tokens_in,
+        "tokens_out": tokens_out, "reason": reason, "why": why,
+    })  # fmt: skip
 
 
-def _known(db: sqlite3.Connection, key: bytes) -> _Known | None:
+def _find_known(db: sqlite3.Connection, key: bytes) -> _Known | None:
     row = db.execute(_KNOWN, (key,)).fetchone()
     return None if row is None else _Known(*row)
 
 
-def _sent(db: sqlite3.Connection, send: Send, states: tuple[str, ...]) -> _Sent:
+def _find_sent(db: sqlite3.Connection, send: Send, states: tuple[str, ...]) -> _Sent:
     row = db.execute(_SENT, (send.id,)).fetchone()
     if row is None or row["state"] not in states:
         raise ValueError(f"send {send.id} of run {send.run} has ended before")

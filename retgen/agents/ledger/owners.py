@@ -36,7 +36,7 @@ class Owner(NamedTuple):
         """Whether it is known to have ended, as seen by `here`: by default, this process."""
         here = here or this_process()
         if self._seen_from(here):
-            return _ended(self.pid, self.started)
+            return _has_ended(self.pid, self.started)
         # this machine, before it was started anew
         return (
             bool(self.machine)
@@ -65,7 +65,7 @@ def this_process() -> Owner:
 
 @functools.lru_cache(maxsize=4)
 def _process(pid: int) -> Owner:
-    return Owner(*_machine(), pid, _started(pid))
+    return Owner(*_machine(), pid, _start_of(pid))
 
 
 @functools.cache
@@ -83,21 +83,21 @@ def _machine() -> tuple[str, str, str, str]:
     return machine, platform.node(), boot, space
 
 
-def _ended(pid: int, started: str) -> bool:
+def _has_ended(pid: int, started: str) -> bool:
     try:
         os.kill(pid, 0)  # asks whether it is there
     except ProcessLookupError:
         return True
     except OSError:  # it is there, and another user's
         pass
-    now = _started(pid)
+    now = _start_of(pid)
     return now == _ZOMBIE or bool(started and now and now != started)
 
 
 _ZOMBIE = "ended"
 
 
-def _started(pid: int) -> str:
+def _start_of(pid: int) -> str:
     """When it was started: clock ticks since the boot on Linux, else as `ps` says it."""
     if sys.platform == "linux":
         # PID (NAME) STATE ... with the start as the 22nd; a name may hold spaces and brackets

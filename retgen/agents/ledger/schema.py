@@ -1,4 +1,4 @@
-"""What a ledger keeps: its tables, the records of its operations, and requests in pieces.
+"""What a ledger keeps: its tables, the records of its operations, requests in pieces, and sums.
 
 Small columns stand first and the long ones last: what only counts rows never reads the pages into
 which an answer overflows.
@@ -23,7 +23,7 @@ import orjson
 VERSION = 2  # 1 had no `meta` table
 
 _TABLES = (
-    # one row. `changes`: transactions that sent or answered; `answers`: that ever came; `in_use`:
+    # one row. `changes`: requests that were sent or ended; `answers`: that ever came; `in_use`:
     # some process has the ledger open, or was killed
     """CREATE TABLE IF NOT EXISTS meta (
         version INTEGER NOT NULL, ledger VARCHAR(32) NOT NULL, changes BIGINT NOT NULL,
@@ -79,11 +79,39 @@ _TABLES = (
         endpoint VARCHAR NOT NULL, model VARCHAR NOT NULL, agent VARCHAR NOT NULL,
         room INTEGER NOT NULL, most INTEGER NOT NULL, PRIMARY KEY (endpoint, model, agent)
     )""",
+    # the sums of `parts`, `runs` and `meta`, as requests are sent and answered, and answers used
+    """CREATE TRIGGER IF NOT EXISTS sum_sent AFTER INSERT ON sends BEGIN
+        UPDATE parts SET calls = calls + 1, unpriced = unpriced + NOT NEW.priced,
+            open = open + (NEW.state = 'sent'), nano_usd = nano_usd + NEW.nano_usd
+            WHERE id = NEW.part;
+        INSERT INTO runs SELECT run, NEW.nano_usd, 0, 0 FROM parts WHERE id = NEW.part
+            ON CONFLICT (run) DO UPDATE SET nano_usd = nano_usd + NEW.nano_usd;
+        UPDATE meta SET changes = changes + 1;
+    END""",
+    """CREATE TRIGGER IF NOT EXISTS sum_ended
+        AFTER UPDATE OF state, nano_usd, tokens_in, tokens_out ON sends
+    BEGIN
+        UPDATE parts SET failed = failed + (NEW.state = 'failed') - (OLD.state = 'failed'),
+            open = open + (NEW.state = 'sent') - (OLD.state = 'sent'),
+            answered = answered + (NEW.state = 'answered') - (OLD.state = 'answered'),
+            tokens_in = tokens_in + NEW.tokens_in - OLD.tokens_in,
+            tokens_out = tokens_out + NEW.tokens_out - OLD.tokens_out,
+            nano_usd = nano_usd + NEW.nano_usd - OLD.nano_usd
+            WHERE id = NEW.part;
+        UPDATE runs SET nano_usd = nano_usd + NEW.nano_usd - OLD.nano_usd
+            WHERE run = (SELECT run FROM parts WHERE id = NEW.part);
+        UPDATE meta SET changes = changes + 1,
+            answers = answers + (OLD.answer IS NULL AND NEW.answer IS NOT NULL);
+    END""",
+    """CREATE TRIGGER IF NOT EXISTS sum_used AFTER INSERT ON uses BEGIN
+        INSERT INTO runs VALUES (NEW.run, 0, 1, 0)
+            ON CONFLICT (run) DO UPDATE SET hits = hits + 1;
+    END""",
 )
 
 
 def create_tables(db: sqlite3.Connection) -> None:
-    """Make the tables that are missing, in the transaction of `db`."""
+    """Make the tables and triggers that are missing, in the transaction of `db`."""
     for statement in _TABLES:
         db.execute(statement)
     if db.execute("SELECT 1 FROM meta").fetchone() is None:
@@ -269,3 +297,67 @@ def join_pieces(stored: bytes, texts: Mapping[int, bytes]) -> bytes:
     return b"".join(
         texts[piece] if isinstance(piece, int) else piece.encode() for piece in orjson.loads(stored)
     )
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+# of parts, which triggers keep: so neither the start nor the end of a run reads all that was sent
+SUMS = (
+    "calls", "failed", "open", "answered", "tokens_in", "tokens_out", "nano_usd", "unpriced",
+)  # fmt: skip
+_STATES = {"failed": "failed", "sent": "open", "answered": "answered"}
+# adds to columns of a part, whose values are passed by their names
+_MORE = ", ".join(f"{name} = {name} + :{name}" for name in SUMS)
+ADD_SUMS = f"UPDATE parts SET {_MORE} WHERE id = :part"
+
+
+def add_part(db: sqlite3.Connection, run: str, agent: str, model: str, *, pruned: bool) -> int:
+    """Make a part with sums of zero; its number."""
+    columns, zeros = ", ".join(SUMS), ", ".join("0" for _ in SUMS)
+    insert = (
+        f"INSERT INTO parts (run, agent, model, pruned, {columns}) VALUES (?, ?, ?, ?, {zeros})"
+    )
+    return int(db.execute(insert, (run, agent, model, pruned)).lastrowid or 0)
+
+
+def part_rows(db: sqlite3.Connection, run: str | None) -> list[PartSums]:
+    """By run, agent and model; of one run or of all."""
+    sums = ", ".join(f"sum({name}) AS {name}" for name in SUMS)
+    rows = db.execute(
+        f"SELECT run, agent, model, {sums} FROM parts WHERE :run IS NULL OR run = :run "
+        "GROUP BY run, agent, model ORDER BY run, agent, model",
+        {"run": run},
+    )
+    return [
+        PartSums(**{name: row[name] for name in PartSums._fields if name != "priced"},
+                 priced=not row["unpriced"])
+        for row in rows
+        if row["calls"]
+    ]  # fmt: skip
+
+
+_RUNS = """
+SELECT runs.run, coalesce(sum(calls), 0), hits, coalesce(sum(tokens_in), 0),
+    coalesce(sum(tokens_out), 0), runs.nano_usd
+FROM runs LEFT JOIN parts ON parts.run = runs.run WHERE :run IS NULL OR runs.run = :run
+GROUP BY runs.run HAVING sum(calls) > 0 OR hits > 0 ORDER BY runs.run
+"""
+
+
+def run_rows(db: sqlite3.Connection, run: str | None) -> list[Spent]:
+    """By run, those that called or used an answer; of one run or of all."""
+    return [Spent(*row) for row in db.execute(_RUNS, {"run": run})]
+
+
+def count_rows(
+    db: sqlite3.Connection, where: str = "TRUE", values: dict[str, Any] | None = None
+) -> dict[int, dict[str, int]]:
+    """The sums of each part as the rows have them, all of them or some: reads them all."""
+    rows = db.execute(
+        "SELECT part, count(*) AS calls, sum(NOT priced) AS unpriced, "
+        + ", ".join(f"sum(state = '{state}') AS {column}" for state, column in _STATES.items())
+        + ", sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out, sum(nano_usd) AS nano_usd "
+        f"FROM sends WHERE {where} GROUP BY part",
+        values or {},
+    )
+    return {row["part"]: {name: int(row[name]) for name in SUMS} for row in rows}

@@ -29,12 +29,12 @@ def write_mteb(
     run: Path | None,
     *,
     loaded_as: str = "",
-    up_to: int | None = None,
+    up_to: int = 0,
     progress: Progress = no_progress,
 ) -> list[MtebGate]:
     """Write task.py, statistics and gates.json `below` the tables at `root`, and eval.yaml there.
 
-    `up_to`: documents up to which a data set is scored, None: only what is known is told.
+    `up_to`: documents up to which a data set is scored; above, only kept scores are stated.
     Raises `DatasetError` for rows that are none.
     """
     found = survey(open_dataset(root), root)

@@ -32,8 +32,8 @@ _SHOWN = 5  # ids in a message
 _LISTED = 100  # ids in gates.json
 RANDOM, MINILM = "mteb/baseline-random-encoder", "sentence-transformers/all-MiniLM-L6-v2"
 KEPT = "mteb/scores.json"  # below the run
-UP_TO = 5_000  # documents: some minutes on a CPU
 VARIABLE = "RETGEN_SCORE_UP_TO"
+ENCODED = "encoded "  # before the number of texts, in what the scoring process says
 NOT_SCORED = "MTEB's random baseline and minilm were not scored"
 _STAGE = "mteb scores its random baseline and minilm"
 _TAKES = "half a minute for a small data set, some minutes for thousands of documents"
@@ -216,8 +216,8 @@ def _first_ids(ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(ids[:_LISTED])
 
 
-def score_limit(up_to: int | None, *, dry_run: bool) -> int | None:
-    """Documents up to which a data set is scored; None: it is not, a dry run was not asked to.
+def score_limit(up_to: int | None) -> int:
+    """Documents up to which a data set is scored: none unless somebody asks for it.
 
     Raises `UsageError` for one that is no number.
     """
@@ -226,9 +226,7 @@ def score_limit(up_to: int | None, *, dry_run: bool) -> int | None:
     named = os.environ.get(VARIABLE, "").strip()
     if named and not named.isdecimal():
         raise UsageError(f"{VARIABLE} is {named!r}: give a number of documents, 0 for no scores")
-    if named:
-        return int(named)
-    return None if dry_run else UP_TO
+    return int(named or 0)
 
 
 def kept_scores(run: Path, task: MtebTask, found: Survey) -> BaselineScores | None:
@@ -245,12 +243,12 @@ def kept_scores(run: Path, task: MtebTask, found: Survey) -> BaselineScores | No
 
 
 def baseline_scores(
-    run: Path, task: MtebTask, found: Survey, module: Path, up_to: int | None,
+    run: Path, task: MtebTask, found: Survey, module: Path, up_to: int,
     progress: Progress = no_progress,
 ) -> BaselineScores:  # fmt: skip
     """The scores that are kept, else computed by `module`, a task.py beside its tables.
 
-    `up_to`: documents up to which they are computed, None: only those that are kept.
+    `up_to`: documents up to which they are computed. Nothing is kept of what is interrupted.
     """
     if (known := kept_scores(run, task, found)) is not None:
         return known
@@ -258,23 +256,36 @@ def baseline_scores(
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         hint = f"{', '.join(missing)} not installed: pip install 'retgen[eval]'"
         return BaselineScores(None, NOT_SCORED, hint)
-    if up_to is None or count > up_to:
-        asked = f"--score-up-to {count} does, once ({_TAKES})"
-        publishes = up_to is None and count <= UP_TO
-        return BaselineScores(None, NOT_SCORED, "publishing does, or " * publishes + asked)
-    progress(_STAGE, 0, 1, f"once for this data: {_TAKES}; --score-up-to 0 leaves it out")
+    if count > up_to:
+        return BaselineScores(
+            None, NOT_SCORED, f"--score-up-to {count} does, once ({_TAKES}; Ctrl-C ends it)"
+        )
+    texts = count + sum(found.splits[name].queries.count for name in task.splits)
     with scratch_folder("retgen-mteb-") as scratch:
-        out = scratch / "scores.json"
-        done = subprocess.run(
-            [sys.executable, "-m", "retgen.export.mteb.score", str(module), str(out)],
-            env={**os.environ, "HF_DATASETS_CACHE": f"{scratch}/cache", "HF_HUB_OFFLINE": "1"},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode or not out.is_file():
-            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        out, errors = scratch / "scores.json", scratch / "stderr"
+        with (
+            errors.open("wb") as file,
+            subprocess.Popen(
+                [sys.executable, "-m", "retgen.export.mteb.score", str(module), str(out)],
+                env={**os.environ, "HF_DATASETS_CACHE": f"{scratch}/cache", "HF_HUB_OFFLINE": "1"},
+                stdout=subprocess.PIPE, stderr=file, text=True,
+            ) as process,
+        ):  # fmt: skip
+            progress(_STAGE, 0, texts)
+            try:
+                for line in process.stdout or ():
+                    if line.startswith(ENCODED):
+                        progress(_STAGE, min(int(line.removeprefix(ENCODED)), texts), texts)
+            except BaseException:  # interrupted: nobody waits for it any more
+                process.kill()
+                process.wait()
+                raise
+        code = process.returncode
+        if not out.is_file():
+            last = (errors.read_text("utf-8").strip().splitlines() or [f"exit code {code}"])[-1]
             return BaselineScores(None, f"task.py does not run: {last[:300]}", broken=True)
         stated = orjson.loads(out.read_bytes())
-    progress(_STAGE, 1, 1)
+    progress(_STAGE, texts, texts)
     with contextlib.suppress(OutputError):  # a run that cannot be written to is scored every time
         make_folder((run / KEPT).parent)
         write_file(run / KEPT, dump_json({"of": score_key(task, found), **stated}))

@@ -2,10 +2,9 @@
 
 | module | format |
 |---|---|
-| `table` | `csv`, for spreadsheets and for whoever cannot run anything |
+| `table` | `csv`, for spreadsheets; `quepid`: query, docid, rating |
 | `label_studio` | `label-studio`: tasks and a labelling configuration; its JSON export comes back |
 | `argilla` | `argilla`: a data set as `Dataset.to_disk` writes one |
-| `quepid` | `quepid`: query, docid, rating |
 | `qrels` | `qrels`: what to change in the data set's qrels; does not come back |
 | `rows` | what all of them read and write: a verdict a row, checked |
 """
@@ -17,14 +16,14 @@ from pathlib import Path
 
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.messages import did_you_mean
-from retgen.review.exchange import argilla, label_studio, qrels, quepid, table
+from retgen.review.exchange import argilla, label_studio, qrels, table
 from retgen.review.exchange.rows import Imported, ImportedRow, keep
 from retgen.review.review import Review
 
 _EXPORTS: dict[str, tuple[str, Callable[[Review, Path], None]]] = {
     "csv": ("review.csv", table.write),
     "label-studio": ("label_studio", label_studio.write),
-    "quepid": ("quepid.csv", quepid.write),
+    "quepid": ("quepid.csv", table.write_ratings),
     "argilla": ("argilla", argilla.write),
     "qrels": ("qrels_patch", qrels.write),
 }
@@ -85,8 +84,8 @@ def _read(review: Review, path: Path, data: bytes) -> list[ImportedRow]:
             return argilla.read(review, path, rows)
         return label_studio.read(review, path, rows)
     head, rows_of_text = table.rows_of(path, data)
-    if quepid.is_head(head):
-        return quepid.read(review, path, head, rows_of_text)
+    if table.is_ratings(head):
+        return table.read_ratings(review, path, head, rows_of_text)
     return table.read(path, head, rows_of_text)
 
 

@@ -95,6 +95,7 @@ class _Pages:
         if following is None:
             values = {
                 "progress": self.review.progress(annotator),
+                "looks": self.review.settings.looks,
                 "notice": _notice(notice),
                 "strip": views.strip(self.review, annotator),
             }

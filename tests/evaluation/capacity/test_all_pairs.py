@@ -35,6 +35,7 @@ def write(folder: Path, name: str, rows: list[dict[str, object]]) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("pictures")
 @pytest.mark.slow
 def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     out = tmp_path / "out"

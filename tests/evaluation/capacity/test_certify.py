@@ -77,12 +77,12 @@ def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> 
     }  # fmt: skip
     assert [(one["notion"], one["lower"], one["upper"]) for one in shown["certificate"]["brackets"]]
     assert shown["margins"] == [
-        {"dimension": one.dimension, "found": one.widest, "cap": one.cap} for one in result.margins
+        {"dimension": one.dimension, "found": one.found, "cap": one.cap} for one in result.margins
     ]
     by = {one.dimension: one for one in result.margins}
     assert {4, 6} <= set(by)
     for one in result.margins:
-        assert one.widest is None or one.widest <= one.cap + 1e-9
+        assert one.found is None or one.found <= one.cap + 1e-9
     page = (out / "certificate.html").read_text()
     assert "From random starts an embedding was found in 4 dimensions" in page
     assert text_of(result).splitlines()[-1] == f"page: {out / 'certificate.html'}"
@@ -92,7 +92,7 @@ def test_the_fewest_dimensions_of_a_margin(pairs: Path, tmp_path: Path) -> None:
     result = retgen.certify(pairs, margin=0.25, seeds=2, minutes=0.5, out=tmp_path / "out")
     assert result.reached is not None
     assert result.lowest() is not None
-    by = {one.dimension: one.widest or 0.0 for one in result.margins}
+    by = {one.dimension: one.found or 0.0 for one in result.margins}
     assert by[result.reached] >= 0.25
     assert all(value < 0.25 for d, value in by.items() if d < result.reached)
     assert result.to_json()["margin"] == {
@@ -150,9 +150,7 @@ def test_the_witness_is_among_the_margins(pairs: Path, tmp_path: Path) -> None:
         pairs, dims=[result.witness.dimension], margin=1e-6, seeds=2, minutes=0.5,
         out=tmp_path / "again",
     )  # fmt: skip
-    assert {one.dimension: one.widest for one in again.margins}[
-        result.witness.dimension
-    ] is not None
+    assert {one.dimension: one.found for one in again.margins}[result.witness.dimension] is not None
     assert again.reached == result.witness.dimension
 
 
@@ -161,7 +159,7 @@ def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-unty
     result = retgen.certify(path, seeds=1, minutes=0.1, out=tmp_path / "out")
     assert result.witness is not None
     assert result.witness.dimension == 1
-    assert result.margins[0].widest == pytest.approx(2.0, abs=1e-6)
+    assert result.margins[0].found == pytest.approx(2.0, abs=1e-6)
 
 
 def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -34,6 +34,7 @@ def analysed(path: Path, tmp_path: Path, *by: str, **given: Any) -> Any:
     return evaluate(path, out=tmp_path / "out", analyses=Analyses(by=by), **given)
 
 
+@pytest.mark.usefixtures("pictures")
 def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = with_columns(CORPUS, QUERIES, QRELS)
     run = trec("mine", {"q1": "a", "q2": "a b", "q3": "c", "q4": "d", "q5": "a", "q6": "f"})

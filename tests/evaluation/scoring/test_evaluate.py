@@ -25,6 +25,7 @@ from retgen.evaluation.scoring.significance import compare, units_of
 from retgen.evaluation.search.base import slug
 from retgen.progress import no_progress
 from retgen.studies.run import evaluate_seeds
+from tests.evaluation.pictures import with_pictures
 from tests.pages import Read, rendered
 
 CORPUS = {"a": "red apples grow", "b": "green pears", "c": "red bikes", "d": "nothing at all"}
@@ -135,19 +136,10 @@ def test_the_measure_without_closed_form_has_no_random_baseline(dataset) -> None
 def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """bm25, minilm at three dimensions, and what is built on them, all scored once."""
     out = tmp_path_factory.mktemp("swept")
-    evaluate(
-        limit_run,
-        models=[
-            "bm25",
-            "attribute-oracle",
-            "minilm",
-            "static:minilm",
-            "late:minilm",
-            "hybrid:bm25+minilm",
-        ],
-        dims=[32, 384],
-        out=out,
-    )
+    models = ["bm25", "attribute-oracle", "minilm", "static:minilm", "late:minilm",
+              "hybrid:bm25+minilm"]  # fmt: skip
+    with with_pictures():
+        evaluate(limit_run, models=models, dims=[32, 384], out=out)
     return out
 
 
@@ -675,6 +667,7 @@ def test_dimensions_beyond_the_model_are_named(limit_run: Path, tmp_path: Path) 
     assert "note: static:minilm: has 384 dimensions, so not 9999" in text_of(result).splitlines()
 
 
+@pytest.mark.usefixtures("pictures")
 def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     paths = []
     for side in ("x", "y"):
@@ -690,6 +683,7 @@ def test_data_sets_of_one_name_keep_their_pictures(dataset, tmp_path: Path) -> N
     assert result.to_json()["datasets"][0]["intervals"]["note"]
 
 
+@pytest.mark.usefixtures("pictures")
 def test_names_are_no_markup(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """Neither HTML, nor Markdown, nor the formulas that matplotlib reads between dollars."""
     evil = r"$\frac{x$ <img src=x> | [a](b) `c`"

@@ -595,8 +595,8 @@ def test_a_plan_says_what_the_books_hold(tmp_path: Path) -> None:
     )
     _, names, unlikely = plan("niah", told).notes
     assert names == (
-        "the books hold 2 of the 60 names, which are given to nobody, so that groups may have other "
-        "names than with other books: Kofi, Luka"
+        "the books hold 2 of the 60 names, so no group has those; with other books, groups may have "
+        "other names: Kofi, Luka"
     )
     assert re.fullmatch(
         r"3 of \d+ sentences of the books hardly look like prose \(code, tables, lines of a licence, "

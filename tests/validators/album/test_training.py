@@ -70,6 +70,17 @@ def test_a_pair_of_the_test_set_is_found(album: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_a_file_that_is_none(album: Path, tmp_path: Path) -> None:
+    """It is a finding, not the end of the validation."""
+    shutil.copytree(album, tmp_path / "run")
+    (tmp_path / "run/training/kw.parquet").write_text("{}")
+    messages = [one.message for one in validate(tmp_path / "run").findings]
+    assert (
+        "training/kw.parquet, it cannot be read: Parquet file size is 2 bytes, smaller than the "
+        "minimum file footer (8 bytes)"
+    ) in messages
+
+
 def found(album: Path, copy: Path, change: Callable[[list[Row]], None]) -> list[str]:
     """What is said of a changed training table."""
     shutil.copytree(album, copy)

@@ -18,7 +18,7 @@ from tests.validators.sets import plain, write_set
 SHOUTING = '''
 """Documents in capitals."""
 
-from retgen.validators.rule import CorpusRule, Finding, DocumentNotes
+from retgen.validators.rule import CorpusRule, DocumentNotes
 
 
 class Shouting(CorpusRule):
@@ -36,12 +36,12 @@ class Shouting(CorpusRule):
 
     def findings(self):
         for doc_id, _ in self.state.documents:
-            yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} shouts")
+            yield self.finding([doc_id], f"document {doc_id} shouts")
 '''
 UNASKED = '''
 """Queries that ask nothing."""
 
-from retgen.validators.rule import Finding, QueryRule
+from retgen.validators.rule import QueryRule
 
 
 class Unasked(QueryRule):
@@ -52,8 +52,7 @@ class Unasked(QueryRule):
     def findings(self):
         for query in self.judgements.queries:
             if "?" not in query.text:
-                message = f"query {query.query_id} asks nothing"
-                yield Finding(self.name, self.severity, [query.query_id], message)
+                yield self.finding([query.query_id], f"query {query.query_id} asks nothing")
 '''
 TABLE = """
 from pathlib import Path
@@ -137,7 +136,9 @@ def test_a_module_without_a_rule_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     package.__path__ = [str(tmp_path)]
     monkeypatch.setitem(sys.modules, "rules_of_others", package)
     # what it imports is not its own
-    (tmp_path / "nothing.py").write_text("from retgen.validators.rules.empty import EmptyText\n")
+    (tmp_path / "nothing.py").write_text(
+        "from retgen.validators.rules.documents import EmptyText\n"
+    )
     with pytest.raises(TypeError, match=r"^rules_of_others\.nothing must define a Rule$"):
         classes("rules_of_others", [str(tmp_path)], Rule, "retgen.none")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from retgen.evaluation.search.candidates.chunked import BestChunk
-from retgen.evaluation.search.candidates.lexical import TFIDFScorer
+from retgen.evaluation.search.candidates.lexical import word_scorer
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.progress import no_progress
 
@@ -15,7 +15,7 @@ def halves(texts: Sequence[str]) -> list[list[str]]:
 
 
 def test_a_text_scores_as_its_best_chunk() -> None:
-    scorer = BestChunk(TFIDFScorer(), halves)
+    scorer = BestChunk(word_scorer("tfidf"), halves)
     groups = [
         CandidateSet("red sun", ("red | sun", "red sun | moon", "moon", "moon | red")),
         CandidateSet("moon", ("moon", "sun | sun")),
@@ -23,9 +23,9 @@ def test_a_text_scores_as_its_best_chunk() -> None:
     scores = scorer.score(groups, no_progress)
     chunks = [CandidateSet("red sun", ("red", "sun", "red sun", "moon", "moon", "moon", "red")),
               CandidateSet("moon", ("moon", "sun", "sun"))]  # fmt: skip
-    each = [one.tolist() for one in TFIDFScorer().score(chunks, no_progress)]
+    each = [one.tolist() for one in word_scorer("tfidf").score(chunks, no_progress)]
     assert scores[0].tolist() == [max(each[0][:2]), each[0][2], 0.0, each[0][6]]
     assert scores[1].tolist() == [each[1][0], 0.0]
-    assert scorer.noise == TFIDFScorer.noise
+    assert scorer.noise == word_scorer("tfidf").noise
     details = scorer.details({"truncated": {"documents": 3}, "encoded": {}, "dtype": "float32"})
     assert details == {"dtype": "float32", "chunks": {"documents": 5, "distinct": 4}}

@@ -38,6 +38,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_ladders(folder, 4, domain="barns", first=20, orders=(FORWARD, BACKWARD))
 
 
+@pytest.mark.usefixtures("pictures")
 def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     result = evaluate(houses, out=tmp_path / "out")
     content = json.loads((tmp_path / "out" / "eval.json").read_text())
@@ -303,10 +304,10 @@ def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]
     done = gen("eval", houses, "--model", "bm25-paper", "--out", "out", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["results"][0]["ladders"]["ladders"] == 6
-    refused = gen("eval", houses, "--limit", "3")
+    refused = gen("eval", houses, "--limit", "3", "-q")
     assert refused.returncode == 2
     assert refused.stderr == "gen: --limit is about chat models: name one, as llm:PROVIDER:NAME\n"
-    both = gen("eval", houses, "--paper-prompt", "--query-prompt", "x")
+    both = gen("eval", houses, "--paper-prompt", "--query-prompt", "x", "-q")
     assert both.stderr == (
         "gen: --paper-prompt and --query-prompt both say what stands before a query\n"
     )

@@ -11,7 +11,9 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
 from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.tasks.multiconir.ladders import LadderLevel, holds_ladders, load_ladders
+from retgen.evaluation.tasks import task_of
+from retgen.evaluation.tasks.multiconir import Ladders
+from retgen.evaluation.tasks.multiconir.ladders import LadderLevel, load_ladders
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import FILLER, document, query, write_ladders
 
@@ -25,7 +27,7 @@ def rewrite(path: Path, rows: list[dict[str, object]]) -> None:
 
 def test_a_ladder_is_read_whole(tmp_path: Path) -> None:
     path = write_ladders(tmp_path, 3)
-    assert holds_ladders(open_dataset(path))
+    assert isinstance(task_of(open_dataset(path)), Ladders)
     ladders, notes = load_ladders(load(path))
     assert notes == []
     assert [one.ladder_id for one in ladders] == ["houses-00", "houses-01", "houses-02"]
@@ -73,7 +75,7 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
 
 
 def test_other_data_sets_hold_none(limit_run: Path) -> None:
-    assert not holds_ladders(open_dataset(limit_run))
+    assert task_of(open_dataset(limit_run)) is None
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def test_few_questions_have_no_interval() -> None:
     assert view.beside == {}
     assert too_few(12) == ""
     assert too_few(2) == (
-        "no intervals: too few independent units: 2 questions, 12 needed; nothing is told from chance"
+        "no intervals: too few independent units: 2 questions, 12 needed; "
+        "no difference from chance is claimed"
     )
 
 

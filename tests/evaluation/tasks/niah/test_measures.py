@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from retgen.evaluation.search.candidates.sets import share_won
 from retgen.evaluation.tasks.niah.measures import (
     auc,
     comparative_ratio,
@@ -15,7 +16,6 @@ from retgen.evaluation.tasks.niah.measures import (
     effective_length,
     on_depth,
     position_sensitivity,
-    share_won,
 )
 
 

@@ -14,6 +14,7 @@ from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.tasks.twins.triples import OTHERS, load_triples
 from tests.conftest import read_jsonl
+from tests.evaluation.pictures import with_pictures
 from tests.generators.world_twins.made import Row, rows, write
 
 
@@ -29,9 +30,9 @@ def folder(made: dict[str, list[Row]], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def scored(folder: Path) -> Any:
-    return evaluate(
-        folder, models=["bm25", "tfidf"], metrics=["recall@10"], out=folder.parent / "eval"
-    )
+    out = folder.parent / "eval"
+    with with_pictures():
+        return evaluate(folder, models=["bm25", "tfidf"], metrics=["recall@10"], out=out)
 
 
 def test_every_query_has_its_triple_and_others(made: dict[str, list[Row]], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Documents whose characters went wrong, looked for where anything may be wrong at all."""
+"""Documents that stand more than once, have nothing to read, or whose characters went wrong."""
 
 from __future__ import annotations
 
@@ -8,8 +8,76 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.validators.characters import broken_characters
-from retgen.validators.duplicates import encode_texts
+from retgen.validators.duplicates import Duplicates, contents, encode_texts, normalised_contents
 from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
+
+
+class DuplicateIds(Duplicates):
+    """Ids."""
+
+    name = "duplicate-id"
+    severity = "error"
+    finds = "an id that stands more than once"
+    order = 10
+
+    def __init__(self) -> None:
+        super().__init__(self.name, self.severity, "_id", lambda batch: batch.ids)
+
+
+class DuplicateTexts(Duplicates):
+    """Texts, with their titles."""
+
+    name = "duplicate-text"
+    severity = "error"
+    finds = "the same title and text"
+    order = 20
+
+    def __init__(self) -> None:
+        super().__init__(self.name, self.severity, "title and text", contents)
+
+
+class NormalisedDuplicates(Duplicates):
+    """Texts that differ only in case, punctuation or white space."""
+
+    name = "normalised-duplicate"
+    severity = "warning"
+    finds = (
+        "texts that differ only in case, punctuation or white space (signs that tell names apart "
+        "stay: `C++`, `C#`, `$5`, `5%`)"
+    )
+    order = 30
+
+    def __init__(self) -> None:
+        super().__init__(
+            self.name,
+            self.severity,
+            "title and text apart from case, punctuation and white space",
+            normalised_contents,
+            unless_same=contents,
+        )
+
+
+class EmptyText(CorpusRule):
+    """Documents with nothing to read."""
+
+    name = "empty-text"
+    severity = "error"
+    finds = "documents with nothing to read"
+    order = 50
+
+    def start(self) -> None:
+        self.state: DocumentNotes = DocumentNotes()
+
+    def scan(self, batch: Batch) -> None:
+        if all(batch.texts) and not any(map(str.isspace, batch.texts)):
+            return
+        for index, text in enumerate(batch.texts):
+            if not text or text.isspace():
+                self.state.documents.append((batch.ids[index], ""))
+
+    def findings(self) -> Iterator[Finding]:
+        for doc_id, _ in self.state.documents:
+            yield self.finding([doc_id], f"document {doc_id} has no text")
 
 
 class Encoding(CorpusRule):
@@ -36,7 +104,7 @@ class Encoding(CorpusRule):
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, reason in self.state.documents:
-            yield Finding(self.name, self.severity, [doc_id], f"document {doc_id} {reason}")
+            yield self.finding([doc_id], f"document {doc_id} {reason}")
 
 
 _SHORT = 2000  # characters of a text; longer ones are looked at one by one

@@ -1,0 +1,36 @@
+"""What counts words over all documents: BM25 as several codes have it, and TF-IDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.base import Retriever, RetrieverType, System
+
+_CAPRETRIEVAL = "bm25-capretrieval"
+
+
+class Lexical(RetrieverType):
+    names: ClassVar[Mapping[str, str]] = {
+        "bm25": "bm25s with its defaults, English Snowball stemmer and stopwords",
+        "rank-bm25": "BM25Okapi with its defaults, no stemmer, no stopwords",
+        "tfidf": "cosine of tf-idf vectors as scikit-learn has them, no stemmer, no stopwords",
+        _CAPRETRIEVAL: "BM25Okapi under CapRetrieval's protocol: jieba or NLTK's tokens",
+        f"{_CAPRETRIEVAL}-characters": "the same over single characters",
+    }
+
+    def needed(self, name: str) -> tuple[str, ...]:
+        return ("nltk",) if name == _CAPRETRIEVAL else ()
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search import capretrieval, lexical
+
+        if name.startswith(_CAPRETRIEVAL):
+            return capretrieval.CapRetrievalBM25(name)
+        return lexical.word_retriever(name)
+
+    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
+        from retgen.evaluation.search.candidates import lexical
+
+        return [System(None, lexical.word_scorer(name))]
