@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 MEASURE = "nDCG@10"
-STEPS = {"static:minilm": ["max_steps=300"], "minilm": ["max_steps=60", "batch_size=32"]}
+STEPS = {
+    "static:minilm": ["max_steps=300"],
+    "minilm": ["max_steps=60", "batch_size=32", "hard_negatives=0", "max_length=128"],
+}
 
 
 def main() -> None:
@@ -91,10 +94,12 @@ def table(rows: list[dict[str, str]]) -> str:
 
 def _interval(scores: dict[str, Any]) -> str:
     """Of the gain over the start, in points."""
-    first, second = ("trained", "idf") if scores["idf"] else ("after", "before")
+    pair = {"after", "idf" if scores["idf"] else "before"}
     for one in scores["comparisons"]:
-        if {one["first"], one["second"]} == {first, second} and one["measure"] == MEASURE:
-            return f"[{one['low'] * 100:.1f}, {one['high'] * 100:.1f}]"
+        if {one["first"], one["second"]} == pair and one["measure"] == MEASURE and one["low"]:
+            bounds = (one[end] * (1 if one["first"] == "after" else -1) for end in ("low", "high"))
+            low, high = sorted(bounds)
+            return f"[{low * 100:.1f}, {high * 100:.1f}]"
     return ""
 
 

@@ -133,7 +133,7 @@ def write_split(
     """Groups drawn with a fixed seed to one of both sides."""
     draw = random.Random(0)
     groups: dict[str, list[Document]] = {}
-    for one in documents:
+    for one in {one.id: one for one in documents}.values():
         groups.setdefault(one.group, []).append(one)
     order = sorted(groups)
     draw.shuffle(order)

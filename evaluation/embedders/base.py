@@ -105,7 +105,7 @@ class SentenceEmbedder:
         self._tf32 = options.dtype == "tf32"
         if options.max_length is not None:
             shorten(model, options.max_length, name)
-        self.max_length = _length_limit(model)
+        self.max_length = length_limit(model)
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         with loading(name):  # modules that give no vector of a text are found out here
@@ -262,14 +262,15 @@ def in_batches(
     return result, size
 
 
-def _length_limit(model: SentenceTransformer) -> int | None:
+def length_limit(model: SentenceTransformer) -> int | None:
+    """Tokens of a text that a model reads; None where that has no limit."""
     limit = model.max_seq_length
     return int(limit) if limit is not None and 0 < limit < 10**6 else None
 
 
 def shorten(model: Any, wanted: int, name: str) -> None:
     """Let a model read so many tokens. Raises `UsageError` where it cannot."""
-    if _length_limit(model) is None:
+    if length_limit(model) is None:
         raise UsageError(f"--max-length: {name} has no limit of its own and cannot be given one")
     transformer: Any = getattr(model[0], "auto_model", None)
     most = getattr(getattr(transformer, "config", None), "max_position_embeddings", None)

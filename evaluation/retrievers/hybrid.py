@@ -12,12 +12,13 @@ class Hybrid(RetrieverType):
     prefix = "hybrid"
     form = "hybrid:A+B"
     about = "reciprocal rank fusion"
+    by_score = False
 
     def check(self, name: str) -> None:
         super().check(name)
         parts = name.partition(":")[2].split("+")
         if len(parts) < 2 or not all(parts):
-            raise UsageError(f"--model {name}: write for example hybrid:bm25+minilm")
+            raise UsageError(f"--model {name}: write for example {self.prefix}:bm25+minilm")
         for part in parts:
             retrievers.check_name(part)
 
@@ -25,8 +26,7 @@ class Hybrid(RetrieverType):
         return any(map(retrievers.runs_a_model, name.partition(":")[2].split("+")))
 
     def load(self, name: str, options: Options) -> Retriever:
-
-        parts = name.partition(":")[2].split("+")
         from retgen.evaluation.search.fusion import HybridRetriever
 
-        return HybridRetriever(name, [retrievers.retriever(part, options) for part in parts])
+        parts = [retrievers.retriever(part, options) for part in name.partition(":")[2].split("+")]
+        return HybridRetriever(name, parts, by_score=self.by_score)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
-from retgen.evaluation.collection import load
+from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import (
     Options,
@@ -41,6 +41,7 @@ from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
 from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.rankings import read_run, space
+from retgen.evaluation.search.unread import unread_note
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
@@ -305,6 +306,7 @@ def _systems(
             result = retriever(name, options) if ranks_a_corpus(name) else None
             if result is not None:
                 yield from result.rank(collection, depth, progress)
+                notes += _unread(name, result, collection)
                 analysis.classify(name, result, progress)
             if of_task is not None:
                 of_task.measure(name, result, options, folder, progress)
@@ -314,6 +316,16 @@ def _systems(
         rankings, run_notes = read_run(file, collection, depth)
         notes += [f"{file}: {note}" for note in run_notes]
         yield Ranked(name, None, rankings, {"run": str(file), "notes": run_notes})
+
+
+def _unread(name: str, retriever: object, collection: Collection) -> list[str]:
+    """Whether many queries rest on text that an embedder does not read."""
+    embedder = getattr(retriever, "embedder", None)
+    pieces, limit = getattr(embedder, "pieces", None), getattr(embedder, "max_length", None)
+    if pieces is None or limit is None:
+        return []
+    note = unread_note(name, limit, collection, pieces)
+    return [note] if note else []
 
 
 def _run_names(runs: Sequence[str | Path], models: Sequence[str]) -> dict[Path, str]:

@@ -153,7 +153,7 @@ def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
 def _kinds(model: str) -> list[str]:
     kinds = {"bm25": "sparse", "rank-bm25": "sparse", "tfidf": "sparse", "sparse": "sparse",
              "attribute-oracle": "sparse", "late": "late-interaction", "hybrid": "hybrid",
-             "rerank": "cross-encoder"}  # fmt: skip
+             "minmax": "hybrid", "rerank": "cross-encoder"}  # fmt: skip
     return [kinds.get(model.partition(":")[0], "dense")]
 
 

@@ -1,12 +1,15 @@
-"""Reciprocal rank fusion of several retrievers.
+"""Several retrievers fused, by rank or by score.
 
-A document's score is the sum over the retrievers of 1 / (60 + its rank) (Cormack, Clarke and
-Buettcher, SIGIR 2009). Each is asked for its best 1,000 documents at its full dimension.
+rrf      the sum over the retrievers of 1 / (60 + the rank of a document): reciprocal rank fusion
+         (Cormack, Clarke and Buettcher, SIGIR 2009)
+minmax   the sum of the retrievers' scores, each scaled to 0..1 for each query: one half each
+
+Each is asked for its best 1,000 documents at its full dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,33 +20,63 @@ from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
 _CONSTANT = 60  # of the reference
-_DEPTH = 1000
+DEPTH = 1000
+# the scores of what a retriever ranks for a query, best first, as gains of the same kind
+Gains = Callable[[NDArray[np.float32], bool], NDArray[np.float64]]
+
+
+def reciprocal_ranks(scores: NDArray[np.float32], whole: bool) -> NDArray[np.float64]:
+    """1 / (60 + rank)."""
+    return 1 / (_CONSTANT + 1 + np.arange(len(scores), dtype=np.float64))
+
+
+def scaled(scores: NDArray[np.float32], whole: bool) -> NDArray[np.float64]:
+    """Scores from 0, the least, to 1, the most.
+
+    `whole`: as many documents were ranked as were asked for. Else a lexical retriever has left out
+    those without a word of the query, which have its score 0.
+    """
+    values = scores.astype(np.float64)
+    low = values.min() if whole else min(values.min(), 0.0)
+    span = values.max() - low
+    return (values - low) / span if span else np.ones(len(values))
 
 
 class HybridRetriever:
-    """Several retrievers fused by rank."""
+    """Several retrievers fused."""
 
-    def __init__(self, name: str, parts: Sequence[Retriever]) -> None:
+    def __init__(self, name: str, parts: Sequence[Retriever], *, by_score: bool) -> None:
         self._name = name
         self._parts = parts
+        self._by_score = by_score
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        deep = min(max(depth, _DEPTH), collection.documents)
+        deep = min(max(depth, DEPTH), collection.documents)
         ranked = [list(part.rank(collection, deep, progress))[-1] for part in self._parts]
-        fused = fuse([one.rankings for one in ranked], collection, depth)
-        details = {"parts": {one.model: one.details for one in ranked}, "fusion": "rrf, k 60"}
+        gains = scaled if self._by_score else reciprocal_ranks
+        fused = fuse([one.rankings for one in ranked], collection, depth, gains)
+        details = {
+            "parts": {one.model: one.details for one in ranked},
+            "fusion": "min-max" if self._by_score else f"rrf, k {_CONSTANT}",
+        }
         yield Ranked(self._name, None, fused, details)
 
 
-def fuse(parts: Sequence[Rankings], collection: Collection, depth: int) -> Rankings:
-    """The fusion of some rankings of one collection."""
+def fuse(parts: Sequence[Rankings], collection: Collection, depth: int, gains: Gains) -> Rankings:
+    """The fusion of some rankings of one collection: a document's score is the sum of its gains."""
 
     def fused(row: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        result = np.concatenate([part.documents[row] for part in parts])
-        gains = np.concatenate([1 / (_CONSTANT + 1 + np.arange(part.depth)) for part in parts])
-        ranked = result >= 0
-        names, place = np.unique(result[ranked], return_inverse=True)
-        totals = np.bincount(place, weights=gains[ranked], minlength=len(names))
+        found: list[NDArray[np.int64]] = []
+        weights: list[NDArray[np.float64]] = []
+        for part in parts:
+            ranked = part.documents[row] >= 0
+            if ranked.any():
+                found.append(part.documents[row][ranked])
+                weights.append(gains(part.scores[row][ranked], bool(ranked.all())))
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        names, place = np.unique(np.concatenate(found), return_inverse=True)
+        totals = np.bincount(place, weights=np.concatenate(weights), minlength=len(names))
         return names, totals.astype(np.float32)
 
     return Rankings.of(map(fused, range(len(collection.queries))), collection, depth)

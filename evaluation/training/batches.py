@@ -63,6 +63,31 @@ class BatchTrainer(SentenceTransformerTrainer):
     schedule: list[list[int]]
     held_out_schedule: list[list[int]]
 
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """Adam without weight decay; of word vectors alone only the rows of a batch are moved.
+
+        Adam over a whole vocabulary costs more than all else in a step. Lazy Adam (SparseAdam)
+        leaves a row, with its momentum, as it is until its token comes again.
+        """
+        trained = [one for one in self.model.parameters() if one.requires_grad]
+        bags = [one for one in self.model.modules() if isinstance(one, torch.nn.EmbeddingBag)]
+        if self.optimizer is None and bags and len(trained) == 1:
+            bags[0].sparse = True  # its gradients hold the rows of a batch
+            self.optimizer = torch.optim.SparseAdam(trained, lr=self.args.learning_rate)
+        return super().create_optimizer(model)
+
+    def _clip_grad_norm(self, model: Any) -> Any:
+        """As for dense gradients, whose norm torch has not for sparse ones."""
+        sparse = [p for p in model.parameters() if p.grad is not None and p.grad.is_sparse]
+        if not sparse:
+            return super()._clip_grad_norm(model)  # type: ignore[no-untyped-call]
+        (one,) = sparse
+        one.grad = one.grad.coalesce()
+        values = one.grad.values()
+        norm = torch.linalg.vector_norm(values)
+        values.mul_(torch.clamp(self.args.max_grad_norm / (norm + 1e-6), max=1.0))
+        return norm
+
     def get_batch_sampler(self, dataset: Any, *args: Any, **kwargs: Any) -> Batches:
         return Batches(self.schedule if dataset is self.train_dataset else self.held_out_schedule)
 
@@ -166,6 +191,7 @@ def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], li
     Every example stands in every epoch once (the last epoch may be cut short by `max_steps`).
     """
     rows = _Texts(dataset.remove_columns([c for c in dataset.column_names if c == "label"]))
+    assert config.batch_size is not None, "the configuration is not resolved"
     size = len(rows) if config.batch_size == "full" else config.batch_size
     batches: list[list[int]] = []
     ends: list[int] = []

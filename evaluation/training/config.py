@@ -30,6 +30,7 @@ from retgen.write import dump_json, make_folder, write_file
 
 PRESETS: dict[str, dict[str, Any]] = {
     "limit": {
+        "init": "model",
         "loss": "mnrl",
         "temperature": 0.05,
         "batch_size": "full",
@@ -45,7 +46,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def _batch_size(value: Any) -> Any:
-    if value == "full" or (type(value) is int and value >= 1):
+    if value in (None, "full") or (type(value) is int and value >= 1):
         return value
     raise ValueError(f"must be a whole number of at least 1, or 'full', not {value!r}")
 
@@ -61,6 +62,11 @@ class TrainConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    init: Literal["auto", "idf", "model"] = Field(
+        "auto",
+        description="where training starts. model: the model as it is; idf: its token vectors "
+        "weighted by idf of the training documents; auto: idf for static:minilm, else model",
+    )
     loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = Field(
         "mnrl", description="see `retgen.evaluation.training.losses`"
     )
@@ -71,8 +77,10 @@ class TrainConfig(BaseModel):
         description="scores are cosines divided by it (all losses but triplet)",
     )
     margin: float = Field(0.2, ge=0, lt=2, description="of triplet and margin, in cosine")
-    batch_size: Annotated[int | Literal["full"], BeforeValidator(_batch_size)] = Field(
-        64, description="pairs a step; full: all of them"
+    batch_size: Annotated[int | Literal["full"] | None, BeforeValidator(_batch_size)] = Field(
+        None,
+        description="pairs a step; full: all of them; none: 128 for static embeddings, 64 for "
+        "other models",
     )
     mini_batch_size: int = Field(32, ge=1, description="texts a forward pass of cached-mnrl")
     no_duplicates: bool = Field(
@@ -82,7 +90,7 @@ class TrainConfig(BaseModel):
     )
     learning_rate: float | None = Field(
         None, gt=0, allow_inf_nan=False,
-        description="of AdamW; none: 0.002 for static embeddings, 2e-05 for other models",
+        description="of Adam; none: 0.008 from idf, 0.002 for other static embeddings, else 2e-05",
     )  # fmt: skip
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
@@ -92,7 +100,10 @@ class TrainConfig(BaseModel):
         0.1, ge=0, lt=1,
         description="share of the steps over which the learning rate rises; it then falls to 0",
     )  # fmt: skip
-    max_length: int | None = Field(None, ge=1, description="tokens a text")
+    max_length: int | None = Field(
+        None, ge=1,
+        description="tokens a text, in training alone: saved and scored, a model reads no less",
+    )  # fmt: skip
     dimension: int | None = Field(
         None, ge=1, description="a linear head to so many dimensions, normalised"
     )
@@ -140,8 +151,10 @@ class TrainConfig(BaseModel):
         return self
 
 
-# where none is given: word vectors need larger steps than a transformer
-LEARNING_RATES = {"static": 2e-3, "other": 2e-5}
+# where none is given: word vectors need larger steps than a transformer, larger ones where idf has
+# made them several times as long, and less memory
+LEARNING_RATES = {"static": 2e-3, "idf": 8e-3, "other": 2e-5}
+BATCH_SIZES = {"static": 128, "other": 64}
 
 
 class _Keys(SourceMap):
@@ -187,16 +200,18 @@ def without_hard_negatives(config: TrainConfig, steps: int | None = None) -> Tra
 class Trained:
     """The record of a training.
 
-    `path`: the model's folder. `history`: one entry an evaluation, in order: when (before, during,
-    after), step, epoch, loss (mean training loss since the entry before), held_out_loss (both None
-    where there is none) and scores (what was evaluated; empty at the last planned step, whose model
-    is scored as saved, after). `losses`: the curve, (step, mean loss since the point before).
-    `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
+    `path`: the model's folder. `history`: one entry an evaluation, in order: when (before, idf,
+    during, after), step, epoch, loss (mean training loss since the entry before), held_out_loss
+    (both None where there is none) and scores (what was evaluated; empty at the last planned step,
+    whose model is scored as saved, after). `losses`: the curve, (step, mean loss since the point
+    before). `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
     `held_out_pairs`: trained on and held out. `hard_negatives`: used of every pair. `prompts`:
     those of "query" and "document". `weights_dtype`, `dtype`: of the trained weights, and of the
-    products, as seen in the model. `collapse`: how it failed, ""
-    if it did not. `seconds`: of training, without evaluations. `repeated`: it had been finished
-    before, and nothing was done.
+    products, as seen in the model. `start`: how idf was counted, "" where training began with the
+    model as it is. `max_length`: tokens a text that are read in "training" and as "saved", None for
+    all. `cut`: the positives that are longer than training reads, see `models.cut_share`.
+    `collapse`: how it failed, "" if it did not. `seconds`: of training, without evaluations.
+    `repeated`: it had been finished before, and nothing was done.
     """
 
     path: Path
@@ -213,11 +228,14 @@ class Trained:
     weights_dtype: str = "float32"
     hard_negatives: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
+    start: str = ""
+    max_length: dict[str, int | None] = field(default_factory=dict)
+    cut: dict[str, float] = field(default_factory=dict)
     collapse: str = ""
     repeated: bool = False
 
     def scores(self, when: str) -> dict[str, float]:
-        """The scores "before" or "after"; empty where nothing was evaluated."""
+        """The scores "before", of "idf" alone, or "after"; empty where nothing was evaluated."""
         return next((dict(e["scores"]) for e in self.history if e["when"] == when), {})
 
     def evaluated(self) -> list[dict[str, Any]]:

@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import torch
 import xxhash
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainingArguments,
 )
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from retgen.errors import UsageError
@@ -41,14 +43,18 @@ from retgen.evaluation.training.config import (
     claim_folder,
     read_own,
 )
+from retgen.evaluation.training.idf import weight_by_idf
 from retgen.evaluation.training.losses import build_loss
 from retgen.evaluation.training.models import (
-    adapt,
+    add_head,
     check_fit,
+    cut_share,
     deterministic,
     extend_card,
+    limit_reading,
     pick_device,
     products_dtype,
+    reading_limit,
     resolve,
     same_random_state,
     saving,
@@ -77,8 +83,9 @@ def train(
     """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
 
     `model`: a sentence-transformers id or folder, "minilm", "static:minilm", or a model, which is
-    left as it is. `evaluate(model, when)` scores the model as given ("before"), at every evaluation
-    ("during") and as saved ("after"). `device`: cpu, cuda or mps; None takes the best. What is in
+    left as it is. `evaluate(model, when)` scores the model as given ("before"), a static one with
+    its token vectors weighted and not trained ("idf"), at every evaluation ("during") and as saved
+    ("after"). `device`: cpu, cuda or mps; None takes the best. What is in
     `out` is gone on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or
     on GPUs of one kind up to kernels that have no deterministic version).
 
@@ -172,11 +179,15 @@ class _Training:
         identity: dict[str, Any],
     ) -> None:
         self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
-        self.identity, self.origin = identity, pairs.origin
+        self.identity, self.pairs = identity, pairs
         self.checkpoints = out / _CHECKPOINTS
         self.examples: TrainingExamples = prepare(pairs, config)
         self.batches, self.ends = schedule(self.examples.train, config)
         self.model = _loaded(model, device)
+        reads = reading_limit(self.model)
+        limit = config.max_length or reads
+        if reads is not None and limit is not None:
+            reads = max(reads, limit)
         self._prepare_card(pairs)
         self.sample = list(dict.fromkeys([*pairs.anchors[:SAMPLE], *pairs.positives[:SAMPLE]]))
         self.result = Trained(
@@ -185,6 +196,8 @@ class _Training:
             weights_dtype=weights_dtype(self.model),
             hard_negatives=pairs.negatives_used(config.hard_negatives),
             prompts=set_prompts(self.model, config),
+            max_length={"training": limit, "saved": reads},
+            cut=cut_share(self.model, pairs.positives, limit),
         )  # fmt: skip
 
     def run(self) -> Trained:
@@ -193,7 +206,9 @@ class _Training:
         check_fit(self.model, self.config)
         if last is None:
             result.note("before", 0, self.ends, self._scores(self.model, "before"))
-        adapt(self.model, self.config)
+        self._start(last is None)
+        add_head(self.model, self.config)
+        self._read("training")
         trainer = self._trainer()
         if last is None or not self._over():
             set_seed(self.config.seed)
@@ -206,6 +221,26 @@ class _Training:
             best = self.checkpoints / f"checkpoint-{result.best_step}"
             trainer._load_from_checkpoint(str(best))
         return self._save(trainer)
+
+    def _start(self, scored: bool) -> None:
+        """Weight the token vectors by idf, and take that back where training starts elsewhere."""
+        first = self.model[0]
+        if not isinstance(first, StaticEmbedding):
+            return
+        plain = first.embedding.weight.detach().clone()
+        counted = weight_by_idf(self.model, self.pairs)
+        if scored and self.evaluate is not None:
+            self.result.note("idf", 0, self.ends, self._scores(self.model, "idf"))
+        if self.config.init == "idf":
+            self.result.start = counted
+        else:
+            with torch.no_grad():
+                first.embedding.weight.copy_(plain)
+
+    def _read(self, when: str) -> None:
+        """Let the model read as much of a text as in "training" or as "saved"."""
+        if self.config.max_length is not None:
+            limit_reading(self.model, self.result.max_length[when])
 
     def _prepare_card(self, pairs: Pairs) -> None:
         """Give the model card its examples; it would draw some, and ask the Hub for the base."""
@@ -243,7 +278,9 @@ class _Training:
                 held_out = float(trainer.evaluate()["eval_loss"])
             # at the last step the saved model is scored, which may be these weights
             last = step == self.result.planned
+            self._read("saved")
             scores = {} if last else self._scores(self.model, "during")
+            self._read("training")
             self.result.note("during", step, self.ends, scores, held_out)
         self._write_progress(step)
         kept = {self.result.best(), step}
@@ -356,6 +393,7 @@ class _Training:
         card.non_default_hyperparameters = card.all_hyperparameters = {}  # ours are in our section
         card.training_logs = []
         self.model.eval()
+        self._read("saved")
         with saving(partial):
             self.model.save_pretrained(str(partial))
         # scored as it will be loaded
@@ -364,21 +402,26 @@ class _Training:
         result.collapse = collapse(
             result, saved, self.config, [len(one) for one in self.batches], self.sample
         )
+        read = {name: "all" if n is None else f"{n:,}" for name, n in result.max_length.items()}
         facts = {
+            "start": result.start or "the base model as it is",
             "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
             "hard negatives a pair": f"{result.hard_negatives:,}",
+            "tokens read of a text": f"{read['training']} in training, {read['saved']} as saved",
             "device": f"{result.device}, weights {result.weights_dtype}, products {result.dtype}",
         }
-        scores = {when: result.scores(when) for when in ("before", "after")}
-        extend_card(partial, self.identity, self.origin, scores, facts)
+        scores = {when: result.scores(when) for when in ("before", "idf", "after")}
+        extend_card(partial, self.identity, self.pairs.origin, scores, facts)
         shutil.rmtree(result.path, ignore_errors=True)
         partial.replace(result.path)
         stored = {k: v for k, v in asdict(result).items() if k not in ("path", "repeated")}
         losses = stored.pop("losses")
         write_file(
             self.out / "training.json",
-            dump_json({**self.identity, "origin": self.origin, "result": stored, "losses": losses}),
+            dump_json(
+                {**self.identity, "origin": self.pairs.origin, "result": stored, "losses": losses}
+            ),
         )
         shutil.rmtree(self.checkpoints)
         return result

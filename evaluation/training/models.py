@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import random
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,35 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+from tokenizers import Tokenizer
+from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 from retgen.errors import RetgenError, UsageError
+from retgen.evaluation.embedders.base import length_limit
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import load_model, out_of_memory, prompts_of
-from retgen.evaluation.training.config import LEARNING_RATES, TrainConfig
+from retgen.evaluation.training.config import BATCH_SIZES, LEARNING_RATES, TrainConfig
 from retgen.markdown import escape_markdown, markdown_table
 from retgen.version import __version__
 from retgen.write import os_errors, write_file
 
 
 def resolve(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfig:
-    """The configuration with the learning rate of the model's kind, where it names none."""
-    if config.learning_rate is not None:
-        return config
-    rate = LEARNING_RATES["static" if _is_static(model) else "other"]
-    return config.model_copy(update={"learning_rate": rate})
+    """The configuration with what the kind of the model decides, where it does not say.
+
+    Only the word vectors of a transformer start from idf by themselves: whoever trained or saved a
+    static embedding may have weighted its tokens already.
+    """
+    update: dict[str, Any] = {}
+    if config.init == "auto":
+        of_transformer = isinstance(model, str) and model.startswith("static:")
+        update["init"] = "idf" if of_transformer else "model"
+    if config.learning_rate is None or config.batch_size is None:
+        kind = "static" if _is_static(model) else "other"
+        start = "idf" if update.get("init", config.init) == "idf" else kind
+        update["learning_rate"] = config.learning_rate or LEARNING_RATES[start]
+        update["batch_size"] = config.batch_size or BATCH_SIZES[kind]
+    return config.model_copy(update=update)
 
 
 def slow(model: str | SentenceTransformer, device: str | None) -> bool:
@@ -63,6 +77,11 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
             "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take "
             "mnrl: such a model needs so little memory that a batch may be the full data set."
         )
+    if config.init == "idf" and not isinstance(first, StaticEmbedding):
+        raise UsageError(
+            "init idf weights the token vectors of a static embedding, which the model is not. "
+            "Take init=model"
+        )
     network = getattr(getattr(first, "auto_model", None), "config", None)
     most = getattr(network, "max_position_embeddings", None)
     if config.max_length is not None and most is not None and config.max_length > most:
@@ -76,16 +95,29 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
         )
 
 
-def adapt(model: SentenceTransformer, config: TrainConfig) -> None:
-    """Fit a model to a configuration in place: token limit and projection head.
+def reading_limit(model: SentenceTransformer) -> int | None:
+    """Tokens of a text that a model reads; None where that has no limit."""
+    if isinstance(model[0], StaticEmbedding):
+        truncation = model[0].tokenizer.truncation
+        return None if truncation is None else int(truncation["max_length"])
+    return length_limit(model)
 
-    The head is linear without bias, orthonormal at the start, and stands before the normalisation.
+
+def limit_reading(model: SentenceTransformer, tokens: int | None) -> None:
+    """Let a model read so many tokens of a text, in place."""
+    if not isinstance(model[0], StaticEmbedding):
+        model.max_seq_length = VERY_LARGE_INTEGER if tokens is None else tokens
+    elif tokens is None:
+        model[0].tokenizer.no_truncation()
+    else:
+        model[0].tokenizer.enable_truncation(tokens)
+
+
+def add_head(model: SentenceTransformer, config: TrainConfig) -> None:
+    """Append the projection head of a configuration in place, if it has one.
+
+    It is linear without bias, orthonormal at the start, and stands before the normalisation.
     """
-    if config.max_length is not None:
-        if isinstance(model[0], StaticEmbedding):
-            model[0].tokenizer.enable_truncation(config.max_length)
-        else:
-            model.max_seq_length = config.max_length
     if config.dimension is None:
         return
     while isinstance(model[-1], Normalize):
@@ -97,6 +129,36 @@ def adapt(model: SentenceTransformer, config: TrainConfig) -> None:
     device = model.device
     model.append(head.to(device))
     model.append(Normalize())
+
+
+_SAMPLE = 2000  # positives whose tokens are counted
+
+
+def cut_share(
+    model: SentenceTransformer, texts: Sequence[str], limit: int | None
+) -> dict[str, float]:
+    """Of some texts, the share that is longer than `limit` tokens, and of tokens beyond it.
+
+    {"texts", "tokens"}; empty where nothing is cut off, or the tokenizer does not tell.
+    """
+    tokenizer: Any = model.tokenizer
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if limit is None or not hasattr(backend, "to_str"):
+        return {}
+    distinct = list(dict.fromkeys(texts))
+    sample = distinct[:: math.ceil(len(distinct) / _SAMPLE)]
+    plain = Tokenizer.from_str(backend.to_str())
+    plain.no_truncation()
+    plain.no_padding()
+    marked = not isinstance(model[0], StaticEmbedding)  # whose texts begin and end unmarked
+    encoded = plain.encode_batch(sample, add_special_tokens=marked)
+    lengths = np.array([len(one.ids) for one in encoded])
+    beyond = np.maximum(lengths - limit, 0)
+    if not beyond.any():
+        return {}
+    return {
+        "texts": float((beyond > 0).mean()), "tokens": float(beyond.sum() / lengths.sum())
+    }  # fmt: skip
 
 
 def pick_device(device: str | None, dtype: str) -> str:
@@ -214,8 +276,8 @@ def extend_card(
 ) -> None:
     """Append the section to the README.md of a saved model.
 
-    `scores`: "before" and "after", measure to fraction; `facts`: what to say of the training, in
-    order.
+    `scores`: "before", "idf" and "after", measure to fraction; `facts`: what to say of the
+    training, in order.
     """
     base = Path(identity["model"]).name if Path(identity["model"]).exists() else identity["model"]
     lines = [
@@ -232,10 +294,11 @@ def extend_card(
             names=2,
         ),
     ]
-    before, after = scores["before"], scores["after"]
-    if after:
-        rows = [[k, _score(before.get(k)), _score(after[k])] for k in after]
-        lines.append(markdown_table(["measure", "before", "after"], rows))
+    if after := scores["after"]:
+        named = {"before": "before", "idf": "idf alone", "after": "after"}
+        shown = {named[when]: of for when, of in scores.items() if of}
+        rows = [[k, *(_score(of.get(k)) for of in shown.values())] for k in after]
+        lines.append(markdown_table(["measure", *shown], rows))
     path = folder / "README.md"
     text = path.read_text("utf-8") if path.is_file() else "---\n---\n"
     write_file(path, text.rstrip("\n") + "\n" + "\n".join(lines).rstrip("\n") + "\n")

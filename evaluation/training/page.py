@@ -16,7 +16,7 @@ from retgen.evaluation.scoring.panels import (
 )
 from retgen.evaluation.scoring.summary import LEVEL, against
 from retgen.evaluation.training.subgroups_page import subgroups_section
-from retgen.evaluation.training.variants import AFTER, BEFORE
+from retgen.evaluation.training.variants import AFTER, BEFORE, BM25, IDF, fused, label
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Page, Section
 from retgen.results.panel import Column, Panel
@@ -24,13 +24,16 @@ from retgen.results.pictures import Bars, Line, Lines
 from retgen.results.tables import TableView
 
 if TYPE_CHECKING:
-    from retgen.evaluation.training.result import ScoredSet, Training
+    from retgen.evaluation.training.result import Training
+    from retgen.evaluation.training.scored_set import ScoredSet
 
 _CHANGE = Measure("change", signed=True)
 _LOSS = (
     "The training loss, a mean over the steps between two points. Without duplicates the last "
     "batches of an epoch are small, and the loss of a small batch is low."
 )
+
+_READ = {"training": "in training", "saved": "as saved and scored"}
 
 
 def _panel(result: Training) -> Panel:
@@ -96,24 +99,37 @@ def compared_section(result: Training) -> Section:
 
 
 def _scores(result: Training, scored: ScoredSet) -> list[Panel]:
-    """A row a model, a column a measure, then what training changed; below what can be reached."""
-    names = scored.measures.names
-    before = scored.scores(result.trained, BEFORE)
-    rows = [Measurement(BEFORE, name, {}, before[name]) for name in names]
-    changes = []
-    for variant in result.variants:
-        scores = variant.scores(scored)
-        rows += [Measurement(variant.label, name, {}, scores[name]) for name in names]
-        changes += [
-            Measurement(f"{variant.label} − {BEFORE}", name, {"of": "change"}, *change)
-            for name in names
-            if (change := scored.difference(variant.name, BEFORE, name)) is not None
-        ]
+    """A row a model, a column a measure, then what changed; below what can be reached."""
+    names, first = scored.measures.names, result.variants[0].name
+    systems = {BEFORE: scored.scores(result.trained, BEFORE)}
+    if idf := scored.scores(result.trained, IDF):
+        systems[IDF] = idf
+    systems |= {variant.name: variant.scores(scored) for variant in result.variants}
+    named = {variant.name: variant.label for variant in result.variants}
+    named |= {fused(variant.name): f"BM25 + {variant.label}" for variant in result.variants}
+    deployed = [BM25, *(fused(name) for name in (BEFORE, IDF, first))]
+    systems |= {name: scored.beside[name] for name in deployed if name in scored.beside}
+    rows = [
+        Measurement(named.get(system, label(system)), name, {}, of[name])
+        for system, of in systems.items()
+        for name in names
+    ]
+    pairs = [(one.name, other) for one in result.variants for other in (BEFORE, IDF)]
+    pairs += [(fused(first), other) for other in (fused(BEFORE), BM25)]
+    changes = [
+        Measurement(
+            f"{named.get(one, label(one))} − {label(other)}", name, {"of": "change"}, *change
+        )
+        for one, other in pairs
+        for name in names
+        if (change := scored.difference(one, other, name)) is not None
+    ]
     bounds = bound_rows(scored.ceiling, scored.baselines, names)
     heads = [f"{scored.role}: {scored.collection.name}"]
     columns = [Column(name, score_measure(name)) for name in names]
+    beside = {named.get(name, label(name)) for name in deployed}
     panel = Panel("", [*rows, *bounds], columns, heads=heads,
-                  baselines=frozenset(one.system for one in bounds))  # fmt: skip
+                  baselines=frozenset({*beside, *(one.system for one in bounds)}))  # fmt: skip
     if not changes:
         return [panel]
     columns = [Column(name, replace(score_measure(name), signed=True), {"of": "change"})
@@ -126,6 +142,7 @@ def text(result: Training) -> str:
     """For a terminal."""
     warnings = [f"warning: {one}." for one in result.warnings()]
     before = ["\n".join([_what_was_done(result), *warnings])]
+    before += ["\n".join(found)] if (found := result.findings()) else []
     before += [text for text in (result.conclusion(), result.dilemma()) if text]
     page = page_of(result).terminal(result.folder / "train.html", result.notes(), before)
     shown, _, last = page.rpartition("\n")
@@ -136,6 +153,7 @@ def sentences(result: Training) -> list[str]:
     """The summary of the page: what the training changed, against what, and what to know of it."""
     message = [f"{one[0].upper()}{one[1:]}." for one in result.warnings()]
     message += [text for text in (result.dilemma(), result.conclusion()) if text is not None]
+    message += result.findings()
     message += [_change(result, scored) for scored in result.scored_sets]
     scored = result.scored_sets[0]
     measure = scored.primary
@@ -175,12 +193,16 @@ def _what_was_done(result: Training) -> str:
 
 
 def _how(result: Training) -> str:
-    """What was used of the negatives, the prompts, and what weights and products were in."""
+    """Where it began, what was used of negatives and prompts, what is read, and in what numbers."""
     run = result.trained
     negatives = result.pairs.negatives_in_words(result.config.hard_negatives)
+    start = "from idf" if run.start else "from the model as it is"
+    tokens = {when: "all" if n is None else f"{n:,}" for when, n in run.max_length.items()}
+    read = " and ".join(f"{tokens[when]} {where}" for when, where in _READ.items())
     prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
     return (
-        f"{negatives}; {prompts or 'no prompts'}; weights {run.weights_dtype}, products {run.dtype}"
+        f"{start}; {negatives}; {prompts or 'no prompts'}; tokens read of a text: {read}; weights "
+        f"{run.weights_dtype}, products {run.dtype}"
     )
 
 
@@ -227,7 +249,13 @@ def _sections(result: Training) -> Iterator[Section]:
         result.notes(),
     )  # fmt: skip
     tables = [
-        differences_panel(scored.comparisons, scored.measures.names)
+        differences_panel(
+            (
+                one._replace(first=label(one.first), second=label(one.second))
+                for one in scored.comparisons
+            ),
+            scored.measures.names,
+        )
         for scored in scored_sets
         if scored.comparisons
     ]

@@ -2,78 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.scores import primary_of
-from retgen.evaluation.scoring.significance import PairedDifference, change_text, difference_between
 from retgen.evaluation.training.config import TrainConfig, Trained
+from retgen.evaluation.training.findings import findings
 from retgen.evaluation.training.pairs import Pairs
-from retgen.evaluation.training.subgroups import Subgroups
-from retgen.evaluation.training.variants import AFTER, BEFORE, noun
-
-
-@dataclass(frozen=True)
-class ScoredSet:
-    """A data set that a model is scored on.
-
-    `comparisons`: of the variants and the model before, see `compare`; `intervals`: 95%, by variant
-    (or before) and measure. `subgroups`: the same of some of its queries, if a column splits them.
-    `note`: why there are no intervals, or "".
-    `seen`: how many of the documents and of the queries stand in training pairs.
-    """
-
-    role: Literal["test", "outside"]
-    collection: Collection
-    measures: Measures
-    baselines: dict[str, Any] = field(default_factory=dict)
-    ceiling: dict[str, float | None] = field(default_factory=dict)
-    comparisons: list[PairedDifference] = field(default_factory=list)
-    intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
-    note: str = ""
-    subgroups: Subgroups | None = None
-    seen: tuple[int, int] = (0, 0)
-
-    @property
-    def label(self) -> str:
-        """What its scores are called: test, or outside NAME."""
-        return self.role if self.role == "test" else f"{self.role} {self.collection.name}"
-
-    @property
-    def where(self) -> str:
-        """Its place in a sentence."""
-        name = self.collection.name
-        return f"on the test set {name}" if self.role == "test" else f"on {name}, outside,"
-
-    @property
-    def primary(self) -> str:
-        """The measure that it is judged by."""
-        return primary_of(self.measures.names, self.collection)
-
-    def scores(self, trained: Trained, when: str) -> dict[str, float]:
-        """Measure to score before or after a training."""
-        result = trained.scores(when)
-        keys = {name: f"{self.label} {name}" for name in self.measures.names}
-        return {name: result[key] for name, key in keys.items() if key in result}
-
-    def difference(
-        self, first: str, second: str, measure: str
-    ) -> tuple[float, float, float] | None:
-        """Mean of first - second and its 95% interval; None where they were not compared."""
-        return difference_between(self.comparisons, first, second, measure)
-
-    def change(self, first: str, second: str) -> str:
-        """The difference by the primary measure in words; empty where there is none."""
-        change = self.difference(first, second, self.primary)
-        return "" if change is None else change_text(change)
-
-    def above(self, first: str, second: str) -> bool:
-        """Whether the interval of the difference by the primary measure lies above 0."""
-        change = self.difference(first, second, self.primary)
-        return change is not None and change[1] > 0
+from retgen.evaluation.training.scored_set import ScoredSet
+from retgen.evaluation.training.variants import AFTER, BEFORE, IDF, label, noun
 
 
 @dataclass(frozen=True)
@@ -93,7 +30,7 @@ class TrainingVariant:
     @property
     def label(self) -> str:
         """What it is in tables."""
-        return self.name if self.name == AFTER else f"{AFTER}, {self.words}"
+        return label(AFTER) if self.name == AFTER else f"{label(AFTER)}, {self.words}"
 
     def scores(self, scored: ScoredSet) -> dict[str, float]:
         """Measure to score after training, the mean over the seeds."""
@@ -182,17 +119,23 @@ class Training:
                 scored.where, {variant.name: variant.words for variant in self.variants}
             )
             for scored in self.scored_sets
-            if scored.subgroups is not None
+            if scored.subgroups is not None and not scored.subgroups.nonlexical
         ]
         return " ".join(found) or None
 
+    def findings(self) -> list[str]:
+        """What training adds over idf and to BM25, and what a data set cannot show."""
+        first = self.variants[0].name
+        return [text for scored in self.scored_sets for text in findings(scored, first)]
+
     def warnings(self) -> list[str]:
-        """How trainings failed that came to their end."""
+        """How trainings failed that came to their end, and what they did not read."""
         runs = [(variant, run) for variant in self.variants for run in variant.runs if run.collapse]
-        return [
+        failed = [
             run.collapse if len(self.variants) == 1 else f"{variant.label}: {run.collapse}"
             for variant, run in runs
         ]
+        return [*failed, *_unread(self.trained)]
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
@@ -234,7 +177,7 @@ class Training:
         ]
         split = self.scored_sets[0].subgroups
         for scored in self.scored_sets:
-            if split is not None and scored.subgroups is None:
+            if split is not None and not split.nonlexical and scored.subgroups is None:
                 notes.append(
                     f"{scored.collection.name}: its queries have no column {split.column}, so it "
                     "is scored whole"
@@ -254,6 +197,9 @@ class Training:
             "prompts": run.prompts,
             "held_out_pairs": run.held_out_pairs,
             "pairs_of_the_test_view": self.shared,
+            "start": run.start or None,
+            "max_length": run.max_length,
+            "positives_cut": run.cut or None,
             "steps": run.steps,
             "best_step": run.best_step,
             "seconds": run.seconds,
@@ -265,6 +211,7 @@ class Training:
             "arms": None,
             "conclusion": self.conclusion(),
             "dilemma": self.dilemma(),
+            "findings": self.findings(),
             "test": None,
             "outside": {},
             "history": run.history,
@@ -280,13 +227,16 @@ class Training:
                 "split": scored.collection.split,
                 "documents_trained_on": scored.seen[0],
                 "queries_trained_on": scored.seen[1],
-                "before": scored.scores(run, "before"),
+                "before": scored.scores(run, BEFORE),
+                "idf": scored.scores(run, IDF) or None,
                 "after": self.variants[0].scores(scored),
                 "arms": (
                     {variant.name: variant.scores(scored) for variant in self.variants}
                     if self.compared
                     else None
                 ),
+                "beside": scored.beside,
+                "against": [one._asdict() for one in scored.against],
                 "ceiling": scored.ceiling,
                 "floors": scored.baselines,
                 "intervals": scored.intervals,
@@ -298,6 +248,21 @@ class Training:
             else:
                 shown["outside"][scored.collection.name] = scores
         return shown
+
+
+_UNREAD = 0.1  # of the positives: from here on it is said
+
+
+def _unread(run: Trained) -> list[str]:
+    """Whether much of the positives stands behind what training reads."""
+    if run.cut.get("texts", 0.0) < _UNREAD:
+        return []
+    return [
+        f"{run.cut['texts']:.0%} of the positives are longer than the "
+        f"{run.max_length['training']:,} tokens that training reads, and {run.cut['tokens']:.0%} "
+        "of their tokens stand behind them; cut documents into passages, raise max_length, or take "
+        "a model that reads more"
+    ]
 
 
 def _variant(variant: TrainingVariant) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.by_type import ALL, rows_by
 from retgen.evaluation.scoring.columns import NONE, values_of
 from retgen.evaluation.scoring.measures import Measures
@@ -30,10 +29,10 @@ from retgen.evaluation.scoring.significance import (
     difference_between,
     units_of,
 )
-from retgen.evaluation.training.variants import BEFORE, BM25
-from retgen.progress import Progress
+from retgen.evaluation.training.variants import BEFORE
 
 _MOST = 20  # values of a column
+SIDE, NONLEXICAL = "side", "nonlexical"  # a key of a query's metadata, and its value
 _Change = tuple[float, float, float]
 
 
@@ -48,7 +47,8 @@ class QuerySplit(NamedTuple):
 class Subgroup:
     """The queries of one value. `means`: system -> measure -> score, as are `intervals` (95%).
 
-    `comparisons`: of the variants and the model before, paired. `note`: why there are none, or "".
+    `comparisons`: of the variants, idf alone and the model before, paired; `against`: with BM25 and
+    fusions with it. `note`: why there are none, or "".
     """
 
     value: str
@@ -56,6 +56,7 @@ class Subgroup:
     means: dict[str, dict[str, float]]
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     comparisons: list[PairedDifference] = field(default_factory=list)
+    against: list[PairedDifference] = field(default_factory=list)
     note: str = ""
 
     @property
@@ -72,6 +73,11 @@ class Subgroups:
     measure: str
     subgroups: list[Subgroup]
 
+    @property
+    def nonlexical(self) -> bool:
+        """Whether they are the queries without a shared word, which nobody asked to be split."""
+        return [one.value for one in self.subgroups] == [NONLEXICAL, ALL]
+
     def to_json(self) -> dict[str, Any]:
         """What train.json has of them."""
         results = [
@@ -81,6 +87,7 @@ class Subgroups:
                 "scores": subgroup.means,
                 "intervals": subgroup.intervals,
                 "comparisons": [one._asdict() for one in subgroup.comparisons],
+                "against": [one._asdict() for one in subgroup.against],
                 "note": subgroup.note or None,
             }
             for subgroup in self.subgroups
@@ -185,30 +192,42 @@ def split_by(column: str | None, collection: Collection, needed: bool) -> QueryS
     return QuerySplit(column, rows_by(column, values, collection, _MOST))
 
 
+def split_nonlexical(collection: Collection) -> QuerySplit | None:
+    """The queries that share no content word with their document, where they are enough.
+
+    A data set says so of a query: `metadata.side` is "nonlexical". Enough are those whose mean has
+    an interval.
+    """
+    rows = [
+        row for row, query in enumerate(collection.queries)
+        if isinstance(query.metadata, dict) and query.metadata.get(SIDE) == NONLEXICAL
+    ]  # fmt: skip
+    if not rows or units_of(_part(collection, np.array(rows))).note:
+        return None
+    return QuerySplit(
+        SIDE, {NONLEXICAL: np.array(rows), ALL: np.arange(len(collection.queries))}
+    )  # fmt: skip
+
+
 def subgroups_of(
     split: QuerySplit,
     collection: Collection,
     measures: Measures,
     values: Mapping[str, NDArray[np.float64]],
-    progress: Progress,
+    beside: Mapping[str, NDArray[np.float64]],
 ) -> Subgroups:
-    """Every subgroup scored, with BM25 beside. `values`: system -> (queries, measures)."""
-    depth = measures.depth(collection.documents)
-    *_, ranked = retriever(BM25, Options()).rank(collection, depth, progress)
-    bm25 = measures.per_query(collection, ranked.rankings)
+    """Every subgroup scored. `values`, `beside`: system -> (queries, measures)."""
     names = measures.names
     subgroups = []
     for value, rows in split.rows.items():
-        mine = {name: of[rows] for name, of in values.items()}
+        mine, others = ({name: of[rows] for name, of in all_.items()} for all_ in (values, beside))
         means = {
             name: dict(zip(names, of.mean(axis=0).tolist(), strict=True))
-            for name, of in (mine | {BM25: bm25[rows]}).items()
+            for name, of in (mine | others).items()
         }
         part = _part(collection, rows)
         subgroups.append(
-            Subgroup(
-                value, len(rows), means, **paired_differences(part, names, mine, {BM25: bm25[rows]})
-            )
+            Subgroup(value, len(rows), means, **paired_differences(part, names, mine, others))
         )
     return Subgroups(split.column, primary_of(names, collection), subgroups)
 
@@ -217,24 +236,28 @@ def paired_differences(
     collection: Collection,
     measures: list[str],
     values: Mapping[str, NDArray[np.float64]],
-    beside: Mapping[str, NDArray[np.float64]] | None = None,
+    beside: Mapping[str, NDArray[np.float64]],
 ) -> dict[str, Any]:
-    """`comparisons` of all systems, `intervals` by system and measure.
+    """`comparisons` of all systems, `intervals` by system and measure, `against`: `comparisons`
+    with and among the systems `beside`.
 
-    Where units are too few only `note`, the reason. `beside`: systems that have an interval and are
-    not compared.
+    Where units are too few only `note`, the reason.
     """
     units = units_of(collection)
     if units.note:
         return {"note": units.note}
+    every = {**values, **beside}
     return {
         "comparisons": compare(units, values, measures),
+        "against": [
+            one for one in compare(units, every, measures) if {one.first, one.second} & {*beside}
+        ],
         "intervals": {
             name: {
                 measure: (low, high)
                 for measure, (low, high) in zip(measures, units.interval(of).tolist(), strict=True)
             }
-            for name, of in {**values, **(beside or {})}.items()
+            for name, of in every.items()
         },
     }
 

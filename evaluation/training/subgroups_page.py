@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from retgen.evaluation.scoring.significance import difference_between
 from retgen.evaluation.search.base import slug
-from retgen.evaluation.training.variants import BEFORE, BM25
+from retgen.evaluation.training.variants import BEFORE, BM25, IDF, label
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
 from retgen.results.panel import Column, Panel
 from retgen.results.pictures import Bars
 
 if TYPE_CHECKING:
-    from retgen.evaluation.training.result import ScoredSet, Training
+    from retgen.evaluation.training.result import Training
+    from retgen.evaluation.training.scored_set import ScoredSet
     from retgen.evaluation.training.subgroups import Subgroups
 
 
@@ -42,20 +43,22 @@ def _panel(result: Training, scored: ScoredSet, subgroups: Subgroups) -> Panel:
     """A row a system on each subgroup: its score, and its differences to others."""
     measure, reference = subgroups.measure, result.variants[0].name
     systems = {
-        BEFORE: "untrained",
-        **{variant.name: variant.name for variant in result.variants},
-        BM25: "BM25",
+        name: label(name)
+        for name in (BEFORE, IDF, *(variant.name for variant in result.variants), BM25)
+        if name in subgroups.subgroups[0].means
     }
-    others = {BEFORE: "untrained", **({reference: reference} if len(result.variants) > 1 else {})}
+    others = {name: label(name) for name in (BEFORE, IDF) if name in systems}
+    others |= {reference: reference} if len(result.variants) > 1 else {}
     rows = []
     for subgroup in subgroups.subgroups:
-        for name, label in systems.items():
+        for name, system in systems.items():
             by = {"side": subgroup.value, "queries": f"{subgroup.queries:,}"}
-            rows.append(Measurement(label, measure, by, subgroup.means[name][measure]))
+            rows.append(Measurement(system, measure, by, subgroup.means[name][measure]))
             for other, words in others.items():
                 change = difference_between(subgroup.comparisons, name, other, measure)
-                if name not in (BM25, BEFORE, other) and change is not None:
-                    rows.append(Measurement(label, "change", {**by, "against": words}, *change))
+                shown = name not in (BM25, BEFORE, other) and (name, other) != (IDF, reference)
+                if shown and change is not None:
+                    rows.append(Measurement(system, "change", {**by, "against": words}, *change))
     changed = Measure("change", signed=True, better="")
     changes = [Column(f"against {words}", changed, {"against": words})
                for words in others.values()]  # fmt: skip
@@ -74,21 +77,22 @@ def _broken(value: str, width: int) -> str:
 
 def _picture(result: Training, scored: ScoredSet, subgroups: Subgroups) -> Bars:
     measure = subgroups.measure
+    words = {variant.name: variant.words for variant in result.variants}
     labels = {
-        BEFORE: "untrained",
-        **{variant.name: variant.words for variant in result.variants},
-        BM25: "BM25",
+        name: words.get(name, label(name))
+        for name in (BEFORE, IDF, *words, BM25)
+        if name in subgroups.subgroups[0].means
     }
     shown = [*subgroups.subgroups[:-1][:_DRAWN], subgroups.subgroups[-1]]
     width = _CHARACTERS // len(shown)
     part = f"; the {_DRAWN} largest of its values" if len(subgroups.subgroups) > _DRAWN + 1 else ""
     series: dict[str, list[Measurement | None]] = {}
-    for name, label in labels.items():
+    for name, system in labels.items():
         for subgroup in shown:
             low, high = subgroup.intervals.get(name, {}).get(measure, (None, None))
             value = subgroup.means[name][measure]
-            one = Measurement(label, measure, {"side": subgroup.value}, value, low, high)
-            series.setdefault(label, []).append(one)
+            one = Measurement(system, measure, {"side": subgroup.value}, value, low, high)
+            series.setdefault(system, []).append(one)
     return Bars(
         file=f"sides_{slug(scored.label)}", y=measure, series=series,
         groups=[f"{_broken(subgroup.value, width)}\n{subgroup.queries:,}" for subgroup in shown],

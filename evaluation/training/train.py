@@ -2,7 +2,7 @@
 
 out/
   views.json       what is scored; a folder holds one training and its scores
-  scores/          values query by query, before and after, (queries, measures) .npy
+  scores/          values query by query, see retgen.evaluation.training.scorer
   model/ ...       see retgen.evaluation.training.fit
   NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
   seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
@@ -11,13 +11,12 @@ out/
 
 from __future__ import annotations
 
-import io
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,26 +38,29 @@ from retgen.evaluation.training.config import (
     without_hard_negatives,
 )
 from retgen.evaluation.training.pairs import shared_pairs, shared_texts
-from retgen.evaluation.training.result import ScoredSet, Training, TrainingVariant
+from retgen.evaluation.training.result import Training, TrainingVariant
+from retgen.evaluation.training.scored_set import ScoredSet
+from retgen.evaluation.training.scorer import Lexical, Scorer, read_scores, scores_file
 from retgen.evaluation.training.subgroups import (
     QuerySplit,
     paired_differences,
     split_by,
+    split_nonlexical,
     subgroups_of,
 )
 from retgen.evaluation.training.variants import (
     AFTER,
     BEFORE,
+    BM25,
+    IDF,
     NEGATIVES,
     PairSource,
     check_variants,
+    fused,
     plans,
 )
 from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, write_file
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 
 def train(
@@ -106,7 +108,11 @@ def train(
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
-    splits = {one.label: split_by(by, one.collection, one.role == "test") for one in scored_sets}
+    splits = {
+        one.label: split_by(by, one.collection, one.role == "test") if by is not None
+        else split_nonlexical(one.collection)
+        for one in scored_sets
+    }  # fmt: skip
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
     from retgen.evaluation.training.models import resolve, slow
@@ -128,6 +134,7 @@ def train(
             shutil.rmtree(old / "scores", ignore_errors=True)
     _check_scored_sets(folder, scored_sets)
     before: dict[str, NDArray[np.float64]] = {}
+    lexical = Lexical(progress)
     variants: list[TrainingVariant] = []
     for place, (name, plan) in enumerate(todo.items()):
         runs: list[Trained] = []
@@ -140,8 +147,8 @@ def train(
             runs.append(
                 fit(
                     model, plan.pairs, plan.config.model_copy(update=change), into,
-                    evaluate=_Scorer(scored_sets, into / "scores", model, before), device=device,
-                    progress=progress,
+                    evaluate=Scorer(scored_sets, into / "scores", model, lexical, before),
+                    device=device, progress=progress,
                 )
             )  # fmt: skip
         shared = shared_pairs(plan.pairs, scored_sets[0].collection)
@@ -153,7 +160,7 @@ def train(
             baselines=baselines(scored.collection, scored.measures, progress),
             ceiling=scored.measures.ceiling(scored.collection),
             seen=shared_texts([variant.pairs for variant in variants], scored.collection),
-            **_compare(scored, variants, splits[scored.label], progress),
+            **_compare(scored, variants, splits[scored.label], lexical),
         )
         for scored in scored_sets
     ]
@@ -240,72 +247,18 @@ def _check_scored_sets(folder: Path, scored_sets: Sequence[ScoredSet]) -> None:
     write_file(path, dump_json(wanted))
 
 
-class _Scorer:
-    """Scores a model on the data sets; outside ones only before and after.
-
-    `before`: values of the model as it was, by label of the set, which all variants share.
-    """
-
-    def __init__(
-        self,
-        scored_sets: Sequence[ScoredSet],
-        folder: Path,
-        model: str,
-        before: dict[str, NDArray[np.float64]],
-    ) -> None:
-        self._scored_sets, self._folder, self._model = scored_sets, folder, model
-        self._before = before
-
-    def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
-        result: dict[str, float] = {}
-        for scored in self._scored_sets:
-            if when == "during" and scored.role == "outside":
-                continue
-            if when == BEFORE and scored.label in self._before:
-                values = self._before[scored.label]
-            else:
-                values = self._values(model, scored, when == BEFORE)
-            if when == BEFORE:
-                self._before[scored.label] = values
-            if when != "during":
-                make_folder(self._folder)
-                stored = io.BytesIO()
-                np.save(stored, values)
-                write_file(_file(self._folder, scored, when), stored.getvalue())
-            for name, mean in zip(scored.measures.names, values.mean(axis=0).tolist(), strict=True):
-                result[f"{scored.label} {name}"] = mean
-        return result
-
-    def _values(
-        self, model: SentenceTransformer, scored: ScoredSet, keep: bool
-    ) -> NDArray[np.float64]:
-        """`keep`: embeddings on disk, as those of a model that others score too."""
-        from retgen.evaluation.embedders.base import SentenceEmbedder
-        from retgen.evaluation.search.dense import DenseRetriever
-
-        options = Options(cache=default_folder() if keep else None)
-        dense = DenseRetriever(self._model, SentenceEmbedder(self._model, model, options), options)
-        depth = scored.measures.depth(scored.collection.documents)
-        (ranked,) = dense.rank(scored.collection, depth, no_progress)
-        return scored.measures.per_query(scored.collection, ranked.rankings)
-
-
-def _file(folder: Path, scored: ScoredSet, when: str) -> Path:
-    return folder / f"{slug(scored.label)}_{when}.npy"
-
-
 def _compare(
     scored: ScoredSet,
     variants: Sequence[TrainingVariant],
     split: QuerySplit | None,
-    progress: Progress,
+    lexical: Lexical,
 ) -> dict[str, Any]:
-    """Comparisons and intervals of all queries, and subgroups; seeds are averaged."""
-    runs = {(variant.name, AFTER): variant.runs for variant in variants} | {
-        (BEFORE, BEFORE): variants[0].runs[:1]
-    }
+    """Comparisons and intervals of all queries, BM25 beside, and subgroups; seeds are averaged."""
+    first = variants[0].runs[:1]
+    runs = {(variant.name, AFTER): variant.runs for variant in variants}
+    runs |= {(when, when): first for when in (IDF, BEFORE) if first[0].scores(when)}
     files = {
-        name: {_file(run.path.parent / "scores", scored, when): run.scores(when) for run in of}
+        name: {_file(run, scored, when): run.scores(when) for run in of}
         for (name, when), of in runs.items()
     }
     if gone := [file for of in files.values() for file in of if not file.is_file()]:
@@ -316,24 +269,27 @@ def _compare(
             )
         return {}
     values = {
-        name: np.mean([_values(file, scored, means) for file, means in of.items()], axis=0)
+        name: np.mean([read_scores(file, scored, means) for file, means in of.items()], axis=0)
         for name, of in files.items()
     }
+    beside = {BM25: lexical.values(scored)}
+    for (name, when), of in runs.items():
+        fusions = [_file(run, scored, when, fused=True) for run in of]
+        if all(file.is_file() for file in fusions):
+            parts = [read_scores(file, scored, None) for file in fusions]
+            beside[fused(name)] = np.mean(parts, axis=0)
     collection, measures = scored.collection, scored.measures
-    subgroups = (
-        None if split is None else subgroups_of(split, collection, measures, values, progress)
-    )
-    return {**paired_differences(collection, measures.names, values), "subgroups": subgroups}
+    return {
+        **paired_differences(collection, measures.names, values, beside),
+        "beside": {
+            name: dict(zip(measures.names, of.mean(axis=0).tolist(), strict=True))
+            for name, of in beside.items()
+        },
+        "subgroups": (
+            None if split is None else subgroups_of(split, collection, measures, values, beside)
+        ),
+    }  # fmt: skip
 
 
-def _values(file: Path, scored: ScoredSet, means: Mapping[str, float]) -> NDArray[np.float64]:
-    """Scores query by query, whose means a training has noted."""
-    try:
-        values = np.load(file)
-        if np.array_equal(
-            values.mean(axis=0), [means[f"{scored.label} {name}"] for name in scored.measures.names]
-        ):
-            return np.asarray(values, np.float64)
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
-        pass
-    raise UsageError(f"{file} is not as the training wrote it. Start anew with --fresh")
+def _file(run: Trained, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:
+    return scores_file(run.path.parent / "scores", scored, when, fused=fused)

@@ -35,7 +35,9 @@ NEGATIVES = {
 }
 BEFORE = "before"
 AFTER = "after"  # the only variant, where nothing is compared
+IDF = "idf"  # of static embeddings: token vectors weighted, nothing trained
 BM25 = "bm25"  # the reference beside them
+_LABELS = {BEFORE: "untrained", IDF: "idf alone", AFTER: "trained", BM25: "BM25"}
 _COUNT = 4  # mined negatives a pair, where there are none of its own to count
 _DEPTH = 50
 
@@ -55,6 +57,17 @@ class PairSource(NamedTuple):
     split: str | None = None
     limit: int | None = None
     data: Sequence[str] = ()
+
+
+def fused(name: str) -> str:
+    """A model fused with BM25, as `gen eval` names it."""
+    return f"minmax:{BM25}+{name}"
+
+
+def label(name: str) -> str:
+    """What a system is called in tables."""
+    part = name.removeprefix(fused(""))
+    return _LABELS.get(name, name) if part == name else f"BM25 + {label(part)}"
 
 
 def noun(name: str) -> str:
@@ -78,7 +91,7 @@ def check_variants(names: Sequence[str], source: PairSource) -> None:
                     f"{', '.join(NEGATIVES)}; or training files, joined by + where a variant takes "
                     f"several: {', '.join(files) or f'{source.path} has none'}"
                 )
-        if taken := {BEFORE, AFTER, BM25} & set(names):
+        if taken := {BEFORE, IDF, AFTER, BM25} & set(names):
             raise UsageError(
                 f"--compare {min(taken)}: scores go by the names of the variants, and this one "
                 "stands for another model there. Rename the training file"

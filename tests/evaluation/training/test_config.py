@@ -24,6 +24,7 @@ def test_the_preset_is_the_papers() -> None:
     assert (config.loss, config.batch_size, config.no_duplicates) == ("mnrl", "full", True)
     assert (config.learning_rate, config.epochs, config.dimension) == (5e-5, 5, 32)
     assert config.hard_negatives == 0  # the paper's are those of the batch
+    assert config.init == "model"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_the_preset_is_the_papers() -> None:
                 "batch_size: must be a whole number of at least 1, or 'full', not 'half'",
                 "epochs: must be at least 1, not 0",
                 "seed: must be a whole number, not 'x'",
-                "dimensions: unknown key; did you mean dimension? Allowed: loss, temperature, margin, batch_size, mini_batch_size, no_duplicates, learning_rate, epochs, max_steps, warmup_ratio, max_length, dimension, matryoshka, dtype, query_prompt, document_prompt, seed, hold_out, early_stop, eval_every, hard_negatives",
+                "dimensions: unknown key; did you mean dimension? Allowed: init, loss, temperature, margin, batch_size, mini_batch_size, no_duplicates, learning_rate, epochs, max_steps, warmup_ratio, max_length, dimension, matryoshka, dtype, query_prompt, document_prompt, seed, hold_out, early_stop, eval_every, hard_negatives",
             ],
         ),
         ({"hard_negatives": "some"}, [
@@ -78,17 +79,20 @@ def test_without_hard_negatives_keeps_the_budget() -> None:
         without_hard_negatives(TrainConfig(loss="triplet", hard_negatives=1))
 
 
-def test_the_learning_rate_follows_the_kind_of_model(
+def test_start_rate_and_batch_follow_the_kind_of_model(
     static: SentenceTransformer, layer: Path, tmp_path: Path
 ) -> None:
     """By name, by the folder's modules, by the model; what is given stays."""
     static.save_pretrained(str(tmp_path / "words"))
-    rates = {
-        str(model): resolve(TrainConfig(), model).learning_rate
-        for model in ("static:minilm", "minilm", str(tmp_path / "words"), str(layer))
-    }
-    assert list(rates.values()) == [0.002, 2e-5, 0.002, 2e-5]
-    assert resolve(TrainConfig(), static).learning_rate == 0.002
-    assert resolve(make_config("limit"), static).learning_rate == 5e-5
-    given = make_config(None, {"learning_rate": 0.5})
-    assert resolve(given, static) is given
+    of = [
+        resolve(TrainConfig(), model)
+        for model in ("static:minilm", "minilm", str(tmp_path / "words"), str(layer), static)
+    ]
+    assert [one.learning_rate for one in of] == [0.008, 2e-5, 0.002, 2e-5, 0.002]
+    assert [one.batch_size for one in of] == [128, 64, 128, 64, 128]
+    # tokens of a model that somebody saved may be weighted already
+    assert [one.init for one in of] == ["idf", "model", "model", "model", "model"]
+    paper = resolve(make_config("limit"), "static:minilm")
+    assert (paper.learning_rate, paper.batch_size, paper.init) == (5e-5, "full", "model")
+    given = {"learning_rate": 0.5, "batch_size": 3, "init": "idf"}
+    assert resolve(make_config(None, given), static) == make_config(None, given)

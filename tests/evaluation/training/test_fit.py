@@ -80,14 +80,16 @@ def test_training_on_the_test_pairs_memorises_them(
     before, after = trained.scores("before")["recall@2"], trained.scores("after")["recall@2"]
     assert before < 0.7
     assert after > 0.95
-    assert calls == ["before", "during", "during", "during", "after"]
-    assert [entry["epoch"] for entry in trained.history] == [0, 1, 2, 3, 4, 4]
+    assert calls == ["before", "idf", "during", "during", "during", "after"]
+    assert [entry["epoch"] for entry in trained.history] == [0, 0, 1, 2, 3, 4, 4]
     assert trained.best_step == trained.steps == trained.planned
     assert seen == [("train", i + 1, trained.planned) for i in range(trained.planned)]
     saved = SentenceTransformer(str(trained.path), device="cpu")
     assert score(saved, "") == {"recall@2": after}
     card = (trained.path / "README.md").read_text()
-    assert f"| recall@2 | {before:.4f} | {after:.4f} |" in card
+    idf = trained.scores("idf")["recall@2"]
+    assert f"| recall@2 | {before:.4f} | {idf:.4f} | {after:.4f} |" in card
+    assert "- start: the base model as it is" in card
     assert f"- training data: {pairs.origin}" in card
     assert "| learning_rate | 0.05 |" in card
     assert str(tmp_path) not in card
@@ -195,7 +197,12 @@ def test_head_and_prefixes(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     raw = model.encode(pairs.positives[:5], show_progress_bar=False)
     assert raw.shape == (5, 12)
     np.testing.assert_allclose(np.linalg.norm(raw, axis=1), 1, atol=1e-5)
-    assert model.max_seq_length == 48
+    assert model.max_seq_length == 64  # 48 were for training
+    assert trained.max_length == {"training": 48, "saved": 64}
+    assert (
+        "- tokens read of a text: 48 in training, 64 as saved"
+        in (trained.path / "README.md").read_text()
+    )
     assert [type(module).__name__ for module in model] == [
         "Transformer",
         "Pooling",
@@ -245,7 +252,7 @@ def _cut(path: Path) -> None:
             )
         ),
         # the best is gone, and with it what would be saved: from the beginning
-        pytest.param("model.safetensors", 2, _flip, ["before", *["during"] * 5, "after"],
+        pytest.param("model.safetensors", 2, _flip, ["before", "idf", *["during"] * 5, "after"],
                      marks=pytest.mark.slow),
     ],
 )  # fmt: skip
@@ -466,7 +473,7 @@ def test_no_memory(pairs: Pairs, static: SentenceTransformer, tmp_path: Path) ->
             evaluate=lambda model, when: {"x": float(torch.empty(2**50)[0])},
         )  # fmt: skip
     assert str(caught.value) == (
-        "cpu ran out of memory at batch_size 64. Lower batch_size, take loss cached-mnrl (its memory "
+        "cpu ran out of memory at batch_size 128. Lower batch_size, take loss cached-mnrl (its memory "
         "is that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
         "hard_negatives."
     )

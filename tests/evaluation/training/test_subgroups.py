@@ -155,9 +155,14 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
     values = {
         name: np.load(split.folder / place / "scores/test_after.npy")
         for name, place in folders.items()
-    } | {"before": np.load(split.folder / "scores/test_before.npy")}
+    } | {
+        when: np.load(split.folder / f"scores/test_{when}.npy") for when in ("idf", "before")
+    }  # fmt: skip
+    names = [*ARMS, "idf", "before"]
     for value, at in rows.items():
-        assert list(subgroups[value]["scores"]) == [*ARMS, "before", "bm25"]
+        assert list(subgroups[value]["scores"]) == [
+            *names, "bm25", *(f"minmax:bm25+{name}" for name in names)
+        ]  # fmt: skip
         for name, of in values.items():
             assert list(subgroups[value]["scores"][name].values()) == pytest.approx(
                 of[list(at)].mean(axis=0).tolist(), abs=1e-12
@@ -208,9 +213,10 @@ def test_what_is_shown(split: Training) -> None:
     lines = text_of(split).splitlines()
     head = lines.index(next(line for line in lines if line.startswith("test: set ")))
     assert re.split(r"\s{2,}", lines[head]) == [
-        "test: set", "queries", "model", "nDCG@10", "against untrained", "against kw+sm",
+        "test: set", "queries", "model", "nDCG@10", "against untrained", "against idf alone",
+        "against kw+sm",
     ]  # fmt: skip
-    table = [re.split(r"\s{2,}", line) for line in lines[head + 1 : head + 21]]
+    table = [re.split(r"\s{2,}", line) for line in lines[head + 1 : head + 25]]
     assert [row[:3] for row in table] == [
         [subgroup, queries, model]
         for subgroup, queries in (
@@ -219,9 +225,9 @@ def test_what_is_shown(split: Training) -> None:
             ("(none)", "1"),
             ("all queries", "27"),
         )
-        for model in ("untrained", *ARMS, "BM25")
+        for model in ("untrained", "idf alone", *ARMS, "BM25")
     ]
-    assert [len(row) for row in table[:5]] == [4, 5, 6, 6, 4]
+    assert [len(row) for row in table[:6]] == [4, 5, 6, 7, 7, 4]
     assert split.to_json()["dilemma"] in lines[:head]
     assert [line for line in lines if line.startswith("note: there: ")] == [
         "note: there: 14 of its 28 documents and 1 of its 2 queries stand in the training pairs",
@@ -435,9 +441,9 @@ def test_a_training_by_itself_has_sides_too(two_sided: Path, short: str, tmp_pat
     lines = text_of(result).splitlines()
     head = next(line for line in lines if line.startswith("test: set "))
     assert re.split(r"\s{2,}", head) == [
-        "test: set", "queries", "model", "nDCG@10", "against untrained",
+        "test: set", "queries", "model", "nDCG@10", "against untrained", "against idf alone",
     ]  # fmt: skip
     assert result.dilemma() in lines
     assert result.conclusion() is None
     (subgroup, *_) = result.to_json()["test"]["sides"]["results"]
-    assert list(subgroup["scores"]) == ["after", "before", "bm25"]
+    assert list(subgroup["scores"])[:4] == ["after", "idf", "before", "bm25"]

@@ -63,8 +63,8 @@ def test_scores_before_during_and_after(memorised: Training, limit_run: Path, sh
     assert [row["metrics"] for row in scored["results"]] == [before, after]
     assert result["test"]["floors"] == scored["floors"]
     whens = [(entry["when"], entry["epoch"]) for entry in result["history"]]
-    assert whens == [("before", 0), ("during", 1), ("during", 2), ("after", 2)]
-    during = result["history"][1]["scores"]
+    assert whens == [("before", 0), ("idf", 0), ("during", 1), ("during", 2), ("after", 2)]
+    during = result["history"][2]["scores"]
     assert list(during) == ["test recall@2", "test nDCG@10"]  # outside costs, so not on the way
     assert list(result["outside"]["animals"]["after"]) == ["recall@2", "nDCG@10"]
     assert result["outside"]["animals"]["before"]["recall@2"] == 1.0
@@ -76,7 +76,9 @@ def test_differences_are_of_the_stored_values(memorised: Training) -> None:
         for when in ("before", "after")
     }
     assert stored["after"].shape == (100, 2)
-    (first, _) = memorised.scored_sets[0].comparisons
+    first, *_ = (
+        one for one in memorised.scored_sets[0].comparisons if one.second == "before"
+    )  # fmt: skip
     assert (first.first, first.second, first.measure) == ("after", "before", "recall@2")
     assert first.difference == pytest.approx(
         (stored["after"] - stored["before"])[:, 0].mean(), abs=1e-12
@@ -88,12 +90,15 @@ def test_what_is_said(memorised: Training, short: str) -> None:
     lines = text_of(memorised).splitlines()
     assert lines[0].startswith(f"{short}: trained on 200 pairs, ")
     assert lines[1] == (
-        "no hard negatives (the pairs have none); no prompts; weights float32, products float32"
+        "from the model as it is; no hard negatives (the pairs have none); no prompts; tokens read "
+        "of a text: all in training and all as saved and scored; weights float32, products float32"
     )
-    assert lines[3:5] == ["Before and after", lines[4]]
-    assert lines[4].split() == ["test:", "limit", "recall@2", "nDCG@10"]
-    assert [line.split("  ")[0] for line in lines[5:10]] == [
-        "before", "after", "best reachable", lines[8].split("  ")[0], "random order",
+    head = lines.index("Before and after") + 1
+    assert lines[3 : head - 2] == memorised.findings()
+    assert lines[head].split() == ["test:", "limit", "recall@2", "nDCG@10"]
+    assert [line.split("  ")[0] for line in lines[head + 1 : head + 11]] == [
+        "untrained", "idf alone", "trained", "BM25", "BM25 + untrained", "BM25 + idf alone",
+        "BM25 + trained", "best reachable", lines[head + 9].split("  ")[0], "random order",
     ]  # fmt: skip
     assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
     assert (
@@ -103,8 +108,9 @@ def test_what_is_said(memorised: Training, short: str) -> None:
     assert ["outside:", "animals", "recall@2", "nDCG@10"] in [line.split() for line in lines]
     page = (memorised.folder / "train.html").read_text()
     assert page.count("<svg") == 2
-    assert "after − before" in page
-    assert (memorised.folder / "train.md").read_text().count("| before |") == 2
+    assert "trained − untrained" in page
+    assert "trained − idf alone" in page
+    assert (memorised.folder / "train.md").read_text().count("| idf alone |") == 2
     card = (memorised.folder / "model" / "README.md").read_text()
     assert "| test recall@2 |" in card
     assert "| outside animals nDCG@10 |" in card
@@ -238,13 +244,14 @@ def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-d
     assert (results.returncode, results.stderr) == (0, "")
     lines = results.stdout.splitlines()
     assert lines[0].startswith("static:minilm: trained on 200 pairs, 2 steps of 2 on ")
-    assert "; query prompt 'find: '; weights float32, " in lines[1]
+    assert lines[1].startswith("from idf; no hard negatives (the pairs have none); query prompt")
     model = "outputs/train_limit_static--minilm/model"
     scored = gen("eval", limit_run, "--model", model, "--metric", "recall@2", "--json",
                  "--out", "scored")  # fmt: skip
     result = json.loads(scored.stdout)["results"][0]
     assert result["details"]["prompts"] == {"query": "find: ", "document": ""}
-    assert f"{result['metrics']['recall@2']:.4f}" in lines[6]
+    row = next(line for line in lines if line.startswith("trained  "))
+    assert f"{result['metrics']['recall@2']:.4f}" in row
     assert lines[-2:] == [
         "model: outputs/train_limit_static--minilm/model",
         "page: outputs/train_limit_static--minilm/train.html",

@@ -194,10 +194,13 @@ def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
     ]  # fmt: skip
     limit = result["outside"]["limit"]
     assert {(c["first"], c["second"]) for c in limit["comparisons"]} == {
-        ("own", "mined"), ("own", "in-batch"), ("own", "before"),
-        ("mined", "in-batch"), ("mined", "before"), ("in-batch", "before"),
+        ("own", "mined"), ("own", "in-batch"), ("own", "before"), ("own", "idf"),
+        ("mined", "in-batch"), ("mined", "before"), ("mined", "idf"), ("idf", "before"),
+        ("in-batch", "before"), ("in-batch", "idf"),
     }  # fmt: skip
-    assert list(limit["intervals"]) == [*ARMS, "before"]
+    beside = ["bm25", *(f"minmax:bm25+{name}" for name in (*ARMS, "idf", "before"))]
+    assert list(limit["intervals"]) == [*ARMS, "idf", "before", *beside]
+    assert list(limit["beside"]) == beside
     assert result["test"]["arms"] == result["outside"]["twin"]["arms"]
 
 

@@ -73,4 +73,4 @@ def test_a_heading_that_was_put_back_is_found(finished: Path) -> None:
         found = [one.message for one in validate(finished).findings if one.rule == "own-documents"]
     finally:
         file.write_bytes(before)
-    assert found == [f"found.parquet: the positive of {row['query-id']} is not of copper"]
+    assert found == [f"found.parquet: the positive of {row['query-id']} is not of chess"]
