@@ -229,7 +229,7 @@ class QueryTables:
         if one.evidence == FOUND:
             places = one.found_at if one.found_in == passage.source else []
             text = _without(passage, places)
-            if _letters(passage.title) in _letters(one.text):  # the title, and a title's heading
+            if one.kind == "title" or _letters(passage.title) in _letters(one.text):
                 return _unheaded(text, passage.title)
             return f"{passage.title} {text}".strip()
         if one.kind in ("summary", "question"):
