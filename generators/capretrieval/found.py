@@ -31,7 +31,8 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)).*$", re.DOTALL)  # no section of a manual, sync(2)
-_EMPHASIS = re.compile(r"[`*\[\]\"“”]+|\\(?=\W)")
+# not within a word: [no]color
+_EMPHASIS = re.compile(r"(?<!\w)[`*\[\]\"“”]+|[`*\[\]\"“”]+(?!\w)|\\(?=\W)")
 _UNDERLINED = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")  # but __init__ and _private
 _MARKS = " \t\n\"'“”‘’`*#=~¶.,;:|<>{}[]()§"
 

@@ -138,6 +138,8 @@ def test_words_that_point_to_many_documents_say_nothing() -> None:
         ('"kill" with negative signals', "kill with negative signals"),
         ("[The archive](http://archive.example/x)", "The archive"),
         ("Is it safe?", "Is it safe?"),
+        ("the [no]color option", "the no]color option"),
+        ("A custom __init__ of _this_ class", "A custom __init__ of this class"),
         ("---", ""),
     ],
 )
