@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,12 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
             file.write(json_line(row))
 
 
+def iterate_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file of JSON Lines that retgen has written or bundles, one by one."""
+    with open(path, "rb") as file:
+        yield from map(orjson.loads, file)
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file of JSON Lines that retgen has written or bundles."""
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    return list(iterate_rows(path))

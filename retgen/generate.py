@@ -67,6 +67,7 @@ def generate_with_agents(
     model_options: ModelOptions,
     *,
     pilot: int | None = None,
+    workers: int = 1,
     progress: Progress = no_progress,
     call_report: CallReport | None = None,
 ) -> CallReport:
@@ -92,11 +93,20 @@ def generate_with_agents(
 
     try:
         if not settings:
-            in_thread(lambda stop: work(Context(sources, {}, pilot=pilot, progress=progress)))
+            context = Context(sources, {}, pilot=pilot, workers=workers, progress=progress)
+            in_thread(lambda stop: work(context))
         else:
             with with_call_report(call_report):
                 call_models(
-                    work, sources, folder, settings, model_options, call_report, pilot, progress
+                    work,
+                    sources,
+                    folder,
+                    settings,
+                    model_options,
+                    call_report,
+                    pilot,
+                    progress,
+                    workers,
                 )
     finally:
         if pilot is not None:

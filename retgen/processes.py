@@ -9,11 +9,13 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import is_dataclass
+from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -46,6 +48,46 @@ def process_pool(
     finally:
         held.close()
         watched.close()
+
+
+Context = TypeVar("Context")
+Task = TypeVar("Task")
+Made = TypeVar("Made")
+
+
+def map_in_order(
+    work: Callable[[Context, Task], Made],
+    context: Context,
+    tasks: Sequence[Task],
+    workers: int,
+) -> Iterator[Made]:
+    """What `work` makes of each task, in their order; `workers` processes, or none for 1.
+
+    `context` is sent to each process once. `work` is a function of a module.
+    """
+    if workers <= 1 or len(tasks) <= 1:
+        yield from (work(context, task) for task in tasks)
+        return
+    left = iter(tasks)
+    with process_pool(min(workers, len(tasks)), _set_context, (context,)) as pool:
+        under_way = deque(
+            pool.submit(_with_context, work, one) for one in islice(left, 2 * workers)
+        )
+        while under_way:
+            yield under_way.popleft().result()
+            under_way += [pool.submit(_with_context, work, one) for one in islice(left, 1)]
+
+
+_context: Any = None  # in a process of `map_in_order`
+
+
+def _set_context(context: Any) -> None:
+    global _context
+    _context = context
+
+
+def _with_context(work: Callable[[Any, Task], Made], task: Task) -> Made:
+    return work(_context, task)
 
 
 def _start(

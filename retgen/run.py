@@ -230,7 +230,7 @@ def _make(
     call_report = None
     try:
         if refused is None:
-            call_report = _ask(recipe, folder, model_options, progress)
+            call_report = _ask(recipe, folder, model_options, workers, progress)
             refused = call_report.rejected if call_report else ()
     except BaseException as error:
         clock.note(f"stopped: {error or type(error).__name__}")
@@ -273,7 +273,11 @@ def _make(
 
 
 def _ask(
-    recipe: Recipe, folder: Path, model_options: ModelOptions | None, progress: Progress
+    recipe: Recipe,
+    folder: Path,
+    model_options: ModelOptions | None,
+    workers: int,
+    progress: Progress,
 ) -> CallReport | None:
     """Ask the family's agents, and read its sources; None where the job needs neither."""
     if not recipe.needs_sources:
@@ -287,6 +291,7 @@ def _ask(
             recipe,
             folder,
             model_options or ModelOptions(),
+            workers=workers,
             progress=progress,
             call_report=call_report,
         )

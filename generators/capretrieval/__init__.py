@@ -1,15 +1,16 @@
 """The CapRetrieval family: training and test queries over the user's own documents.
 
     passage   "A tricycle loaded with watermelons is parked in front of the store."
+    found     what people wrote: its title, the heading over it, the words of links that point to it
     KW        watermelons; tricycle; store; with a model also: fruit, vehicle
     SM        tricycle loaded watermelons parked front store; with a model also: What is parked
               in front of the store?
 
 Paper: CapRetrieval (Dense Retrievers Can Fail on Simple Queries), section 4 and Appendices B to D.
 Where we deviate: passages are anybody's, not captions alone; a query is split with its document, so
-that no document is on two sides; keywords that too many passages hold are dropped; each training
-pair has hard negatives of the same corpus; without a model, summaries are the content words of a
-sentence, and hypernyms and questions are left out.
+that no document is on two sides; what people wrote comes first; keywords that too many passages
+hold are dropped; each training pair has hard negatives of the same corpus; without a model,
+summaries are the content words of a sentence, and hypernyms and questions are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from retgen.errors import SourceRefused, UsageError
-from retgen.generators.capretrieval.agents import AGENTS, ANNOTATE, SETS
+from retgen.generators.capretrieval.agents import AGENTS, ANNOTATE
 from retgen.generators.capretrieval.judging import (
     FIGURES,
     GIVEN,
@@ -43,9 +44,10 @@ from retgen.generators.capretrieval.plan import (
     plan_judged,
     plan_notes,
 )
-from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.queries import FOUND, PassageQuery
 from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
 from retgen.generators.capretrieval.with_agents import (
+    DOCUMENT_ROW,
     DOCUMENTS,
     MINED,
     PASSAGE,
@@ -58,7 +60,7 @@ from retgen.generators.family import Evidence, Family, Plan, RowType
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, Example, Records
 from retgen.generators.source import PassageSize, SourceDescription
-from retgen.sources import DOCUMENT, HUB, RefusedRow, refusals
+from retgen.sources import HUB, RefusedRow, refusals
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
@@ -70,7 +72,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CapRetrieval"]
 
-_QUERY, _QREL, _ROW = 165, 60, 120  # bytes, for plans
+_DOUBTFUL = 0.1  # share of negatives that may be relevant, above which a run warns
+_WARNING = (
+    f". Warning: that is above {_DOUBTFUL:.0%}; a judge can look at them (mine.judge), or train "
+    "with in-batch negatives"
+)
+_QUERY, _QREL, _ROW = 250, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
     "Latin": "Latn", "Han": "Hans", "Japanese": "Jpan", "Hangul": "Kore", "Cyrillic": "Cyrl",
@@ -141,7 +148,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
             return plan_judged(job, lengths)
         passages, size = len(lengths), sum(lengths)
         queries = passages * min(
-            QUERIES_OF_A_PASSAGE, params.queries.keywords + params.queries.summaries
+            QUERIES_OF_A_PASSAGE, params.queries.keywords + params.queries.summaries + 1
         )
         return Plan(
             documents=passages,
@@ -180,7 +187,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
         return {"annotate_relevance": JudgedTables(job.source_folder(), job.seed).judge()}
 
     def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
-        both: dict[str, RowType] = {DOCUMENTS: DOCUMENT, PASSAGES: PASSAGE}
+        both: dict[str, RowType] = {DOCUMENTS: DOCUMENT_ROW, PASSAGES: PASSAGE}
         if job.params.judge is None:
             return {**both, QUERIES: PassageQuery, MINED: MINE}
         return {**both, GIVEN: GivenQuery, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
@@ -204,14 +211,14 @@ class CapRetrieval(Family[CapRetrievalParams]):
             features={
                 "corpus": _CORPUS,
                 "queries": {
-                    "kind": "string", "set": "string", "source": "string", "span": ["int32"],
-                    "language": "string", "split": "string",
+                    "kind": "string", "set": "string", "evidence": "string", "score": "float64",
+                    "side": "string", "source": "string", "span": ["int32"], "found_in": "string",
+                    "found_at": [["int32"]], "language": "string", "split": "string",
                 },
-                "training/kw": {"negatives-id": ["string"]},
-                "training/sm": {"negatives-id": ["string"]},
+                **{f"training/{one}": {"negatives-id": ["string"]} for one in (FOUND, "kw", "sm")},
             },
-            card=_card(mined),
-            notes=_lines(mined),
+            card=[*_card(mined), *_found_card(tables)],
+            notes={**_found_line(tables), **_lines(mined)},
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
@@ -302,8 +309,9 @@ def _languages(tables: QueryTables) -> list[str]:
 def _card(mined: Mapping[str, Any]) -> list[str]:
     paragraphs = [
         f"{_CORPUS_CARD} Every query names the document and the characters that it rests on "
-        "(`source`, `span`). Set KW holds keywords and phrases that stand in the passage, and "
-        "hypernyms; set SM holds titles, short summaries, topics and questions (CapRetrieval). A "
+        "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
+        "descriptions. Set KW holds keywords and phrases that stand in the passage, and "
+        "hypernyms; set SM holds short summaries, topics and questions (CapRetrieval). A "
         "passage is relevant that holds the characters that a query rests on, and of keywords "
         "every passage of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
@@ -313,14 +321,14 @@ def _card(mined: Mapping[str, Any]) -> list[str]:
     if mined.get("negatives"):
         shares = (
             f"{mined['left_out']:,} better-ranked ones were left out as near-duplicates of a "
-            "positive or because they hold the keyword"
+            "positive or because they hold all content words of the query"
         )
         doubt = mined["doubtful"] / mined["negatives"]
         paragraphs.append(
             f"The training pairs have {mined['negatives']:,} hard negatives mined by "
             f"{mined['by']} from the training documents; {mined['drawn']:,} of them were drawn at "
-            f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} hold "
-            "all words of their query, though not side by side: so many may be relevant after all."
+            f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} lack "
+            "only one content word of three or more: so many may be relevant after all."
         )
         if mined.get("judged"):
             paragraphs.append(
@@ -373,24 +381,53 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
         "negatives": (
             f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
             f"{mined['left_out']:,} possible answers excluded; {doubt:.1%} may be wrong negatives "
-            f"(they contain all words of the query){judged}"
+            f"(they lack one word of the query){judged}"
+            + (_WARNING if doubt > _DOUBTFUL else "")
+        )
+    }  # fmt: skip
+
+
+def _found_line(tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of the queries: who wrote them, and which the test set has."""
+    if not tables.queries:
+        return {}
+    kinds = Counter(one.kind for one in tables.queries if one.evidence == FOUND)
+    test = [one for one in tables.queries if one.split == "test"]
+    found, apart = (
+        sum(one.evidence == FOUND for one in test), sum(one.side == "nonlexical" for one in test)
+    )  # fmt: skip
+    named = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
+    return {
+        "found": (
+            f"{kinds.total():,} of {len(tables.queries):,} queries are people's words"
+            f"{f' ({named})' if named else ''}; of {len(test):,} test queries {found:,}, and "
+            f"{apart:,} share no content word with their target (--by side)"
         )
     }
 
 
+def _found_card(tables: QueryTables) -> list[str]:
+    lines = _found_line(tables)
+    return [
+        f"{lines['found'].removesuffix(' (--by side)')}: `evidence` says who wrote a query (found: "
+        "people, elsewhere in the source, at `found_at` of `found_in`; rules; model), `side` "
+        "whether its target has any of its content words."
+    ] if lines else []  # fmt: skip
+
+
 def _facts(tables: QueryTables) -> dict[str, str]:
     """The columns of the paper's Table 6."""
-    sets = Counter(SETS[one.kind] for one in tables.queries)
+    sets = Counter(one.set for one in tables.queries)
     words = Counter[str]()
     for one in tables.queries:
-        words[SETS[one.kind]] += length(one.text)
+        words[one.set] += length(one.text)
     asked = max(1, len(tables.passages))
     splits = Counter(one.split for one in tables.queries)
     result = {
         "Passages": f"{len(tables.passages):,}",
         "Words": f"{sum(length(one.text) for one in tables.passages):,}",
     }
-    for name in ("SM", "KW"):
+    for name in (FOUND, "SM", "KW"):
         result[f"{name} queries a passage"] = f"{sets[name] / asked:.1f}"
         result[f"Words of a {name} query"] = f"{words[name] / max(1, sets[name]):.1f}"
     result["Queries (train / dev / test)"] = " / ".join(f"{splits[name]:,}" for name in SPLITS)
@@ -401,7 +438,7 @@ def _example(tables: QueryTables) -> Example | None:
     """The queries of the first passage that has some."""
     for number, passage in enumerate(tables.passages):
         rows = [
-            (f"{SETS[one.kind]}, {one.kind}", one.text,
+            (f"{one.set}, {one.kind}", one.text,
              tables.documents[passage.source][1][slice(*one.span)][:200])
             for one in tables.queries if one.passage == number
         ]  # fmt: skip

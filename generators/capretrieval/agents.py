@@ -18,12 +18,13 @@ from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, models_work
 from retgen.generators.capretrieval import offline
+from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, fold_text
 from retgen.generators.capretrieval.passages import bundled_labels
 from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
-Kind = Literal["keyword", "phrase", "hypernym", "title", "summary", "topics", "question"]
+Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question"]
 
 
 Set = Literal["KW", "SM"]
@@ -31,7 +32,7 @@ Set = Literal["KW", "SM"]
 
 SETS: dict[Kind, Set] = {
     "keyword": "KW", "phrase": "KW", "hypernym": "KW",
-    "title": "SM", "summary": "SM", "topics": "SM", "question": "SM",
+    "summary": "SM", "topics": "SM", "question": "SM",
 }  # fmt: skip
 
 
@@ -176,26 +177,24 @@ def copies_text(text: str, passage: str) -> bool:
 
 
 def _keywords(passage: str, language: str, count: int) -> list[Keyword]:
-    result = []
-    for one in offline.keyphrases(passage, language, count):
-        kind: Literal["keyword", "phrase"] = "phrase" if " " in one.text.strip() else "keyword"
-        text = " ".join(one.text.split())
-        if fault(kind, text, one.text, passage, language) is None:
-            result.append(Keyword(kind=kind, text=text, rests_on=one.text))
-    return result
+    """By rules, of a passage alone: a run counts words over its documents."""
+    made = offline.keyphrases(passage, language, count, CorpusCounts())
+    return [
+        Keyword.model_validate(
+            {"kind": one.kind, "text": one.text, "rests_on": passage[one.start : one.stop]}
+        )
+        for one in made
+    ]
 
 
 def _summaries(passage: str, language: str, count: int) -> list[Summary]:
-    made: list[tuple[Literal["summary", "topics"], str, str]] = [
-        ("summary", one.text, passage[one.start : one.stop])
-        for one in offline.abouts(passage, language, count)
-    ]
-    topics = offline.topics(passage, language, count - len(made))
-    made += [("topics", text, "") for text in topics]
+    made = offline.summaries(passage, language, count, CorpusCounts())
     return [
-        Summary(kind=kind, text=text, rests_on=rests_on)
-        for kind, text, rests_on in made
-        if fault(kind, text, rests_on, passage, language) is None
+        Summary.model_validate(
+            {"kind": one.kind, "text": one.text, "rests_on": passage[one.start : one.stop]}
+        )
+        for one in made
+        if not copies_text(one.text, passage)
     ]
 
 

@@ -34,7 +34,6 @@ from retgen.generators.capretrieval.language import language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, Judge
 from retgen.generators.capretrieval.passages import (
     Passage,
-    Whole,
     bundled_labels,
     bundled_queries,
     cut_passages,
@@ -45,6 +44,7 @@ from retgen.generators.capretrieval.with_agents import (
     passage_row,
     read_documents,
     reject_rows,
+    wholes_of,
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
@@ -220,11 +220,7 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     assert params.judge is not None
     documents, refused, _ = read_documents(job, context.folder, ())
     languages = language_of([f"{one.title} {one.text}" for one in documents], params.language)
-    wholes = [
-        Whole(one.id, one.title, one.text, language)
-        for one, language in zip(documents, languages, strict=True)
-    ]
-    passages = list(cut_passages(wholes, params.passages))
+    passages = list(cut_passages(wholes_of(documents, languages), params.passages))
     queries, none = given_queries(params)
     if not queries or not passages:
         what = "judge.queries" if passages else "source"

@@ -56,11 +56,6 @@ def has_baseline(language: str) -> bool:
     return language == CHINESE or (language not in _UNSPACED and bool(stopwords(language)))
 
 
-def yake_name(language: str) -> str:
-    """A language as yake calls it."""
-    return _YAKE.get(language, language)
-
-
 def words_of(text: str) -> list[str]:
     """The tokens of a text, folded, word for word: characters side by side have their pair."""
     return tokens(unicodedata.normalize("NFKC", text))
@@ -72,55 +67,6 @@ def stems_of(text: str, language: str) -> list[str]:
     result = sequence(simplify_chinese(folded_text) if language == CHINESE else folded_text)
     stemmer = _stemmer(language)
     return result if stemmer is None else list(stemmer.stemWords(result))
-
-
-def names_something(words: Sequence[str], language: str) -> bool:
-    """Whether words can be a noun phrase: what people search for, not a cut-out of a sentence.
-
-    No function word at either end, and inside only short ones (of, de, von). In English, whose
-    inflections a lexicon knows (lemminflect's), the last word can be a noun and none before it is
-    a mere verb; participles may stand there.
-    """
-    stops = stopwords(language)
-    folded_words = [word.casefold() for word in words]
-    if not words or folded_words[0] in stops or folded_words[-1] in stops:
-        return False
-    inner = [word for word in folded_words[1:-1] if word in stops]
-    if language != "en":
-        return all(len(word) <= _SHORT for word in inner)
-    if len(words) == 1:
-        return _only_noun(words[0])
-    return (
-        all(word == "of" for word in inner)
-        and _can_be(words[-1], "NOUN", "PROPN")
-        and all(_can_be(word, "NOUN", "PROPN", "ADJ") for word in words[:-1] if word not in inner)
-        and not (inner and words[0].endswith("ed"))
-    )
-
-
-_SHORT = 3  # letters of a function word within a phrase
-
-
-@cache
-def _kinds(word: str) -> frozenset[str]:
-    """What an English word can be; empty for an unknown one, which is a name or a term."""
-    import lemminflect
-
-    known = lemminflect.getAllLemmas(word) or lemminflect.getAllLemmas(word.casefold())
-    return frozenset(known)
-
-
-def _only_noun(word: str) -> bool:
-    """A word by itself says little where it can be a verb or an adjective too."""
-    return not _kinds(word) or _kinds(word) <= {"NOUN", "PROPN"}
-
-
-def _can_be(word: str, *kinds: str) -> bool:
-    """Whether a word can be of a kind; participles stand for adjectives and nouns."""
-    known = _kinds(word)
-    if not known or known & set(kinds):
-        return True
-    return word.endswith("ing") or ("ADJ" in kinds and word.endswith("ed"))
 
 
 @cache

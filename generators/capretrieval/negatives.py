@@ -1,8 +1,8 @@
 """Hard negatives of the training queries, from passages of the training documents.
 
-Left out are near-duplicates of a positive and passages that hold the keyword; with a judge also
-what it calls relevant. The figures say how many of the best-ranked these were: negatives that a
-miner without looking would take.
+Left out are near-duplicates of a positive and passages that hold all content words of the query;
+with a judge also what it calls relevant. The figures say how many of the best-ranked these were:
+negatives that a miner without looking would take; and how many of the rest lack one word only.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from retgen.generators.capretrieval.agents import ANNOTATE, AskRelevance, split_pages
-from retgen.generators.capretrieval.language import stems_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Holders, Passage, PhraseTerms
-from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
+from retgen.generators.capretrieval.queries import PassageQuery, content_codes
 from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.validators.capretrieval.wording import Wording
@@ -29,6 +30,7 @@ MINE = {
     **dict.fromkeys(_COUNTS, int),
     **dict.fromkeys(("judged?", "judged_relevant?"), int),
 }  # fmt: skip
+_TELLING = 3  # content words of a query of which one that is missing leaves a doubt
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
 
 
@@ -38,16 +40,15 @@ async def mine_negatives(
     document_of: Sequence[int],
     wording: Wording,
     splits: Sequence[str],
-    held: dict[PhraseTerms, Holders],
+    stems: Sequence[Codes],
     job: Job[CapRetrievalParams],
     context: Context,
 ) -> dict[str, Any]:
     """Give the training queries their negatives, from passages of the training documents.
 
-    Each gets the same number, such that hardly a query has fewer: these get none, and are not
-    trained on. Left out are near-duplicates of the positive and passages that hold the keyword. The
-    figures are those of the queries that are trained on, and say how many of the best-ranked were
-    left out: negatives that a miner without looking would take.
+    `stems`: of each passage, and its words, sorted. Each query gets the same number, such that
+    hardly one has fewer: these get none, and are not trained on. The figures are those of the
+    queries that are trained on. Doubtful is one that lacks a single content word of three or more.
     """
     from retgen.evaluation.search.mining import mine
 
@@ -60,10 +61,7 @@ async def mine_negatives(
     positives = [{place[j] for j in one.positives} for one in trained]
     relevant = [{document_of[j] for j in one.positives} for one in trained]
     near = [{int(wording.groups[number]) for number in one} for one in relevant]
-    holding = [
-        {place[j] for j in held[phrase].stems if j in place} if phrase in held else set()
-        for phrase in (_phrase(one, passages) for one in trained)
-    ]
+    asked = [content_codes(one.text, passages[one.passage].language) for one in trained]
     left_out: set[tuple[int, int]] = set()
     wanted = settings.negatives * (_SPARE if settings.judge else 1)
 
@@ -71,18 +69,18 @@ async def mine_negatives(
         number = document_of[own[document]]
         wrong = (
             wording.groups[number] in near[query]
-            or document in holding[query]
+            or _missing(asked[query], stems[own[document]]) == 0
             or wording.directly(number, relevant[query])
         )
         if wrong:
             left_out.add((query, document))
         return wrong
 
-    texts = [f"{passages[j].title} {passages[j].text}".strip() for j in own]
+    texts = [shown_text(passages[j]) for j in own]
     result = mine(
         texts, [one.text for one in trained], positives, by=settings.by,
         count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
-        excluded=is_excluded,
+        excluded=is_excluded, progress=context.progress,
     )  # fmt: skip
     ranked = [set(negatives) for negatives in result]
     _draw(result, len(own), wanted, is_excluded, positives, job.seed)
@@ -91,13 +89,12 @@ async def mine_negatives(
         judged = await _judged(result, trained, texts, settings.negatives, context)
     each = sorted(map(len, result))[len(result) // 10]
     doubtful = 0
-    bags = [frozenset(stems_of(texts[i], passages[j].language)) for i, j in enumerate(own)]
     used = [i for i, negatives in enumerate(result) if len(negatives) >= each]
     for i in used:
         one, negatives = trained[i], result[i][:each]
         one.negatives = [own[j] for j in negatives]
-        asked = frozenset(_phrase(one, passages).stems)
-        doubtful += sum(asked <= bags[j] for j in negatives)
+        if asked[i].shape[1] >= _TELLING:
+            doubtful += sum(_missing(asked[i], stems[own[j]]) == 1 for j in negatives)
     return {
         "by": settings.by,
         "queries": len(used),
@@ -163,5 +160,9 @@ def _draw(
                 negatives.append(document)
 
 
-def _phrase(one: PassageQuery, passages: Sequence[Passage]) -> PhraseTerms:
-    return PhraseTerms.of(one.text, passages[one.passage].language)
+def _missing(asked: Codes, held: Codes) -> int:
+    """How many content words of a query a passage lacks, by their stems or as they are."""
+    if not len(held):
+        return int(asked.shape[1])
+    place = np.minimum(np.searchsorted(held, asked), len(held) - 1)
+    return int(np.count_nonzero((held[place] != asked).all(axis=0)))

@@ -1,37 +1,38 @@
-"""Queries without a model: keyphrases, and what a passage is about in a few words.
+"""Queries by rules, without a model: noun phrases, and what a passage says in a few words.
 
-Keyphrases are yake's (Campos et al., 2020), in Chinese words and compounds weighed by jieba. All
-stand word for word in the passage. What a passage is about is said in telegram style: the content
-words of its first sentences, or several keyphrases side by side. Hypernyms and questions are a
-model's work: no lexical resource that installs by itself gives them.
+A phrase is worth searching for where few documents know its words (tf x idf over the corpus), and
+early in the passage. What a passage says is told as a headline of one of its first
+sentences. All of them stand in prose: code, tables, headings and boilerplate give none, and none
+reaches over two blocks. Hypernyms, topics and questions are a model's work.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
-from retgen.generators.capretrieval.language import (
-    CHINESE,
-    has_baseline,
-    names_something,
-    simplify_chinese,
-    stopwords,
-    yake_name,
+from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.language import CHINESE, has_baseline, stopwords, words_of
+from retgen.generators.capretrieval.nouns import (
+    MASK,
+    chinese_phrases,
+    headlines,
+    is_prose,
+    noun_phrases,
+    weighed_words,
 )
 
-_LONGEST = 6000  # characters of a passage that are read
-_WORDS = 3  # of a keyphrase
-_ALIKE = 0.85  # two keyphrases that are so similar are one
-_SPARE = 3  # times as many are asked for as are wanted: some do not pass
+_READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
-_TOPICS = 8  # keyphrases that are put side by side
-_FEWEST, _MOST = 3, 12  # content words of such a query
+_ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a noun
+_FEWEST, _MOST = 3, 7  # content words of such a query
+_KNOWN = 0.25  # a word that more of the documents have is left out of it
+_NAME, _NOUN = 0.7, 0.4  # a word by itself says less than a phrase, most so an ordinary one
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
-_MARKS = re.compile(r"^[^\w+#.]+|[^\w+#]+$")  # around a phrase, not part of it
-# of Markdown, HTML and reStructuredText: what nobody reads, such as badges and addresses
+# of Markdown, HTML and reStructuredText within a block: what nobody reads, such as addresses
 _MARKUP = re.compile(
     r"^(?P<fence>```|~~~).*?^(?P=fence)|<!--.*?-->|</?[A-Za-z][^<>]{0,500}>"
     r"|!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])|(?<=\])\([^)\s]+\)|^[ ]*\[[^\]\n]+\]:[^\n]*"
@@ -39,109 +40,153 @@ _MARKUP = re.compile(
     r"|[=~^*#-]{4,}",
     re.DOTALL | re.MULTILINE,
 )
-_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
+# code, entities, and what is said by the way
+_ASIDE = re.compile(r"(`+)[^`\n]+\1|&#?\w+;|\([^()]*\)")
+_BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
 
 
-class Keyphrase(NamedTuple):
-    """A keyphrase and where it stands in the passage."""
+class RuleQuery(NamedTuple):
+    """A query by rules: what it says, the characters it rests on, how much it is worth (0 to 1)."""
 
+    kind: Literal["keyword", "phrase", "summary"]
     text: str
+    start: int
+    stop: int
+    score: float
+
+
+class Prose(NamedTuple):
+    """A block of prose: characters [start, stop) of a text."""
+
     start: int
     stop: int
 
 
-def without_markup(text: str) -> str:
-    """A text of the same length with blanks where markup stands."""
-    return _MARKUP.sub(lambda match: re.sub(r"\S", " ", match.group()), text)
+def without_markup(text: str, mark: str = " ") -> str:
+    """A text of the same length with `mark` in place of every character of markup."""
+    return _MARKUP.sub(lambda match: re.sub(r"\S", mark, match.group()), text)
 
 
-def keyphrases(text: str, language: str, count: int) -> list[Keyphrase]:
-    """The most salient phrases of a passage, best first; none where no rules know the language."""
-    original, text = text, without_markup(text)[:_LONGEST]
+def _prose(text: str) -> str:
+    masked = without_markup(text, MASK)
+    return _ASIDE.sub(lambda match: re.sub(r"\S", MASK, match.group()), masked)
+
+
+def keyphrases(
+    text: str,
+    language: str,
+    count: int,
+    counts: CorpusCounts,
+    prose: Sequence[Prose] | None = None,
+) -> list[RuleQuery]:
+    """The best phrases of a passage, best first; none where no rules know the language."""
+    if not count:
+        return []
+    return _ranked(text, language, counts, _blocks(text, prose))[:count]
+
+
+def summaries(
+    text: str,
+    language: str,
+    count: int,
+    counts: CorpusCounts,
+    prose: Sequence[Prose] | None = None,
+) -> list[RuleQuery]:
+    """What the first sentences of a passage say, in few words."""
     if not count or not has_baseline(language):
         return []
-    named = _chinese(text, count) if language == CHINESE else _yake(text, language, count)
-    result: list[Keyphrase] = []
-    for name in named:
-        place = _place(text, name)
-        if place is not None and original[slice(*place)] == text[slice(*place)]:
-            result.append(Keyphrase(original[slice(*place)], *place))
+    blocks, held = _blocks(text, prose), Counter(words_of(text))
+    in_sentences = is_prose(_prose(text), language)
+    result: list[RuleQuery] = []
+    for start, stop in _sentences_of(text, blocks):
+        if len(result) == min(count, _SENTENCES):
+            break
+        sentence = _prose(text[start:stop])
+        short = in_few_words(sentence, language, counts)
+        if short and (language == CHINESE or is_prose(sentence, language, in_sentences)):
+            telling = [one for one in words_of(short) if one not in stopwords(language)]
+            score = _worth(telling, held, counts) * _place(start, text)
+            result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
     return result
 
 
-def _place(text: str, phrase: str) -> tuple[int, int] | None:
-    """Where a phrase stands in a text, its words apart by any white space."""
-    pattern = r"\s+".join(map(re.escape, phrase.split()))
-    bounds = (r"(?<!\w)", r"(?!\w)") if phrase.isascii() else ("", "")
-    match = re.search(bounds[0] + pattern + bounds[1], text, re.IGNORECASE)
-    return match.span() if match else None
+def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:
+    """The blocks that are read: all of the prose up to a length, or the text as one block."""
+    result, read = [], 0
+    for one in [Prose(0, len(text))] if prose is None else prose:
+        if read >= _READ:
+            break
+        result.append(one._replace(stop=min(one.stop, one.start + _READ - read)))
+        read += one.stop - one.start
+    return result
 
 
-@cache
-def _extractor(language: str, top: int) -> Any:
-    import yake
-
-    return yake.KeywordExtractor(lan=yake_name(language), n=_WORDS, top=top, dedupLim=_ALIKE)
+def _place(start: int, text: str) -> float:
+    """What comes first says what a passage is about."""
+    return 1 / (1 + start / max(1, len(text)))
 
 
-def _yake(text: str, language: str, count: int) -> list[str]:
-    """Noun phrases, none a part of a better one; single words may be."""
-    result: list[str] = []
-    for named, _ in _extractor(language, _SPARE * count).extract_keywords(text):
-        phrase = _MARKS.sub("", named)
-        words = phrase.split()
+def _worth(words: Sequence[str], held: Mapping[str, int], counts: CorpusCounts) -> float:
+    """How much words tell of a passage: rare in the corpus, and often in it. `held`: its words."""
+    often = sum(held[word] for word in words) / max(1, len(words))
+    return counts.salience(words) * (1 - 0.5 / max(1.0, often))
+
+
+def _ranked(
+    text: str, language: str, counts: CorpusCounts, blocks: Sequence[Prose]
+) -> list[RuleQuery]:
+    """All phrases of a passage, best first, none a part of a better one."""
+    if not has_baseline(language):
+        return []
+    found: dict[str, tuple[float, int, int]] = {}
+    held, in_sentences = Counter(words_of(text)), is_prose(_prose(text), language)
+    for block in blocks:
+        for start, stop, worth in _phrases(text, block, language, in_sentences):
+            score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, text)
+            key = " ".join(text[start:stop].casefold().split())
+            found.setdefault(key, (score, start, stop))
+    scored = list(found.values())
+    scored.sort(key=lambda one: (-one[0], one[1]))
+    result: list[RuleQuery] = []
+    taken: list[str] = []
+    for score, start, stop in scored:
+        phrase = " ".join(text[start:stop].split())
         within = f" {phrase.casefold()} "
-        if len(words) > 1 and any(within in f" {other.casefold()} " for other in result):
+        if language != CHINESE and any(within in one or one in within for one in taken):
             continue
-        if names_something(words, language):
-            result.append(phrase)
+        taken.append(within)
+        kind: Literal["keyword", "phrase"] = "phrase" if " " in phrase else "keyword"
+        result.append(RuleQuery(kind, phrase, start, stop, round(score, 4)))
     return result
 
 
-def _chinese(text: str, count: int) -> list[str]:
-    """Words by TF-IDF, and compounds of neighbouring nouns as heavy as their words."""
-    weights, cut = _weights(text)
-    scores: dict[str, float] = {}
-    run: list[str] = []
-    for word, flag in [*cut, ("", "x")]:
-        if flag.startswith(_NOUNS) or flag in ("a", "b"):
-            run.append(word)
-            continue
-        if 1 < len(run) <= _WORDS and not flag.startswith("m"):
-            scores["".join(run)] = sum(weights.get(one, 0.0) for one in run)
-        run = []
-    for word, weight in weights.items():
-        if len(word) > 1:
-            scores[word] = max(weight, scores.get(word, 0.0))
-    ranked = sorted(scores, key=lambda one: (-scores[one], text.find(one)))
-    return ranked[: _SPARE * count]
+def _phrases(
+    text: str, block: Prose, language: str, in_sentences: bool
+) -> Iterator[tuple[int, int, float]]:
+    """The phrases of a block: their places in the text, and what such a phrase is worth."""
+    part = _prose(text[block.start : block.stop])
+    if language == CHINESE:
+        ranked = chinese_phrases(part)
+        best = max((weight for _, weight in ranked), default=1.0)
+        for name, weight in ranked:
+            for match in re.finditer(re.escape(name), part):
+                start = block.start + match.start()
+                yield start, start + len(name), weight / best
+        return
+    if not is_prose(part, language, in_sentences):
+        return
+    for one in noun_phrases(part, language):
+        start, stop = block.start + one.start, block.start + one.stop
+        worth = 1 - _ADJECTIVE * len(one.adjectives) / len(one.words)
+        if len(one.words) == 1:
+            worth = _NAME if one.is_name else _NOUN
+        yield start, stop, worth
 
 
-def _weights(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
-    posseg, analyse = _jieba()
-    cut = [(pair.word, pair.flag) for pair in posseg.cut(text)]
-    table, median = analyse.default_tfidf.idf_freq, analyse.default_tfidf.median_idf
-    stops = stopwords(CHINESE)
-    weights: dict[str, float] = {}
-    for word, flag in cut:
-        if flag.startswith(_NOUNS) and word.casefold() not in stops:
-            weights[word] = weights.get(word, 0.0) + table.get(simplify_chinese(word), median)
-    return weights, cut
-
-
-@cache
-def _jieba() -> tuple[Any, Any]:
-    import logging
-    import warnings
-
-    import jieba
-
-    with warnings.catch_warnings():  # it leaves the file of its weights open
-        warnings.simplefilter("ignore", ResourceWarning)
-        from jieba import analyse, posseg
-
-    jieba.setLogLevel(logging.WARNING)
-    return posseg, analyse
+def _sentences_of(text: str, blocks: Sequence[Prose]) -> Iterator[tuple[int, int]]:
+    for block in blocks:
+        for start, stop in sentences(text[block.start : block.stop]):
+            yield block.start + start, block.start + stop
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -157,40 +202,22 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return result
 
 
-def in_few_words(text: str, language: str) -> str:
-    """The content words of a sentence in their order; "" where there are too few or too many."""
-    stops = stopwords(language)
+def in_few_words(text: str, language: str, counts: CorpusCounts) -> str:
+    """A sentence as a headline; in other languages than English its first content words, less those
+    that many documents have. "" where they are too few.
+    """
+    text, stops = _BROKEN.sub("", text), stopwords(language)
+    if language == "en":
+        for words in headlines(text):
+            telling = {word for word in words if not counts.know(word, _KNOWN)}
+            if len({word.casefold() for word in telling} - stops) >= _FEWEST:
+                return " ".join(words)
+        return ""
     if language == CHINESE:
-        words = [word for word, flag in _weights(text)[1] if flag[0] in "navbijls" or flag == "eng"]
+        cut = weighed_words(text)[1]
+        words = [word for word, flag in cut if flag[0] in "navbijls" or flag == "eng"]
     else:
-        words = _WORD.findall(text)
-    kept = [word for word in words if word.strip("_") and word.casefold() not in stops]
+        words = [word for word in _WORD.findall(text) if word.casefold() not in stops]
+    kept = [word for word in words if word.strip("_") and not counts.know(word, _KNOWN)]
     distinct = list(dict.fromkeys(kept))
     return " ".join(distinct[:_MOST]) if len(distinct) >= _FEWEST else ""
-
-
-def abouts(text: str, language: str, count: int) -> list[Keyphrase]:
-    """What a passage is about in few words, each with its sentence: the first ones."""
-    if not has_baseline(language):
-        return []
-    result: list[Keyphrase] = []
-    text = without_markup(text)[:_LONGEST]
-    for start, stop in sentences(text):
-        if len(result) == min(count, _SENTENCES):
-            break
-        short = in_few_words(text[start:stop], language)
-        if short:
-            result.append(Keyphrase(short, start, stop))
-    return result
-
-
-def topics(text: str, language: str, count: int) -> list[str]:
-    """Several keyphrases side by side: the best two, the best three, then later ones together."""
-    phrases: list[str] = []
-    for one in keyphrases(text, language, _TOPICS):
-        words = set(one.text.casefold().split())
-        if not any(words & set(other.casefold().split()) for other in phrases):
-            phrases.append(" ".join(one.text.split()))
-    groups = [phrases[:2], phrases[:3], phrases[1:4], phrases[3:6]]
-    joined = [" ".join(group) for group in groups if len(group) > 1]
-    return list(dict.fromkeys(joined))[: max(0, count)]

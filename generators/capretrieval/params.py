@@ -14,13 +14,17 @@ from retgen.generators.source import DocumentSource, PassageSize
 class QueryCounts(Params):
     """How many queries a passage gets at most (paper, Table 6: 12 to 14 KW, 7 SM).
 
-    `common`: a keyword that stands in more than this share of the passages is no query, as it
-    would find a list and no passage. `together`: a model writes both kinds in one call.
+    `found`: of what people wrote (titles, headings, links, descriptions). `common`: a keyword that
+    stands in more than this share of the passages is no query, as it would find a list and no
+    passage. `quality`: the share of rules' queries of each kind that is left out, the lowest scores
+    first. `together`: a model writes both kinds in one call.
     """
 
-    keywords: int = Field(12, ge=0, le=50)
-    summaries: int = Field(7, ge=0, le=50)
+    found: int = Field(8, ge=0, le=50)
+    keywords: int = Field(6, ge=0, le=50)
+    summaries: int = Field(3, ge=0, le=50)
     common: float = Field(0.05, gt=0, le=1)
+    quality: float = Field(0.5, ge=0, lt=1)
     together: bool = True
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
 """Documents, cut into passages with their places, and the passages that are relevant to a query.
 
-Cuts fall on white space, at the end of a sentence where one is near, and never within a word. In
-scripts without spaces every character counts as a word and any place will do.
+Cuts fall where a section begins, else where a paragraph does, else at the end of a sentence where
+one is near, and never within a word. In scripts without spaces every character counts as a word.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
-from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
+from retgen.sources import Block, Columns, RefusedRow, SourceDocument, read_sources
 from retgen.streams import Stream
 from retgen.tokenizer import is_unspaced
 
@@ -44,7 +43,13 @@ _END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
 _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked for
 
 
+HEADINGS = ("title", "heading")  # blocks that begin a section
+
+
 Terms = tuple[str, ...]
+
+
+Codes = NDArray[np.uint64]
 
 
 Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
@@ -54,9 +59,12 @@ Span = tuple[str, int, int]  # a source document, and characters [start, stop) o
 
 
 def documents_of(
-    params: CapRetrievalParams, limit: int | None = None
+    params: CapRetrievalParams, limit: int | None = None, *, structure: bool = False
 ) -> Iterator[SourceDocument | RefusedRow]:
-    """The documents in their order, and what is not used with its reason; at most `limit` rows."""
+    """The documents in their order, and what is not used with its reason; at most `limit` rows.
+
+    `structure`: with their blocks and links.
+    """
     source = params.source
     if source is None:
         rows = (None, None) if limit is None else (limit - limit // 2, limit // 2)
@@ -64,7 +72,7 @@ def documents_of(
             read_sources(path, Columns("text", "_id"), limit=most)
             for path, most in zip(CAPTIONS, rows, strict=True)
         )
-    return source.rows(limit)
+    return source.rows(limit, structure=structure)
 
 
 @cache
@@ -115,6 +123,7 @@ class Whole(NamedTuple):
     title: str
     text: str
     language: str
+    blocks: tuple[Block, ...] = ()
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -139,38 +148,51 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return result
 
 
-def spans(text: str, size: PassageSize | None) -> list[tuple[int, int]]:
-    """Where the passages of a text begin and end; the whole of it where it is short enough."""
+def spans(
+    text: str, size: PassageSize | None, blocks: Sequence[Block] = ()
+) -> list[tuple[int, int]]:
+    """Where the passages of a text begin and end; the whole of it where it is short enough.
+
+    A passage ends before the last heading that it reaches, unless that leaves less than a quarter
+    of it, and the next one begins with this heading. Elsewhere passages overlap.
+    """
     placed = word_spans(text) if size is not None else []
     if size is None or len(placed) <= size.tokens:
         return [(0, len(text))]
-    ends = {match.end() for match in _END.finditer(text)}
-    # the words that follow a sentence's end
-    opening = [i for i, (begin, _) in enumerate(placed) if i == 0 or begin in ends]
-    starts = [0]
+    begins = [begin for begin, _ in placed]
+    heads = _openings(begins, (one.start for one in blocks if one.kind in HEADINGS))
+    paragraphs = _openings(begins, (one.start for one in blocks if one.kind != "boilerplate"))
+    sentences = _openings(begins, chain((0,), (match.end() for match in _END.finditer(text))))
     result = []
-    slack = max(1, int(size.tokens * _SLACK))
-    while True:
-        first = starts[-1]
+    first, few, slack = 0, size.tokens // 4, max(1, int(size.tokens * _SLACK))
+    while first + size.tokens < len(placed):
         last = first + size.tokens
-        if last >= len(placed):
-            result.append((placed[first][0], placed[-1][1]))
-            break
-        last = _near(opening, last - slack, last) or last
-        result.append((placed[first][0], placed[last - 1][1]))
-        back = last - size.overlap
-        next_one = _near(opening, max(first + 1, back - slack), back) or max(first + 1, back)
-        starts.append(next_one)
+        at_head = _near(heads, first + max(1, few), last)
+        cut = (
+            at_head
+            or _near(paragraphs, last - 2 * slack, last)
+            or _near(sentences, last - slack, last)
+            or last
+        )
+        result.append((placed[first][0], placed[cut - 1][1]))
+        back = cut - size.overlap
+        first = (
+            at_head or _near(sentences, max(first + 1, back - slack), back) or max(first + 1, back)
+        )
+    result.append((placed[first][0], placed[-1][1]))
     # white space before the first passage and behind the last one belongs to them
     result[0] = (0, result[0][1])
     result[-1] = (result[-1][0], len(text))
     return result
 
 
-def _near(opening: list[int], low: int, high: int) -> int | None:
-    """The last word of low..high that opens a sentence."""
-    from bisect import bisect_right
+def _openings(begins: Sequence[int], places: Iterable[int]) -> list[int]:
+    """The words, by number, that stand first at or behind some places of a text, ascending."""
+    return sorted({at for place in places if (at := bisect_left(begins, place)) < len(begins)})
 
+
+def _near(opening: Sequence[int], low: int, high: int) -> int | None:
+    """The last word of low..high that opens a sentence, a paragraph or a section."""
     at = bisect_right(opening, high) - 1
     return opening[at] if at >= 0 and opening[at] >= max(1, low) else None
 
@@ -181,7 +203,7 @@ def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterat
     """
     taken = {one.id for one in documents}
     for one in documents:
-        places = spans(one.text, size)
+        places = spans(one.text, size, one.blocks)
         names, mark = [one.id], "#"
         if len(places) > 1:
             names = _numbered(one.id, mark, len(places))
@@ -241,56 +263,84 @@ def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) 
 # --- labels ---------------------------------------------------------------------------------------
 
 
-class PhraseTerms(NamedTuple):
-    """A phrase for comparing: its words folded, and their stems in its language."""
+def term_codes(terms: Sequence[str]) -> Codes:
+    """(n,) numbers for terms: equal ones for equal terms."""
+    from xxhash import xxh3_64_intdigest
 
-    words: Terms
-    stems: Terms
-
-    @classmethod
-    def of(cls, text: str, language: str) -> PhraseTerms:
-        """The phrase that a text is."""
-        return cls(tuple(words_of(text)), tuple(stems_of(text, language)))
+    made = (xxh3_64_intdigest(one.encode()) for one in terms)
+    return np.fromiter(made, np.uint64, len(terms))
 
 
-class Holders(NamedTuple):
-    """The passages (their numbers, ascending) that hold a phrase side by side.
+def shown_text(passage: Passage) -> str:
+    """A passage as it is searched: its document's title and its text."""
+    return f"{passage.title} {passage.text}".strip()
 
-    `words`: word for word; `stems`: these, and those whose words have its stems. A stem is no
-    evidence of relevance ("business" and "busy" share theirs), but it is one of doubt.
+
+def holders(passages: Iterable[Codes], phrases: Iterable[Terms]) -> dict[Terms, list[int]]:
+    """The passages (their numbers, ascending) that hold each phrase side by side.
+
+    `passages`: the codes of the words of each (`term_codes`), title and text.
     """
-
-    words: list[int]
-    stems: list[int]
-
-
-def holders(
-    passages: Sequence[Passage], phrases: Iterable[PhraseTerms]
-) -> dict[PhraseTerms, Holders]:
-    """Which passages hold each phrase, title and text."""
-    every = set(phrases)
-    of_words: dict[Terms, list[int]] = {phrase.words: [] for phrase in every}
-    of_stems: dict[Terms, list[int]] = {phrase.stems: [] for phrase in every}
-    sizes = [sorted({len(one) for one in phrases}) for phrases in (of_words, of_stems)]
-    for number, passage in enumerate(passages):
-        text = f"{passage.title} {passage.text}"
-        _note(words_of(text), of_words, sizes[0], number)
-        _note(stems_of(text, passage.language), of_stems, sizes[1], number)
-    return {
-        one: Holders(of_words[one.words], sorted({*of_words[one.words], *of_stems[one.stems]}))
-        for one in every
-    }
+    of_size: dict[int, dict[Terms, None]] = {}
+    for phrase in phrases:
+        of_size.setdefault(len(phrase), {})[phrase] = None
+    wanted = {size: _Wanted(list(known)) for size, known in of_size.items() if size}
+    result: dict[Terms, list[int]] = {one: [] for known in of_size.values() for one in known}
+    first, block, held = 0, list[Codes](), 0
+    for number, codes in enumerate(chain(passages, (None,))):
+        if codes is not None:
+            block.append(codes)
+            held += len(codes)
+        if block and (codes is None or held >= _BLOCK):
+            numbers = np.repeat(np.arange(first, first + len(block)), [len(one) for one in block])
+            words = np.concatenate(block)
+            for one in wanted.values():
+                for phrase, passage in one.places(words, numbers):
+                    result[phrase].append(passage)
+            first, block, held = number + 1, [], 0
+    return result
 
 
-def _note(
-    held: Sequence[str], phrases: dict[Terms, list[int]], sizes: Sequence[int], number: int
-) -> None:
-    """Add a passage to all phrases that its terms hold."""
-    for size in sizes:
-        for at in range(len(held) - size + 1):
-            known = phrases.get(tuple(held[at : at + size]))
-            if known is not None and (not known or known[-1] != number):
-                known.append(number)
+_BLOCK = 1 << 20  # words that are looked at together
+
+
+class _Wanted:
+    """Phrases of one size, and where they stand."""
+
+    def __init__(self, phrases: list[Terms]) -> None:
+        codes = np.stack([term_codes(one) for one in phrases])
+        keys = _combined(codes.T)
+        order = np.argsort(keys, kind="stable")
+        self._phrases, self._codes, self._keys = phrases, codes[order], keys[order]
+        self._order = order
+
+    def places(self, words: Codes, numbers: NDArray[np.int64]) -> Iterator[tuple[Terms, int]]:
+        """Each phrase with each passage that holds it. `numbers`: the passage of each word."""
+        size = self._codes.shape[1]
+        count = len(words) - size + 1
+        if count < 1:
+            return
+        windows = [words[at : at + count] for at in range(size)]
+        keys = _combined(windows)
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        known = (self._keys[place] == keys) & (numbers[:count] == numbers[size - 1 :])
+        at = np.flatnonzero(known)
+        place = place[at]
+        same = np.ones(len(at), bool)
+        for column, window in enumerate(windows):
+            same &= self._codes[place, column] == window[at]
+        pairs = np.unique(np.stack([numbers[at[same]], self._order[place[same]]], 1), axis=0)
+        for passage, phrase in pairs.tolist():
+            yield self._phrases[phrase], passage
+
+
+def _combined(columns: Iterable[Codes]) -> Codes:
+    """One number of several, in their order."""
+    result: Codes | None = None
+    for one in columns:
+        result = one.copy() if result is None else result * np.uint64(0x9E3779B97F4A7C15) + one
+    assert result is not None
+    return result
 
 
 class _Places(NamedTuple):
@@ -313,8 +363,8 @@ class PassageLabels:
     `held`: the passages that hold each phrase (`holders`).
     """
 
-    def __init__(self, passages: Sequence[Passage], phrases: Iterable[PhraseTerms]) -> None:
-        self.held = holders(passages, phrases)
+    def __init__(self, passages: Sequence[Passage], held: Mapping[Terms, list[int]]) -> None:
+        self.held = held
         self._places: dict[str, _Places] = defaultdict(lambda: _Places([], [], []))
         for number, one in enumerate(passages):
             places = self._places[one.source]
@@ -322,9 +372,9 @@ class PassageLabels:
             places.starts.append(one.start)
             places.stops.append(one.stop)
 
-    def relevant(self, phrase: PhraseTerms | None, rests_on: Iterable[Span]) -> set[int]:
+    def relevant(self, phrase: Terms | None, rests_on: Iterable[Span]) -> set[int]:
         """Numbers of the passages, of all splits. `phrase`: of a keyword or phrase."""
-        result = set(self.held[phrase].words) if phrase is not None else set()
+        result = set(self.held[phrase]) if phrase is not None else set[int]()
         return result.union(*map(self.holding, rests_on))
 
     def holding(self, span: Span) -> list[int]:

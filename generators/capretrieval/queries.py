@@ -4,54 +4,82 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from retgen import data
 from retgen.agents.agent import Rejection
 from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Summary, fault
-from retgen.generators.capretrieval.language import fold_text
-from retgen.generators.capretrieval.offline import without_markup
+from retgen.generators.capretrieval.language import fold_text, stems_of, stopwords, words_of
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import (
-    Holders,
+    Codes,
     Passage,
     PassageLabels,
-    PhraseTerms,
     Span,
+    Terms,
+    term_codes,
 )
+from retgen.tokenizer import STOPWORDS, sequence
 from retgen.validators.similar import matches
 from retgen.validators.wordsets import query_sets
 
+FOUND = "found"  # the evidence of what people wrote, and its set
 
-@dataclass
+
+@dataclass(slots=True)
 class PassageQuery:
     """A query, as sources/queries.jsonl has it.
 
     `passage`: number of the one it was written for. `span`: characters of the source document that
-    it rests on. `rests_on`: (document, start, stop) of all queries of this text, its own first.
-    `positives`: numbers of passages; `negatives`: mined ones.
+    it rests on. `evidence`: "found" where people wrote it, "rules" or "model". `score`: how much it
+    tells of its passage, 0 to 1. `found_in`, `found_at`: the document that has its words, and
+    characters of it; none where a title or a short form has them. `rests_on`: (document, start,
+    stop) of all queries of this text, its own first. `positives`: numbers of passages; `negatives`:
+    mined ones. `side`: "nonlexical" where no positive has a content word of it, else "lexical".
     """
 
     text: str
-    kind: Kind
+    kind: str
     passage: int
     span: tuple[int, int]
+    evidence: str = "model"
+    score: float = 0.0
+    found_in: str = ""
+    found_at: list[tuple[int, int]] = field(default_factory=list)
     split: str = "train"
+    side: str = "lexical"
     rests_on: list[Span] = field(default_factory=list)
     positives: list[int] = field(default_factory=list)
     negatives: list[int] = field(default_factory=list)
 
-    def phrase(self, passages: Sequence[Passage]) -> PhraseTerms | None:
+    @property
+    def set(self) -> str:
+        """The set that it belongs to: found, KW or SM."""
+        return FOUND if self.evidence == FOUND else SETS[cast(Kind, self.kind)]
+
+    def phrase(self) -> Terms | None:
         """What a passage has to hold to be relevant, where that is enough."""
-        if self.kind not in ("keyword", "phrase"):
-            return None
-        return PhraseTerms.of(self.text, passages[self.passage].language)
+        is_phrase = self.kind in ("keyword", "phrase") and self.evidence != FOUND
+        return tuple(words_of(self.text)) if is_phrase else None
 
     def to_json(self) -> dict[str, Any]:
         """A row of sources/queries.jsonl."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> PassageQuery:
+        """The query of a row of sources/queries.jsonl."""
+        spans = {
+            "span": tuple(row["span"]),
+            "found_at": [tuple(place) for place in row["found_at"]],
+            "rests_on": [tuple(span) for span in row["rests_on"]],
+        }
+        return cls(**{**row, **spans})
 
 
 def usable_queries(
@@ -61,25 +89,22 @@ def usable_queries(
     summaries: Sequence[Summary],
     rejected: list[Rejection],
 ) -> Iterator[PassageQuery]:
-    """The queries of a passage that can be used, its title among them, without repetitions."""
+    """The queries that a model wrote for a passage and that can be used, without repetitions."""
     seen: set[str] = set()
     whole = passage.start, passage.stop
     every: list[Keyword | Summary] = [*keywords, *summaries]
-    given: list[tuple[Kind, str, str]] = [(one.kind, one.text, one.rests_on) for one in every]
-    if title := without_markup(passage.title).strip():
-        given.insert(0, ("title", title, ""))
-    for kind, text, rests_on in given:
-        text = " ".join(text.split())
-        reason = fault(kind, text, rests_on, passage.text, passage.language)
+    for one in every:
+        text = " ".join(one.text.split())
+        reason = fault(one.kind, text, one.rests_on, passage.text, passage.language)
         if reason is None:
             key = fold_text(text, passage.language)
             if key in seen:
                 continue
             seen.add(key)
-            place = _placed(passage, rests_on)
-            yield PassageQuery(text, kind, number, place or whole)
-        elif kind != "title":
-            record = {"passage": passage.id, "kind": kind, "text": text, "rests_on": rests_on}
+            place = _placed(passage, one.rests_on)
+            yield PassageQuery(text, one.kind, number, place or whole)
+        else:
+            record = one.model_dump() | {"passage": passage.id}
             rejected.append(Rejection("query/fault", reason, record))
 
 
@@ -99,40 +124,66 @@ def _placed(passage: Passage, words: str) -> tuple[int, int] | None:
     return passage.start + at, passage.start + end
 
 
+def without_lowest(
+    queries: Sequence[PassageQuery],
+    passages: Sequence[Passage],
+    share: float,
+    rejected: list[Rejection],
+) -> list[PassageQuery]:
+    """The queries less that share of the rules' queries that has the lowest scores; the best one of
+    each document stays.
+    """
+    ranked = [i for i, one in enumerate(queries) if one.evidence == "rules"]
+    ranked.sort(key=lambda i: queries[i].score)  # of equal scores the first ones go
+    best = {passages[queries[i].passage].source: i for i in ranked}
+    gone = set(ranked[: int(share * len(ranked))]) - set(best.values())
+    reason = f"its score is among the lowest {share:.0%}"
+    for i in sorted(gone):
+        rejected.append(_dropped("query/quality", reason, queries[i], passages[queries[i].passage]))
+    return [one for i, one in enumerate(queries) if i not in gone]
+
+
 def select_queries(
     queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
     split: Sequence[str],
     counts: QueryCounts,
+    labels: PassageLabels,
     rejected: list[Rejection],
-) -> tuple[list[PassageQuery], dict[PhraseTerms, Holders]]:
-    """The queries that are kept, with positives and split; and who holds which keyword.
+) -> list[PassageQuery]:
+    """The queries that are kept, with positives and split; found ones first.
 
     `split`: of each passage. A text is one query, whoever it was written for first. Positives are
-    the passages of the same split that `Labels` calls relevant. Dropped are: keywords of too many
-    passages; queries of a held-out split whose text was written for a document of another one, or
-    whose keyword stands there, since documents of two splits would share a query; and those that
-    say nearly the same as one of another split.
+    the passages of the same split that `labels` calls relevant. Dropped are: keywords of too many
+    passages, other texts of too many documents; queries of a held-out split whose text was written
+    for a document of another one, or whose keyword stands there, since documents of two splits
+    would share a query; and those that say nearly the same as one of another split.
     """
-    phrases = [one.phrase(passages) for one in queries]
-    labels = PassageLabels(passages, {phrase for phrase in phrases if phrase is not None})
     spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
     most = max(1, int(counts.common * len(passages)))
+    most_documents = max(1, int(counts.common * len({one.source for one in passages})))
     texts: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(queries):
         texts[fold_text(one.text, passages[one.passage].language)].append(i)
     kept: list[PassageQuery] = []
     taken: Counter[tuple[int, str]] = Counter()
-    room = {"KW": counts.keywords, "SM": counts.summaries}
-    for i, one in enumerate(queries):
+    room = {FOUND: counts.found, "KW": counts.keywords, "SM": counts.summaries}
+    # of a stable sort, so that what is found comes first
+    for i, one in sorted(enumerate(queries), key=lambda pair: pair[1].evidence != FOUND):
         same = texts[fold_text(one.text, passages[one.passage].language)]
         if same[0] != i:
             continue
-        passage, kind_set = passages[one.passage], SETS[one.kind]
+        if one.evidence == FOUND:
+            one.passage = labels.holding(spans[i])[0]
+        passage, phrase = passages[one.passage], one.phrase()
         one.rests_on = list(dict.fromkeys(spans[j] for j in same))
-        everyone = labels.relevant(phrases[i], one.rests_on)
-        if len(everyone) > most and len(everyone) > 1:
-            reason = f"{len(everyone):,} passages hold it, more than {most:,}"
+        everyone = labels.relevant(phrase, one.rests_on)
+        count, what, limit = len(everyone), "passages hold it", most
+        if phrase is None:
+            count, what = len({span[0] for span in one.rests_on}), "documents have it"
+            limit = most_documents
+        if count > limit and count > 1:
+            reason = f"{count:,} {what}, more than {limit:,}"
             rejected.append(_dropped("query/common", reason, one, passage))
             continue
         one.split = split[one.passage]
@@ -141,12 +192,56 @@ def select_queries(
             reason = f"it belongs to documents of {', '.join(sorted(elsewhere))} too"
             rejected.append(_dropped("query/split", reason, one, passage))
             continue
-        if taken[one.passage, kind_set] == room[kind_set]:
+        if _is_full(taken, one, room):
             continue
-        taken[one.passage, kind_set] += 1
+        taken[one.passage, one.set] += 1
         one.positives = sorted(j for j in everyone if split[j] == one.split)
         kept.append(one)
-    return _apart(kept, passages, rejected), labels.held
+    return _apart(kept, passages, rejected)
+
+
+def _is_full(
+    taken: Mapping[tuple[int, str], int], one: PassageQuery, room: Mapping[str, int]
+) -> bool:
+    """Whether a passage has as many queries of a set as it may. What is found takes the place of
+    others, of keywords first.
+    """
+    own, found = taken[one.passage, one.set], taken[one.passage, FOUND]
+    if one.evidence == FOUND:
+        return own >= room[FOUND]
+    more = max(0, found - room["KW"]) if one.set == "SM" else found
+    return own >= room[one.set] - more
+
+
+def mark_sides(
+    queries: Sequence[PassageQuery], passages: Sequence[Passage], stems: Sequence[Codes]
+) -> None:
+    """Say of each query whether a passage that answers it has any of its content words.
+
+    `stems`: of each passage, and its words, sorted. A query of function words alone is lexical.
+    """
+    for one in queries:
+        if one.evidence == "rules":
+            continue  # its words stand in its passage
+        content = content_codes(one.text, passages[one.passage].language)
+        held = (stems[j] for j in one.positives)
+        if content.size and not any(np.isin(content, terms).any() for terms in held):
+            one.side = "nonlexical"
+
+
+def content_codes(text: str, language: str) -> NDArray[np.uint64]:
+    """(2, n) numbers of a query's content words: of their stems, and as they are, since a passage
+    of another language has other stems. Of all words where no word has content.
+    """
+    stops = STOPWORDS if language == "en" else stopwords(language)
+    words = list(dict.fromkeys(sequence(fold_text(text, language))))
+    content = [one for one in words if one not in stops] or words
+    return np.stack([term_codes(one) for one in (_stemmed(content, language), content)])
+
+
+def _stemmed(words: Sequence[str], language: str) -> list[str]:
+    """A stem for each word."""
+    return [" ".join(stems_of(word, language)) for word in words]
 
 
 def _apart(

@@ -6,8 +6,9 @@ say anything of them (paper, Appendix B.2), a classifier can.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -17,14 +18,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from retgen.generators.capretrieval.agents import SETS
 from retgen.generators.capretrieval.judging import GIVEN, JUDGED, JUDGEMENTS, agreement_text
-from retgen.generators.capretrieval.passages import Passage, PassageLabels, Whole, cut_passages
-from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.language import words_of
+from retgen.generators.capretrieval.passages import (
+    Passage,
+    PassageLabels,
+    Whole,
+    cut_passages,
+    holders,
+    shown_text,
+    term_codes,
+)
+from retgen.generators.capretrieval.queries import FOUND, PassageQuery
 from retgen.generators.capretrieval.with_agents import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.source import PassageSize
-from retgen.generators.tables import Ids, read_rows
+from retgen.generators.tables import Ids, iterate_rows, read_rows
+from retgen.sources import Block
 from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
 
@@ -34,6 +44,8 @@ SPLITS = ("train", "dev", "test")
 NONE = "no_positives"
 
 
+_MARKS_BEFORE = re.compile(r"^[^\w\n]*\Z", re.MULTILINE)  # of a line that words are cut from
+_MARKS_BEHIND = re.compile(r"[^\w\n]*(?:\Z|\n(?:[ ]*[=~^-]+[ ]*(?:\n|\Z))?)")
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
 
@@ -46,12 +58,13 @@ class QueryTables:
     """All tables of a run, from its sources/."""
 
     def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
         self.documents: dict[str, tuple[str, str]] = {}
-        for row in read_rows(folder / DOCUMENTS):
+        for row in iterate_rows(folder / DOCUMENTS):
             self.documents[row["id"]] = row["title"], row["text"]
         self.passages: list[Passage] = []
         self.split: list[str] = []
-        for row in read_rows(folder / PASSAGES):
+        for row in iterate_rows(folder / PASSAGES):
             title, text = self.documents[row["source"]]
             start, stop = row["start"], row["stop"]
             self.passages.append(
@@ -59,12 +72,7 @@ class QueryTables:
                         row["language"])
             )  # fmt: skip
             self.split.append(row["split"])
-        self.queries = [
-            PassageQuery(**(row | {
-                "span": tuple(row["span"]), "rests_on": [tuple(span) for span in row["rests_on"]],
-            }))
-            for row in read_rows(folder / QUERIES)
-        ]  # fmt: skip
+        self.queries = [PassageQuery.from_json(row) for row in iterate_rows(folder / QUERIES)]
         count = len(self.queries)
         self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(np.arange(count))
         # another order than that of the documents: a place in one tells nothing of the other
@@ -84,15 +92,16 @@ class QueryTables:
         }
         result = copy(self)
         wholes = [
-            Whole(source, title, text, of_source[source][0])
-            for source, (title, text) in self.documents.items()
-        ]
+            Whole(row["id"], row["title"], row["text"], of_source[row["id"]][0],
+                  tuple(Block(*block) for block in row["blocks"]))
+            for row in iterate_rows(self._folder / DOCUMENTS)
+        ]  # fmt: skip
         result.passages = list(cut_passages(wholes, size))
         result.split = [of_source[one.source][1] for one in result.passages]
-        phrases = [one.phrase(self.passages) for one in self.queries]
-        labels = PassageLabels(
-            result.passages, {phrase for phrase in phrases if phrase is not None}
-        )
+        phrases = [one.phrase() for one in self.queries]
+        words = (term_codes(words_of(shown_text(one))) for one in result.passages)
+        held = holders(words, {phrase for phrase in phrases if phrase is not None})
+        labels = PassageLabels(result.passages, held)
         result.queries = []
         for one, phrase in zip(self.queries, phrases, strict=True):
             relevant = labels.relevant(phrase, one.rests_on)
@@ -133,9 +142,14 @@ class QueryTables:
                 "text": one.text,
                 "metadata": {
                     "kind": one.kind,
-                    "set": SETS[one.kind],
+                    "set": one.set,
+                    "evidence": one.evidence,
+                    "score": one.score,
+                    "side": one.side,
                     "source": passage.source,
                     "span": list(one.span),
+                    "found_in": one.found_in,
+                    "found_at": [list(place) for place in one.found_at],
                     "language": passage.language,
                     "split": one.split,
                 },
@@ -169,17 +183,18 @@ class QueryTables:
     def training(self) -> dict[str, Rows]:
         """The training queries with the passage they were written for, and mined negatives.
 
-        A query made from a sentence, or from the title, is trained against the passage without it:
-        or the model would learn to find copies.
+        The positive lacks what the query was made from or found as: or the model would learn to
+        find copies. Where nothing else would be left of it, the pair is left out.
         """
         result = {}
-        for name in ("KW", "SM"):
+        for name in (FOUND, "KW", "SM"):
             chosen = [
                 number
                 for number in self._order
-                if self.queries[number].split == "train"
-                and SETS[self.queries[number].kind] == name
-                and len(self.queries[number].negatives) == self.negatives
+                if (one := self.queries[number]).split == "train"
+                and one.set == name
+                and len(one.negatives) == self.negatives
+                and (name != FOUND or length(self.positive(one)) >= _REST)
             ]
             if chosen:
                 result[name.lower()] = rows_of(self._triplet(chosen), len(chosen))
@@ -205,24 +220,44 @@ class QueryTables:
         return make
 
     def positive(self, one: PassageQuery) -> str:
-        """The passage without what the query was made from, where enough is left.
+        """The passage without what the query was made from, where enough is left; without what a
+        found query was found as in any case.
 
-        That is for a title every line that says it: the heading of a page, and `title: ` before it.
+        That is for a title every line that says it: the heading of a page.
         """
         passage = self.passages[one.passage]
-        if one.kind == "title":
-            return _unheaded(passage.text, passage.title) or passage.text
+        if one.evidence == FOUND:
+            places = one.found_at if one.found_in == passage.source else []
+            text = _without(passage, places)
+            if one.kind == "title" or _letters(passage.title) in _letters(one.text):
+                return _unheaded(text, passage.title)
+            return f"{passage.title} {text}".strip()
         if one.kind in ("summary", "question"):
-            start, stop = one.span[0] - passage.start, one.span[1] - passage.start
-            rest = f"{passage.text[:start].rstrip()} {passage.text[stop:].lstrip()}".strip()
+            rest = _without(passage, [one.span])
             if length(rest) >= _REST:
+                start, stop = one.span[0] - passage.start, one.span[1] - passage.start
                 copied = _letters(passage.text[start:stop]) == _letters(passage.title)
                 return rest if copied else f"{passage.title} {rest}".strip()
         return self._shown(one.passage)
 
     def _shown(self, number: int) -> str:
-        one = self.passages[number]
-        return f"{one.title} {one.text}".strip()
+        return shown_text(self.passages[number])
+
+
+def _without(passage: Passage, places: Iterable[tuple[int, int]]) -> str:
+    """The text of a passage without some characters of its document, and without the marks that
+    are left of their lines: of a heading its `##`, and what underlines it.
+    """
+    text = passage.text
+    for start, stop in sorted(places, reverse=True):
+        low, high = max(0, start - passage.start), max(0, stop - passage.start)
+        if high == 0 or low >= len(text):
+            continue
+        before, after = _MARKS_BEFORE.search(text[:low]), _MARKS_BEHIND.match(text[high:])
+        if before and after:
+            low, high = before.start(), high + after.end()
+        text = f"{text[:low].rstrip()} {text[high:].lstrip()}".strip()
+    return text
 
 
 def _unheaded(text: str, title: str) -> str:

@@ -8,10 +8,13 @@ splits do not agree).
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
@@ -29,31 +32,70 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
-from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
+from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.drafts import (
+    Drafts,
+    DraftSettings,
+    DraftTask,
+    draft,
+    incoming_links,
+    survey,
+)
+from retgen.generators.capretrieval.language import (
+    has_baseline,
+    language_name,
+    language_of,
+    words_of,
+)
 from retgen.generators.capretrieval.negatives import mine_negatives
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
+    Codes,
     Passage,
+    PassageLabels,
     Whole,
     cut_passages,
     document_splits,
     documents_of,
+    holders,
     spans,
 )
-from retgen.generators.capretrieval.queries import PassageQuery, select_queries, usable_queries
+from retgen.generators.capretrieval.queries import (
+    FOUND,
+    PassageQuery,
+    mark_sides,
+    select_queries,
+    usable_queries,
+    without_lowest,
+)
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
-from retgen.sources import RefusedRow, SourceDocument, refusals
+from retgen.processes import map_in_order
+from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.context import Context
+    from retgen.agents.context import Context, Stage
 
 DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
 MINED = "mined.json"
+DOCUMENT_ROW = DOCUMENT | {
+    "blocks": list[tuple[str, int, int, int, str]],
+    "links": list[tuple[int, int, str]],
+    "short_forms": list[tuple[str, str]],
+    "place": str,
+}
+_STRUCTURE = ("blocks", "links", "short_forms")
 PASSAGE = {"start": int, "stop": int, **dict.fromkeys(("id", "source", "language", "split"), str)}
+
+
+T = TypeVar("T")
+
+_BATCH = 300_000  # characters of documents that a process works on at a time
+_EACH = 500  # what a document takes besides its text, in characters
+_PARALLEL_FROM = 4  # batches; below, starting a process costs more than it saves
 
 
 class _Answer(NamedTuple):
@@ -62,7 +104,7 @@ class _Answer(NamedTuple):
 
 
 async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
-    """Read, cut, ask, check, split and mine; see the module."""
+    """Read, cut, find, ask, check, split and mine; see the module."""
     params = job.params
     tests = _test_sets(params)
     documents, refused, clean = read_documents(job, context.folder, tests)
@@ -74,40 +116,164 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(_nothing_held_out(documents, refused, clean), ())
-    wholes = [
-        Whole(one.id, one.title, one.text, language)
-        for one, language in zip(documents, languages, strict=True)
-    ]
-    passages = list(cut_passages(wholes, params.passages))
+    passages = list(cut_passages(wholes_of(documents, languages), params.passages))
     number_of = {one.id: number for number, one in enumerate(documents)}
     document_of = [number_of[one.source] for one in passages]
+    reject_rows(refused, context)
+    rejected: list[Rejection] = clean
+    drafted = await _drafted(documents, passages, document_of, params, context)
+    every = drafted.queries
+    every += await _asked(passages, drafted.counts, params, context, rejected)
+    every = _without_test_queries(every, passages, tests, params, rejected)
+    every = without_lowest(every, passages, params.queries.quality, rejected)
+    splits = [side[i] for i in document_of]
+    phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
+    labels = PassageLabels(passages, holders(drafted.words, phrases))
+    kept = select_queries(every, passages, splits, params.queries, labels, rejected)
+    if context.pilot is None and all(one.split != "test" for one in kept):
+        context.rejected += rejected
+        why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
+        raise SourceRefused(why, ())
+    mark_sides(kept, passages, drafted.stems)
+    mined = await mine_negatives(
+        kept, passages, document_of, wording, splits, drafted.stems, job, context
+    )
+    context.rejected += rejected
+    write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
+    write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
+    write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
+
+
+class _Drafted(NamedTuple):
+    """Of all documents: what is found and what rules write; words and stems of each passage."""
+
+    queries: list[PassageQuery]
+    counts: CorpusCounts
+    words: list[Codes]
+    stems: list[Codes]
+
+
+async def _drafted(
+    documents: Sequence[SourceDocument],
+    passages: Sequence[Passage],
+    document_of: Sequence[int],
+    params: CapRetrievalParams,
+    context: Context,
+) -> _Drafted:
+    """Count, find and write by rules, in several processes where that is worth their start."""
+    together = WRITE_QUERIES.name in agents_of(params)
+    batches = list(_batches([len(one.text) for one in documents]))
+    workers = context.workers if len(batches) >= _PARALLEL_FROM else 1
+    stage = context.stage("documents", 2 * len(documents))
+    counts = CorpusCounts()
+    surveyed = map_in_order(survey, None, [documents[part] for part in batches], workers)
+    async for part in _steps(surveyed, stage, batches, context):
+        counts.merge(part)
+    counts = counts.without_rare_words()
+    settings = DraftSettings(
+        counts,
+        *(
+            wanted if context.offline(WRITE_QUERIES if together else writer) else 0
+            for wanted, writer in (
+                (params.queries.keywords, WRITE_KEYWORDS),
+                (params.queries.summaries, WRITE_SUMMARIES),
+            )
+        ),
+    )
+    first = [bisect_left(document_of, number) for number in range(len(documents) + 1)]
+    incoming = incoming_links(documents)
+    tasks = [
+        [
+            DraftTask(documents[i], tuple(passages[first[i] : first[i + 1]]),
+                      incoming.get(documents[i].id, ()))
+            for i in range(part.start, part.stop)
+        ]
+        for part in batches
+    ]  # fmt: skip
+    result = _Drafted([], counts, [], [])
+    number = 0
+    drafted = map_in_order(draft, settings, tasks, workers)
+    async for drafts in _steps(drafted, stage, batches, context):
+        for one in drafts:
+            own = range(first[number], first[number + 1])
+            result.queries.extend(_queries_of(one, own))
+            result.words.extend(one.words)
+            result.stems.extend(one.stems)
+            number += 1
+    return result
+
+
+async def _steps(
+    made: Iterator[T], stage: Stage, batches: Sequence[slice], context: Context
+) -> AsyncIterator[T]:
+    """What is made, while others may stop this work and progress is shown."""
+    with closing(cast("Generator[T]", made)):
+        for part, batch in zip(made, batches, strict=True):
+            yield part
+            stage.done += batch.stop - batch.start
+            context.show(stage)
+            await asyncio.sleep(0)  # Ctrl-C is heard here
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[slice]:
+    """Documents side by side, each batch of about as many characters."""
+    begin, held = 0, 0
+    for number, length in enumerate(lengths, 1):
+        held += length + _EACH
+        if held >= _BATCH or number == len(lengths):
+            yield slice(begin, number)
+            begin, held = number, 0
+
+
+def _queries_of(drafts: Drafts, own: range) -> Iterator[PassageQuery]:
+    """The queries of a document. `own`: the numbers of its passages."""
+    for one in drafts.found:
+        yield PassageQuery(
+            one.text, one.kind, own[0], (one.start, one.stop), FOUND, one.score,
+            one.found_in, list(one.found_at),
+        )  # fmt: skip
+    for place, rule in drafts.rules:
+        span = rule.start, rule.stop
+        yield PassageQuery(rule.text, rule.kind, own[place], span, "rules", rule.score)
+
+
+async def _asked(
+    passages: Sequence[Passage],
+    counts: CorpusCounts,
+    params: CapRetrievalParams,
+    context: Context,
+    rejected: list[Rejection],
+) -> list[PassageQuery]:
+    """What models write for every passage."""
     agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
               if agent.name in agents_of(params)]  # fmt: skip
     stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
-    reject_rows(refused, context)
+    live = [agent for agent in agents if not context.offline(agent)]
+    if not live:
+        stage.done = len(passages)
+        context.show(stage, now=True)
+        return []
 
     async def work(number: int) -> tuple[int, _Answer]:
         return number, await _written(passages[number], params, context)
 
     every: list[PassageQuery] = []
-    rejected: list[Rejection] = clean
     async for number, answer in context.accepted_records(
         stage, range(len(passages)), work,
         lambda number: {"id": passages[number].id}, exact=False,
     ):  # fmt: skip
-        every += usable_queries(number, passages[number], *answer, rejected)
-    every = _without_test_queries(every, passages, tests, params, rejected)
-    splits = [side[i] for i in document_of]
-    kept, held = select_queries(every, passages, splits, params.queries, rejected)
-    if context.pilot is None and all(one.split != "test" for one in kept):
-        context.rejected += rejected
-        why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
-        raise SourceRefused(why, ())
-    mined = await mine_negatives(kept, passages, document_of, wording, splits, held, job, context)
-    context.rejected += rejected
-    write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
-    write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
-    write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
+        for one in usable_queries(number, passages[number], *answer, rejected):
+            one.score = round(counts.salience(words_of(one.text)), 4)
+            every.append(one)
+    return every
+
+
+def wholes_of(documents: Sequence[SourceDocument], languages: Sequence[str]) -> list[Whole]:
+    """Documents with their languages, to be cut."""
+    return [
+        Whole(one.id, one.title, one.text, language, one.blocks)
+        for one, language in zip(documents, languages, strict=True)
+    ]
 
 
 def _nothing_held_out(
@@ -170,7 +336,11 @@ def agents_of(params: CapRetrievalParams) -> frozenset[str]:
 
 
 async def _written(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
-    counts, needed = params.queries, agents_of(params)
+    """What models write for a passage; rules have written what no model does."""
+    counts = params.queries
+    writers = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
+    live = {one.name for one in writers if not context.offline(one)}
+    needed = agents_of(params) & live
     shown = {"language": passage.language, "title": passage.title, "passage": passage.text}
     if WRITE_QUERIES.name in needed:
         both = await context.answer(
@@ -204,7 +374,7 @@ def read_documents(
     """Copy the source's documents into the run, without those that a test set holds."""
     read: list[SourceDocument] = []
     refused: list[RefusedRow] = []
-    for one in documents_of(job.params, job.limit):
+    for one in documents_of(job.params, job.limit, structure=True):
         if isinstance(one, RefusedRow):
             refused.append(one)
         else:
@@ -214,18 +384,24 @@ def read_documents(
         texts = {
             f"{one.id}\0{start}": one.text[start:stop]
             for one in read
-            for start, stop in spans(one.text, job.params.passages)
+            for start, stop in spans(one.text, job.params.passages, one.blocks)
         }
         decontamination = drop_overlapping(texts, {}, tests, job.params.decontaminate.rouge_l)
         dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
     kept = [one for one in read if one.id not in dropped]
-    write_rows(folder / DOCUMENTS, (one.row() for one in kept))
+    write_rows(folder / DOCUMENTS, map(document_row, kept))
     rejected = [
         Rejection("decontaminated/document", dropped[one.id].reason, one.row())
         for one in read
         if one.id in dropped
     ]
     return kept, refused, rejected
+
+
+def document_row(one: SourceDocument) -> dict[str, Any]:
+    """A row of sources/documents.jsonl: the document with its structure."""
+    lists = {name: [list(part) for part in getattr(one, name)] for name in _STRUCTURE}
+    return one.row() | lists | {"place": one.place}
 
 
 def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:

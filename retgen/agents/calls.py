@@ -127,6 +127,7 @@ def call_models(
     call_report: CallReport,
     pilot: int | None,
     progress: Progress,
+    workers: int = 1,
 ) -> None:
     """Have `work` ask the models of `settings`, by agent; `call_report` is filled.
 
@@ -175,8 +176,9 @@ def call_models(
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
-                    sources, models, pilot=pilot, tally=call_report.tally, stop=stop, flight=flight,
-                    progress=progress, cap=cap, priced=call_report.priced, notice=_notice,
+                    sources, models, pilot=pilot, workers=workers, tally=call_report.tally,
+                    stop=stop, flight=flight, progress=progress, cap=cap,
+                    priced=call_report.priced, notice=_notice,
                 )  # fmt: skip
                 try:
                     await work(context)

@@ -56,6 +56,7 @@ class Context:
 
     `models`: settings and caller of each agent that a model answers; the others are offline.
     `folder`: where the family leaves what it was told. `pilot`: records of a stage that are enough.
+    `workers`: processes for what no model does. `progress`: what is told how far the work is.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Context:
         models: Mapping[str, tuple[ModelSettings, Caller]],
         *,
         pilot: int | None = None,
+        workers: int = 1,
         tally: Tally | None = None,
         stop: Stop | None = None,
         flight: Flight | None = None,
@@ -72,12 +74,12 @@ class Context:
         priced: bool = True,
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.folder, self.pilot = folder, pilot
+        self.folder, self.pilot, self.workers = folder, pilot, workers
         self.tally = tally or Tally()
         self.stages: list[Stage] = []
         self.rejected: list[Rejection] = []
         self._models, self._stop, self._flight = models, stop, flight
-        self._progress, self._cap, self._priced = progress, cap, priced
+        self.progress, self._cap, self._priced = progress, cap, priced
         self._notice = notice
         # failed answers of agents without a good one; None once there is one
         self._failing: dict[str, int | None] = {}
@@ -139,7 +141,7 @@ class Context:
             self._last_report = passed
             wanted = self.pilot_size(stage.total)
             done = stage.done + sum(task.done() for _, task in self._under_way)
-            self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
+            self.progress(stage.name, min(done, wanted), wanted, self._note(stage))
 
     async def accepted_records(
         self,

@@ -118,7 +118,9 @@ def check_written(
         again.append(_not_again(why, "warning"))
     elif same and rejected is None and offline(recipe) and recipe.family.repeatable(recipe.job):
         try:
-            again, rejected, names = repeat_agents(run, recipe, scratch / "again")
+            again, rejected, names = repeat_agents(
+                run, recipe, scratch / "again", workers, progress
+            )
         except EndpointFailed as error:  # a model of the Hub that cannot be had here
             again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
         except (RetgenError, *DAMAGED) as error:

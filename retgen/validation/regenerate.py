@@ -291,7 +291,7 @@ def offline(recipe: Recipe) -> bool:
 
 
 def repeat_agents(
-    run: Path, recipe: Recipe, folder: Path
+    run: Path, recipe: Recipe, folder: Path, workers: int, progress: Progress
 ) -> tuple[list[Finding], list[Rejection], frozenset[str]]:
     """Have the offline agents work in an empty folder.
 
@@ -302,7 +302,9 @@ def repeat_agents(
     from retgen.generate import generate_with_agents
 
     make_folder(folder)
-    call_report = generate_with_agents(recipe, folder, ModelOptions())
+    call_report = generate_with_agents(
+        recipe, folder, ModelOptions(), workers=workers, progress=progress
+    )
     result = []
     names = set()
     for path in sorted((folder / SOURCES).glob("*")):

@@ -8,9 +8,11 @@ passage is *relevant* is not proven: see the card.
 
 from __future__ import annotations
 
+from retgen.data import Query
 from retgen.validators.capretrieval.judged import JudgingFiles
 from retgen.validators.capretrieval.proof import OwnDocuments, OwnDocumentsSpec
 from retgen.validators.rule import CorpusRule, Judgements
+from retgen.validators.rules.order import OrderLeak
 
 __all__ = ["COVERS", "RULES", "JudgingFiles", "OwnDocuments", "OwnDocumentsSpec", "proof_rules"]
 
@@ -19,11 +21,19 @@ __all__ = ["COVERS", "RULES", "JudgingFiles", "OwnDocuments", "OwnDocumentsSpec"
 # words; queries name the document they rest on
 COVERS = frozenset({
     "answer-leak", "boilerplate", "duplicate-text", "language", "lexical-ambiguity",
-    "near-duplicate-query", "normalised-duplicate",
+    "near-duplicate-query", "normalised-duplicate", "order-leak",
 })  # fmt: skip
 RULES = frozenset({"own-documents"})
 
 
 def proof_rules(spec: OwnDocumentsSpec, judgements: Judgements) -> list[CorpusRule]:
-    """The rules of the proof."""
-    return [OwnDocuments(spec, judgements)]
+    """The rules of the proof, and the order of documents: passages of one stand together."""
+    own = OwnDocuments(spec, judgements)
+    if spec.readings is not None:
+        return [own, OrderLeak(judgements)]
+    return [own, OrderLeak(judgements, "error", unit=_source_of)]
+
+
+def _source_of(query: Query) -> str:
+    note = query.metadata if isinstance(query.metadata, dict) else {}
+    return str(note.get("source", query.query_id))

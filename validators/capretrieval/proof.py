@@ -1,4 +1,8 @@
-"""`own-documents`: the corpus, the queries, the splits and the pairs are what they claim to be."""
+"""`own-documents`: the corpus, the queries, the splits and the pairs are what they claim to be.
+
+What people wrote is looked up again: a found query's words stand where it says, in order; a link's
+words lie in a link to that document; other words are a title or a short form that the run keeps.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Query
+from retgen.tokenizer import STOPWORDS
 from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
 from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
@@ -132,7 +137,11 @@ class OwnDocuments(CorpusRule):
     def _queries(
         self, documents: Mapping[str, Any], passages: Mapping[str, Any]
     ) -> Iterator[Finding]:
-        """A query's span lies in its document, and a keyword stands in its span."""
+        """A span lies in its document; a keyword stands in it, found words stand where it says."""
+        targets: dict[str, set[str]] = {}  # how links name a document -> its ids
+        for name, row in documents.items():
+            for place in _places(row["place"]):
+                targets.setdefault(place, set()).add(name)
         for query in self._judgements.queries:
             note = _note(query)
             source = documents.get(str(note.get("source", "")))
@@ -140,6 +149,9 @@ class OwnDocuments(CorpusRule):
             if source is None or span is None:
                 message = f"{query.query_id}: rests on no characters of a document"
                 yield self._finding([query.query_id], message)
+            elif note.get("evidence") == "found":
+                if why := _not_found(query.text, note, source, documents, targets):
+                    yield self._finding([query.query_id], f"{query.query_id}: {why}")
             elif note.get("kind") in ("keyword", "phrase"):
                 held = _plain(source["text"][slice(*span)])
                 if _plain(query.text) != held and not _same_script(query.text, held):
@@ -184,22 +196,30 @@ class OwnDocuments(CorpusRule):
         """A relevant passage holds characters that the query rests on, or it holds the keyword."""
         rests_on = {row["text"]: row["rests_on"] for row in _lines(self._spec.queries)}
         asked = {query.query_id: query for query in self._judgements.queries}
+        of_source: dict[str, list[tuple[int, int]]] = {}
+        for row in passages.values():
+            of_source.setdefault(row["source"], []).append((row["start"], row["stop"]))
         for _, qrels in self._judgements.splits():
             for query_id, doc_id, _ in qrels:
                 query = asked.get(query_id)
                 if query is None or doc_id not in passages:
                     continue
                 row = passages[doc_id]
+                if _note(query).get("side") == "nonlexical" and (
+                    same := _content(query.text, _note(query))
+                    & {*_single(_shown(documents, row, {})[0])}
+                ):
+                    message = f"{query_id}: is nonlexical, and {doc_id} has {min(same)!r}"
+                    yield self._finding([query_id, doc_id], message)
                 if any(
-                    row["source"] == source and row["start"] <= start and stop <= row["stop"]
+                    row["source"] == source and _rests(row, start, stop, of_source[source])
                     for source, start, stop in rests_on.get(query.text, ())
                 ):
                     continue
                 source = documents[row["source"]]
                 text = f"{source['title']} {source['text'][row['start'] : row['stop']]}"
-                if _note(query).get("kind") not in ("keyword", "phrase") or not _holds(
-                    text, query.text
-                ):
+                by_words = _note(query).get("kind") in ("keyword", "phrase")
+                if not by_words or not _holds(text, query.text):
                     message = f"{query_id}: {doc_id} is relevant there, and lacks {query.text!r}"
                     yield self._finding([query_id, doc_id], message)
 
@@ -227,9 +247,10 @@ class OwnDocuments(CorpusRule):
                 yield [query_id], f"the anchor is not the text of {query_id}"
             if positive not in known:
                 yield [query_id, positive], f"{query_id} is trained on what no qrel calls relevant"
-            elif row["positive"] not in _shown(documents, passages.get(positive), note):
+            elif not _is_shown(row["positive"], documents, passages.get(positive), note):
                 yield [query_id, positive], f"the positive of {query_id} is not of {positive}"
             relevant = [passages[one]["source"] for one in known if one in passages]
+            asked_words = _content(row["anchor"], note)
             for n, doc_id in enumerate(row["negatives-id"], 1):
                 place = passages.get(doc_id)
                 if place is None or place["split"] != "train":
@@ -240,8 +261,8 @@ class OwnDocuments(CorpusRule):
                     message = f"{doc_id} is a positive of {query_id}"
                 elif near(place["source"], relevant):
                     message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
-                elif note.get("kind") in ("keyword", "phrase") and _holds(text, row["anchor"]):
-                    message = f"negative {doc_id} holds {row['anchor']!r}"
+                elif asked_words and asked_words <= {*_single(text)}:
+                    message = f"negative {doc_id} holds all words of {row['anchor']!r}"
                 else:
                     continue
                 yield [query_id, doc_id], message
@@ -266,15 +287,18 @@ _ROWS = 1000  # that are read at once
 def _shown(
     documents: Mapping[str, Any], place: Mapping[str, Any] | None, note: Mapping[str, Any]
 ) -> list[str]:
-    """What may stand for a passage in a pair: its title and text; for a query that is the title,
-    the text without it; for one that was made from a sentence, also both without the sentence.
+    """What may stand for a passage in a pair: its title and text; for one that was made from a
+    sentence, also both without the sentence; for a found one, without where its words were found.
     """
     source = documents.get(place["source"]) if place is not None else None
     if place is None or source is None:
         return []
     title, text = source["title"], source["text"][place["start"] : place["stop"]]
-    if note.get("kind") == "title":
-        return [_without(title, text)]
+    if note.get("evidence") == "found":
+        own = note["found_in"] == place["source"]
+        rest = _cut(text, place["start"], note["found_at"] if own else [])
+        bare = _without(title, rest)
+        return [bare] if note["kind"] == "title" else [f"{title} {rest}".strip(), bare]
     result = [f"{title} {text}".strip()]
     span = _span(note, len(source["text"]))
     sentence = note.get("kind") in ("summary", "question")
@@ -287,6 +311,25 @@ def _shown(
     return result
 
 
+def _is_shown(
+    text: str,
+    documents: Mapping[str, Any],
+    place: Mapping[str, Any] | None,
+    note: Mapping[str, Any],
+) -> bool:
+    """Whether a text may stand for a passage, whatever marks are left where something was cut."""
+    return _bare(text) in map(_bare, _shown(documents, place, note))
+
+
+def _cut(text: str, begins: int, places: Iterable[list[int]]) -> str:
+    """A text that begins at a character of its document, without some characters of this one."""
+    for start, stop in sorted(places, reverse=True):
+        before, after = text[: max(0, start - begins)], text[max(0, stop - begins) :]
+        if stop > begins and start < begins + len(text):
+            text = f"{before.rstrip()} {after.lstrip()}".strip()
+    return text
+
+
 def _without(title: str, text: str) -> str:
     """A text less its heading: lines of it, or of a `title:`, and an underline."""
     name = _bare(title)
@@ -296,6 +339,107 @@ def _without(title: str, text: str) -> str:
         return text
     heads |= {i + 1 for i in heads if re.fullmatch(r"\s*[=-]+\s*", "".join(lines[i + 1 : i + 2]))}
     return "".join(line for i, line in enumerate(lines) if i not in heads).strip() or text
+
+
+def _not_found(
+    text: str,
+    note: Mapping[str, Any],
+    source: Mapping[str, Any],
+    documents: Mapping[str, Any],
+    targets: Mapping[str, set[str]],
+) -> str | None:
+    """Why a found query was not found as it says; None where it was."""
+    home, kind = documents.get(note["found_in"]), note["kind"]
+    if home is None:
+        return f"was found in {note['found_in']!r}, which is no document"
+    places, length = note["found_at"], len(home["text"])
+    if not all(0 <= start < stop <= length for start, stop in places):
+        return f"was found at no characters of {home['id']}"
+    words = _single(text)
+    there = _single(" ".join(home["text"][start:stop] for start, stop in places))
+    if kind == "link":
+        return _no_link(words, there, note, home, source, targets)
+    if home["id"] != source["id"]:
+        return f"was found in {home['id']}, and rests on {source['id']}"
+    if any(name == kind and _plain(text) == _plain(form) for name, form in home["short_forms"]):
+        return None if not places or words == there else f"its words are not at {places}"
+    if not _in_order(words, [*_single(home["title"]), *there]):
+        return f"its words are not at {places}, and not in the title"
+    if kind == "title":
+        return None
+    wanted = ("caption",) if kind == "caption" else ("title", "heading")
+    blocks = [one for one in home["blocks"] if one[0] in wanted]
+    own = [_block_of(place, blocks) for place in places]
+    if not own or None in own:
+        return f"no {wanted[-1]} stands at {places}"
+    above = [one for one in home["blocks"] if one[0] in ("title", "heading")]
+    heading = [one for one in above if one[1] <= note["span"][0]][-1:]
+    if kind != "caption" and heading != [own[-1]]:
+        return "rests on another section than its own"
+    return None
+
+
+def _no_link(
+    words: list[str],
+    there: list[str],
+    note: Mapping[str, Any],
+    home: Mapping[str, Any],
+    source: Mapping[str, Any],
+    targets: Mapping[str, set[str]],
+) -> str | None:
+    """Why words are no link of a document to another one, or to the section that they rest on."""
+    if len(note["found_at"]) != 1 or not _in_order(words, there):
+        return f"its words are not at {note['found_at']}"
+    (start, stop), span = note["found_at"][0], note["span"]
+    for low, high, target in home["links"]:
+        place, _, anchor = target.partition("#")
+        if low <= start and stop <= high and source["id"] in targets.get(place, ()):
+            heads = [one for one in source["blocks"] if one[0] in ("title", "heading")]
+            section = [one for one in heads if one[1] <= span[0]][-1:]
+            whole = span == [0, len(source["text"])]
+            if whole or (section and section[0][4] == anchor):
+                return None
+    return f"no link to {source['id']}, or to what it rests on there, stands at {start} to {stop}"
+
+
+def _block_of(place: list[int], blocks: Iterable[list[Any]]) -> list[Any] | None:
+    """The block that characters lie in."""
+    return next((one for one in blocks if one[1] <= place[0] and place[1] <= one[2]), None)
+
+
+def _in_order(words: Iterable[str], pool: Iterable[str]) -> bool:
+    """Whether words stand in others, in their order."""
+    left = iter(pool)
+    return all(word in left for word in words)
+
+
+def _places(place: str) -> set[str]:
+    """How links may name a document: by its place, without its suffix, as the page of a folder."""
+    folder, _, name = place.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    page = f"{folder}/{stem}" if folder else stem
+    result = {place, page, f"{page}/"} if place else set()
+    if stem in ("index", "README"):
+        result |= {folder, f"{folder}/", *(("", ".") if not folder else ())}
+    return result
+
+
+def _rests(row: Mapping[str, Any], start: int, stop: int, places: list[tuple[int, int]]) -> bool:
+    """Whether a passage holds characters of its document whole; of what no passage holds whole,
+    whether it lies in them by more than half of itself, or holds most of them if none does.
+    """
+
+    def shared(place: tuple[int, int]) -> int:
+        return min(stop, place[1]) - max(start, place[0])
+
+    own = row["start"], row["stop"]
+    best = max(map(shared, places))
+    if shared(own) == stop - start:
+        return True
+    if best == stop - start or shared(own) <= 0:
+        return False
+    inside = [one for one in places if 2 * shared(one) > one[1] - one[0]]
+    return own in inside if inside else shared(own) == best
 
 
 def _bare(text: str) -> str:
@@ -343,6 +487,17 @@ def _holds(text: str, phrase: str) -> bool:
     """
     words = _words(phrase)
     return bool(words.strip()) and words in _words(text)
+
+
+def _single(text: str) -> list[str]:
+    """The words of a text, those of a name such as max_size each for itself."""
+    return _words(text.replace("_", " ")).split()
+
+
+def _content(query: str, note: Mapping[str, Any]) -> set[str]:
+    """The words of a query that are no English function words, all of them if it is not English."""
+    words = {*_single(query)}
+    return words - STOPWORDS if note.get("language") == "en" else words
 
 
 @lru_cache(4096)  # passages are looked at for many phrases

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.generators.capretrieval.agents import Kind, copies_text, fault
+from retgen.generators.capretrieval.agents import Kind, fault
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
 from tests.generators.capretrieval.mind import HYPERNYM, mind
@@ -127,7 +127,6 @@ MILL = "The old windmill on the river bank was restored by volunteers from the v
         ("keyword", "WINDMILL", "windmill"),
         ("phrase", "river bank", "river  bank"),
         ("hypernym", "building", "windmill"),
-        ("title", "Windmill", ""),
         ("summary", "volunteers repaired a mill", MILL),
         ("summary", "volunteers repaired a mill", ""),
         ("question", "Who restored the windmill?", MILL),
@@ -144,7 +143,7 @@ def test_what_is_right(kind: Kind, text: str, rests_on: str) -> None:
         ("keyword", "", "", "it is empty"),
         ("summary", " \u3000", "", "it is empty"),
         ("keyword", "1928", "1928", "it has no letter"),
-        ("title", "😀🎉", "", "it has no letter"),
+        ("summary", "😀🎉", "", "it has no letter"),
         ("summary", "two\nlines", "", "it has a line break"),
         ("summary", "a\0b", "", "it has a line break"),
         ("keyword", "w", "w", "it is one letter"),
@@ -169,14 +168,6 @@ def test_what_is_right(kind: Kind, text: str, rests_on: str) -> None:
 )  # fmt: skip
 def test_what_is_wrong(kind: Kind, text: str, rests_on: str, reason: str) -> None:
     assert fault(kind, text, rests_on, ENGLISH, "en") == reason
-
-
-def test_a_title_may_stand_in_its_passage() -> None:
-    assert fault("title", MILL, "", ENGLISH, "en") is None
-    assert copies_text(MILL, ENGLISH)
-    assert not copies_text(
-        "The old windmill on the river bank was", "The old windmill on a river bank"
-    )
 
 
 def test_chinese_is_measured_in_characters_and_compared_in_one_script() -> None:

@@ -70,7 +70,9 @@ def texts_of(path: Path) -> dict[str, str]:
 
 
 def test_rows_read_are_the_corpus_and_what_is_rejected(finished: Path) -> None:
-    assert rules(finished) | {"query/common": 0} == {
+    counted = rules(finished)
+    assert counted.pop("query/quality") > 0
+    assert counted | {"query/common": 0} == {
         "source/empty": 1, "source/duplicate-text": 1, "source/duplicate-id": 1, "source/json": 1,
         "query/common": 0,
     }  # fmt: skip
@@ -100,20 +102,27 @@ def test_every_query_names_the_characters_it_rests_on(finished: Path) -> None:
     assert len({row["text"].casefold() for row in queries}) == len(queries)
     for row in queries:
         note = row["metadata"]
-        assert list(note) == ["kind", "set", "source", "span", "language", "split"]
+        assert list(note) == [
+            "kind", "set", "evidence", "score", "side", "source", "span", "found_in", "found_at",
+            "language", "split",
+        ]  # fmt: skip
+        assert 0 <= note["score"] <= 1
         words = texts[note["source"]][slice(*note["span"])]
         if note["set"] == "KW":
             assert words.casefold() == row["text"].casefold()
         elif note["kind"] == "summary":
             assert set(row["text"].split()) <= set(words.rstrip(".!").replace(",", "").split())
             assert words[-1] in ".!"
+            assert note["evidence"] == "rules"
         else:
             assert words == texts[note["source"]]
     titles = [row["text"] for row in queries if row["metadata"]["kind"] == "title"]
     assert titles == ["Windmills to visit"]
     assert {row["metadata"]["kind"] for row in queries} == {
-        "keyword", "phrase", "title", "summary", "topics",
+        "keyword", "phrase", "title", "summary",
     }  # fmt: skip
+    (title,) = [row["metadata"] for row in queries if row["metadata"]["kind"] == "title"]
+    assert (title["set"], title["evidence"], title["found_in"]) == ("found", "found", "d0")
 
 
 def test_splits_share_neither_document_nor_query(finished: Path) -> None:
@@ -190,7 +199,7 @@ def test_the_same_bytes_again_and_after_a_kill(finished: Path, tmp_path: Path) -
 def test_other_commands_of_a_run(finished: Path, tmp_path: Path, gen: Gen) -> None:
     recipe = finished.parent / "kb.yaml"
     known = plan(recipe)
-    assert (known.documents, known.queries, known.unknown) == (8, 96, False)
+    assert (known.documents, known.queries, known.unknown) == (8, 80, False)
     assert known.notes == (
         "hypernyms and questions are a model's work (--model); rules write the other queries",
         "the licence of your documents is not stated: set `licence:` of the source, or give "
@@ -240,7 +249,7 @@ def test_languages_side_by_side(tmp_path: Path) -> None:
         tmp_path / "mixed.jsonl", [*TEXTS[:4], GERMAN, FRENCH, CHINESE, HEBREW], 7 * [""] + ["עיר"]
     )
     recipe = write_recipe(tmp_path / "mixed.yaml", source)
-    assert plan(recipe).notes[1:] == (
+    assert plan(recipe).notes[1:2] == (
         "Hebrew has no rules: without a model its documents get no query but their titles",
     )
     path = run(recipe, out=tmp_path / "mixed").path
@@ -249,7 +258,7 @@ def test_languages_side_by_side(tmp_path: Path) -> None:
     queries = read_jsonl(path / "dataset" / "queries.jsonl")
     counts = Counter(row["metadata"]["language"] for row in queries)
     assert counts["he"] == 1
-    assert min(counts[code] for code in ("en", "de", "fr", "zh")) >= 8
+    assert min(counts[code] for code in ("en", "de", "fr", "zh")) >= 2
     assert sorted(manifest(path)["languages"]) == [
         "deu-Latn", "eng-Latn", "fra-Latn", "heb-Hebr", "zho-Hans",
     ]  # fmt: skip
@@ -298,7 +307,7 @@ def test_nothing_to_ask_of_documents_that_differ_in_a_number(tmp_path: Path) -> 
     assert str(matched.value) == (
         "params.source: none of the 4 of 30 documents that are held out for the test split (English "
         "4) has a query that can be used, so nothing could be scored (0 queries of other splits; "
-        "rejected: 21 by query/common). The documents share their wording (near-duplicates, or "
+        "rejected: 90 by query/quality, 3 by query/common). The documents share their wording (near-duplicates, or "
         "filled-in templates): give some that differ. Give a model that writes (--model), more "
         "documents, or a larger share (params.splits.test)."
     )

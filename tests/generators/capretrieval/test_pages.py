@@ -76,7 +76,7 @@ def test_queries_of_other_splits_are_not_counted_as_tested(finished: Path) -> No
     assert tested == sum(row["metadata"]["split"] == "test" for row in queries) < len(queries)
     page = page_of(finished)
     assert f"of each of {tested} queries before the rest of 8." in page
-    assert f"{tested} of them tested: 1 relevant each" in page
+    assert f"{tested} in test: 1 relevant each" in page
     assert (
         f"8 documents, {len(queries)} queries of all splits, {len(qrels)} qrels of split test."
     ) in card_of(finished)

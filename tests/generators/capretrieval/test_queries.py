@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from retgen.agents.agent import Rejection
 from retgen.generators.capretrieval.agents import Keyword, Kind, Summary
+from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import QueryCounts
-from retgen.generators.capretrieval.passages import Passage
-from retgen.generators.capretrieval.queries import PassageQuery, select_queries, usable_queries
+from retgen.generators.capretrieval.passages import (
+    Passage,
+    PassageLabels,
+    holders,
+    term_codes,
+)
+from retgen.generators.capretrieval.queries import (
+    PassageQuery,
+    mark_sides,
+    select_queries,
+    usable_queries,
+    without_lowest,
+)
 
 TEXT = "  A red kite flies over the  stone bridge.\nKites are light, bridges are heavy."
 PASSAGE = Passage("d#2", "d", 100, 100 + len(TEXT), "Kites", TEXT, "en")
@@ -32,12 +46,12 @@ def test_a_query_rests_on_characters_of_the_document() -> None:
         )
     )  # fmt: skip
     assert [(one.kind, one.text) for one in queries] == [
-        ("title", "Kites"), ("keyword", "kite"), ("phrase", "stone bridge"), ("hypernym", "toy"),
+        ("keyword", "kite"), ("phrase", "stone bridge"), ("hypernym", "toy"),
         ("summary", "toy in the air"), ("topics", "kite bridge"), ("question", "What is light?"),
     ]  # fmt: skip
     whole = (100, 100 + len(TEXT))
     assert [one.span for one in queries] == [
-        whole, (108, 112), (129, 141), (108, 112), (102, 127), whole, (143, 158),
+        (108, 112), (129, 141), (108, 112), (102, 127), whole, (143, 158),
     ]  # fmt: skip
     assert {one.passage for one in queries} == {4}
     assert rejected == [
@@ -55,18 +69,14 @@ def test_words_apart_by_other_white_space_are_found() -> None:
     assert TEXT[slice(one.span[0] - 100, one.span[1] - 100)] == "the  stone"
 
 
-def test_a_title_that_is_no_query_is_left_out_silently() -> None:
-    rejected: list[Rejection] = []
-    assert list(usable_queries(0, PASSAGE._replace(title="2024"), [], [], rejected)) == []
-    assert rejected == []
-
-
 def one_word(number: int, text: str, language: str = "en") -> Passage:
     return Passage(f"d{number}", f"d{number}", 0, len(text), "", text, language)
 
 
-def query(text: str, passage: int, kind: Kind = "keyword") -> PassageQuery:
-    return PassageQuery(text, kind, passage, (0, 1))
+def query(
+    text: str, passage: int, kind: Kind = "keyword", evidence: str = "rules", score: float = 0.5
+) -> PassageQuery:
+    return PassageQuery(text, kind, passage, (0, 1), evidence, score)
 
 
 def kept(
@@ -74,7 +84,10 @@ def kept(
 ) -> tuple[list[tuple[str, str, list[int]]], list[tuple[str, str]]]:
     rejected: list[Rejection] = []
     passages = [one_word(number, text) for number, text in enumerate(texts)]
-    result, _ = select_queries(queries, passages, split, counts, rejected)
+    words = [term_codes(words_of(one.text)) for one in passages]
+    phrases = {phrase for phrase in (one.phrase() for one in queries) if phrase}
+    labels = PassageLabels(passages, holders(words, phrases))
+    result = select_queries(queries, passages, split, counts, labels, rejected)
     return (
         [(one.text, one.split, one.positives) for one in result],
         [(one.rule, one.reason) for one in rejected],
@@ -127,3 +140,52 @@ def test_no_more_than_asked_for_of_a_set() -> None:
     queries = [query("red", 0), query("kite", 0), query("blue toy", 0, "summary")]
     counts = QueryCounts(keywords=1, summaries=0, common=1)
     assert kept(queries, ["a red kite"], ["train"], counts) == ([("red", "train", [0])], [])
+
+
+def test_what_people_wrote_comes_first_and_takes_the_place_of_keywords() -> None:
+    queries = [
+        query("red", 0), query("kite", 0), query("blue toy", 0, "summary"),
+        query("flying", 0, "summary", "found"), query("wind", 0, "summary", "found"),
+    ]  # fmt: skip
+    counts = QueryCounts(keywords=2, summaries=1, found=8, common=1)
+    assert [one[0] for one in kept(queries, ["a red kite"], ["train"], counts)[0]] == [
+        "flying", "wind", "blue toy",
+    ]  # fmt: skip
+    counts = QueryCounts(keywords=1, summaries=1, found=2, common=1)
+    assert [one[0] for one in kept(queries, ["a red kite"], ["test"], counts)[0]] == [
+        "flying", "wind",
+    ]  # fmt: skip
+    counts = QueryCounts(keywords=2, summaries=1, found=1, common=1)
+    assert [one[0] for one in kept(queries, ["a red kite"], ["test"], counts)[0]] == [
+        "flying", "red", "blue toy",
+    ]  # fmt: skip
+
+
+def test_the_lowest_scores_are_left_out_but_for_the_best_of_a_document() -> None:
+    passages = [one_word(number, "a red kite") for number in range(2)]
+    queries = [
+        query("a", 0, score=0.9), query("b", 0, score=0.2), query("c", 0, score=0.8),
+        query("d", 1, score=0.1), query("e", 1, score=0.05), query("f", 1, score=0.3),
+        query("g", 1, "summary", "found", score=0.0),
+    ]  # fmt: skip
+    rejected: list[Rejection] = []
+    assert [one.text for one in without_lowest(queries, passages, 0.7, rejected)] == [
+        "a", "c", "f", "g",
+    ]  # fmt: skip
+    assert [(one.rule, one.reason, one.record["text"]) for one in rejected] == [
+        ("query/quality", "its score is among the lowest 70%", text) for text in ("b", "d", "e")
+    ]
+    assert without_lowest(queries, passages, 0.0, []) == queries
+
+
+def test_a_query_without_a_word_of_its_target_is_nonlexical() -> None:
+    passages = [one_word(0, "Retries are spaced out."), one_word(1, "The backoff doubles.")]
+    stems = [np.unique(term_codes(stems_of(one.text, "en"))) for one in passages]
+    queries = [
+        query("backing off", 0, "summary", "found"), query("a retry", 0, "summary", "found"),
+        query("the", 1, "summary", "found"), query("spacing", 1, "summary", "model"),
+    ]  # fmt: skip
+    for one in queries:
+        one.positives = [one.passage]
+    mark_sides(queries, passages, stems)
+    assert [one.side for one in queries] == ["nonlexical", "lexical", "lexical", "nonlexical"]

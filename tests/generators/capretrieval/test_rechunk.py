@@ -172,7 +172,7 @@ def labels(*places: tuple[int, int]) -> PassageLabels:
         Passage(f"d#{n}", "d", start, stop, "", "x" * (stop - start), "en")
         for n, (start, stop) in enumerate(places, 1)
     ]
-    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], ())
+    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], {})
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_a_negative_that_holds_the_keyword(finished: Path, tmp_path: Path) -> No
 
     path = altered(finished, tmp_path, KW, change)
     assert (
-        [row["query-id"], negative], f"kw.parquet: negative {negative} holds {word.upper()!r}"
+        [row["query-id"], negative], f"kw.parquet: negative {negative} holds all words of {word.upper()!r}"
     ) in findings(path)  # fmt: skip
 
 
@@ -307,20 +307,23 @@ def test_a_query_of_two_splits(finished: Path, tmp_path: Path) -> None:
 
 
 def test_a_near_duplicate_as_negative_and_across_splits(tmp_path: Path) -> None:
-    texts = [*TEXTS, TEXTS[2] + " Bring gloves."]
+    texts = [*TEXTS, TEXTS[2].replace("sour sauces", "jam")]
     source = write_rows(tmp_path / "kb.jsonl", texts)
-    path = run(write_recipe(tmp_path / "kb.yaml", source), out=tmp_path / "kb").path
+    recipe = write_recipe(tmp_path / "kb.yaml", source, "  queries: {quality: 0, common: 1}\n")
+    path = run(recipe, out=tmp_path / "kb").path
     split = split_of(path)
     assert split["d2"] == split["d8"] == "train"
+    both = {row["query-id"] for row in read_jsonl(path / "dataset/qrels.train.jsonl")
+            if row["corpus-id"] == "d8"}  # fmt: skip
     held = [
         (row, n) for row in pq.read_table(path / SM).to_pylist()
-        for n in range(1, 5) if row["positive-id"] == "d2"
+        for n in range(1, 5) if row["positive-id"] == "d2" and row["query-id"] not in both
     ]  # fmt: skip
     assert held
     assert all("d8" not in row["negatives-id"] for row, _ in held)
 
     def negative(rows: list[Row]) -> None:
-        row = next(row for row in rows if row["positive-id"] == "d2")
+        row = next(row for row in rows if row["query-id"] == query)
         row["negatives-id"][0], row["negative_1"] = "d8", texts[8]
 
     query = held[0][0]["query-id"]
@@ -341,3 +344,113 @@ def test_pairs_that_lack_a_column(finished: Path, tmp_path: Path) -> None:
     path = altered(finished, tmp_path, KW, lambda rows: rows)
     pq.write_table(pq.read_table(path / KW).drop_columns(["negatives-id"]), path / KW)
     assert findings(path) == [([], "kw.parquet: lacks the columns negatives-id")]
+
+
+PAGES = {
+    "windmill.md": "---\ndescription: Where flour is ground on Sundays\n---\n# The restored mill\n\n"
+    f"{TEXTS[0]}\n\n## Nesting boxes\n\n{TEXTS[3]}\n",
+    "storms.md": f"# Weather at sea\n\n{TEXTS[1]} Ask in [the mill by the river](windmill.md).\n",
+    "copper.md": f"# Copper pans\n\n{TEXTS[2]} Read of [sunrise checks](tram.md#brakes) too.\n",
+    "tram.md": f"# Tram depot\n\n{TEXTS[5]}\n\n## Brakes\n\n{TEXTS[4]}\n",
+    "glass.md": f"# Glass blowing\n\n{TEXTS[6]}\n",
+    "chess.md": f"# Chess evenings\n\n{TEXTS[7]}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages of Markdown that point to one another."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "kb").mkdir()
+    for name, text in PAGES.items():
+        (folder / "kb" / name).write_text(text)
+    params = "  splits: {test: 0.1, dev: 0}\n  queries: {common: 1}\n  mine: {negatives: 1}\n"
+    return run(write_recipe(folder / "kb.yaml", folder / "kb", params), out=folder / "out").path
+
+
+def found_of(path: Path, text: str) -> Row:
+    return next(row for row in read_jsonl(path / QUERIES) if row["text"] == text)
+
+
+def test_what_people_wrote_is_found_where_it_says(pages: Path) -> None:
+    assert findings(pages) == []
+    found = {row["text"]: row["metadata"] for row in read_jsonl(pages / QUERIES)
+             if row["metadata"]["evidence"] == "found"}  # fmt: skip
+    kinds = {text: (one["kind"], one["source"], one["found_in"]) for text, one in found.items()}
+    assert (
+        kinds.items()
+        >= {
+            "Where flour is ground on Sundays": ("description", "windmill", "windmill"),
+            "the mill by the river": ("link", "windmill", "storms"),
+            "sunrise checks": ("link", "tram", "copper"),
+            "Nesting boxes": ("heading", "windmill", "windmill"),
+            "Chess evenings": ("title", "chess", "chess"),
+        }.items()
+    )
+    whole = next(row for row in read_jsonl(pages / CORPUS) if row["_id"] == "tram")["text"]
+    assert whole[slice(*found["sunrise checks"]["span"])] == TEXTS[4]
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "message"),
+    [
+        ("Nesting boxes", {"found_at": [[1, 6]]}, "its words are not at [[1, 6]]"),
+        ("Nesting boxes", {"found_at": []}, "its words are not at []"),
+        ("Nesting boxes", {"found_at": [[0, 9999]]}, "was found at no characters of windmill"),
+        ("Nesting boxes", {"span": [0, 30]}, "rests on another section than its own"),
+        ("Nesting boxes", {"found_in": "nobody"}, "was found in 'nobody', which is no document"),
+        ("Nesting boxes", {"found_in": "storms", "found_at": [[0, 5]]},
+         "was found in storms, and rests on windmill"),
+        ("the mill by the river", {"found_in": "copper", "found_at": [[0, 5]]},
+         "its words are not at"),
+        ("the mill by the river", {"source": "tram", "span": [0, 40]}, "no link to tram"),
+        ("sunrise checks", {"span": [0, 30]}, "no link to tram, or to what it rests on there"),
+        ("Where flour is ground on Sundays", {"kind": "subject"}, "its words are not at []"),
+    ],
+)  # fmt: skip
+def test_a_forged_place_of_found_words(
+    pages: Path, tmp_path: Path, text: str, change: Row, message: str
+) -> None:
+    name = found_of(pages, text)["_id"]
+
+    def forge(rows: list[Row]) -> None:
+        next(row for row in rows if row["_id"] == name)["metadata"].update(change)
+
+    found = findings(altered(pages, tmp_path, QUERIES, forge))
+    assert any(ids == [name] and said.startswith(f"{name}: {message}") for ids, said in found)
+
+
+def test_a_link_to_another_document_than_it_says(pages: Path, tmp_path: Path) -> None:
+    name = found_of(pages, "the mill by the river")["_id"]
+
+    def forge(rows: list[Row]) -> None:
+        row = next(row for row in rows if row["id"] == "storms")
+        row["links"] = [[start, stop, "chess.md"] for start, stop, _ in row["links"]]
+
+    found = findings(altered(pages, tmp_path, "sources/documents.jsonl", forge))
+    assert any(ids == [name] and "no link to windmill" in said for ids, said in found)
+
+
+def test_a_positive_that_kept_the_words_of_its_query(pages: Path, tmp_path: Path) -> None:
+    table = pq.read_table(pages / "training/found.parquet").to_pylist()
+    row = next(row for row in table if row["anchor"] in ("Nesting boxes", "Brakes"))
+    assert row["anchor"] not in row["positive"]
+
+    def forge(rows: list[Row]) -> None:
+        one = next(one for one in rows if one["query-id"] == row["query-id"])
+        one["positive"] = f"{row['anchor']} {row['positive']}"
+
+    assert findings(altered(pages, tmp_path, "training/found.parquet", forge)) == [
+        ([row["query-id"], row["positive-id"]],
+         f"found.parquet: the positive of {row['query-id']} is not of {row['positive-id']}"),
+    ]  # fmt: skip
+
+
+def test_a_side_that_is_not_so(pages: Path, tmp_path: Path) -> None:
+    name = found_of(pages, "Nesting boxes")["_id"]
+
+    def forge(rows: list[Row]) -> None:
+        next(row for row in rows if row["_id"] == name)["metadata"]["side"] = "nonlexical"
+
+    found = findings(altered(pages, tmp_path, QUERIES, forge))
+    assert any(f"{name}: is nonlexical, and windmill has" in said for _, said in found)

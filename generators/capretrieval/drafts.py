@@ -1,0 +1,155 @@
+"""What is done document by document, in as many processes as there are: counting, then drafting.
+
+`survey` counts what documents have in common. `draft` finds the queries that people wrote, makes
+those that rules make, and cuts the passages into words and stems, as numbers, for all comparing.
+Both are functions of their documents, and of the counts, alone: the same in any process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+
+from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.found import (
+    FoundQuery,
+    Incoming,
+    folded,
+    forms_of,
+    found_queries,
+    words_shown,
+)
+from retgen.generators.capretrieval.language import stems_of, words_of
+from retgen.generators.capretrieval.offline import Prose, RuleQuery, keyphrases, summaries
+from retgen.generators.capretrieval.passages import (
+    Codes,
+    Passage,
+    shown_text,
+    term_codes,
+)
+from retgen.sources import Block, SourceDocument
+from retgen.tokenizer import sequence
+
+_PROSE = ("paragraph", "item")
+_TARGETS = 2  # documents that the words of a link may point to
+_LINKS = 100  # to a document, that are read
+
+
+class DraftSettings(NamedTuple):
+    """`keywords`, `summaries`: how many a passage gets by rules, none where a model writes them."""
+
+    counts: CorpusCounts
+    keywords: int
+    summaries: int
+
+
+class DraftTask(NamedTuple):
+    """A document, cut into passages, and the links that point to it."""
+
+    document: SourceDocument
+    passages: tuple[Passage, ...]
+    incoming: tuple[Incoming, ...]
+
+
+class Drafts(NamedTuple):
+    """What comes of a document. `rules`: with the number of the passage in its document, and with
+    characters of the document. `words`: of each passage; `stems`: the same and its stems, sorted.
+    """
+
+    found: list[FoundQuery]
+    rules: list[tuple[int, RuleQuery]]
+    words: list[Codes]
+    stems: list[Codes]
+
+
+def survey(_: None, documents: Sequence[SourceDocument]) -> CorpusCounts:
+    """The counts of some documents."""
+    words, forms = Counter[str](), Counter[str]()
+    for one in documents:
+        words.update(set(words_of(f"{one.title} {one.text}")))
+        forms.update(forms_of(one))
+    return CorpusCounts(len(documents), words, forms)
+
+
+def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> list[Drafts]:
+    """The queries of some documents."""
+    return [_of_document(settings, *task) for task in tasks]
+
+
+def _of_document(
+    settings: DraftSettings,
+    document: SourceDocument,
+    passages: Sequence[Passage],
+    incoming: Sequence[Incoming],
+) -> Drafts:
+    language, counts = passages[0].language, settings.counts
+    blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
+    prose = [one for one in blocks if one.kind in _PROSE]
+    rules: list[tuple[int, RuleQuery]] = []
+    for number, passage in enumerate(passages):
+        held = [
+            Prose(max(one.start, passage.start) - passage.start,
+                  min(one.stop, passage.stop) - passage.start)
+            for one in prose if one.start < passage.stop and passage.start < one.stop
+        ]  # fmt: skip
+        made = keyphrases(passage.text, language, settings.keywords, counts, held)
+        made += summaries(passage.text, language, settings.summaries, counts, held)
+        rules += [
+            (number, one._replace(start=passage.start + one.start, stop=passage.start + one.stop))
+            for one in made
+        ]
+    texts = [shown_text(one) for one in passages]
+    return Drafts(
+        found_queries(document, language, counts, incoming),
+        rules,
+        [term_codes(words_of(text)) for text in texts],
+        [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
+    )
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+def incoming_links(documents: Sequence[SourceDocument]) -> dict[str, tuple[Incoming, ...]]:
+    """The links to each document from others, by its id, whose words point to few documents."""
+    by_place = {place: one.id for one in reversed(documents) for place in places_of(one.place)}
+    targets: dict[str, set[str]] = defaultdict(set)
+    held: dict[str, dict[tuple[str, str], Incoming]] = defaultdict(dict)
+    for one, place, anchor, link in _links(documents):
+        target = by_place.get(place)
+        if target is not None and target != one.id and link.text:
+            words = folded(link.text)
+            targets[words].add(target)
+            if len(held[target]) < _LINKS:
+                held[target].setdefault((words, anchor), link)
+    return {
+        target: tuple(link for (words, _), link in links.items() if len(targets[words]) <= _TARGETS)
+        for target, links in held.items()
+    }
+
+
+def _links(
+    documents: Sequence[SourceDocument],
+) -> Iterator[tuple[SourceDocument, str, str, Incoming]]:
+    for one in documents:
+        for start, stop, target in one.links:
+            place, _, anchor = target.partition("#")
+            text, low, high = words_shown(one.text[start:stop])
+            yield one, place, anchor, Incoming(text, anchor, one.id, start + low, start + high)
+
+
+def places_of(place: str) -> list[str]:
+    """How links name a document: its place, also without suffix, and the folder of an index."""
+    if not place:
+        return []
+    path = PurePosixPath(place)
+    bare = str(path.with_suffix(""))
+    result = [place, bare, f"{bare}/"]
+    if path.stem in ("index", "README"):
+        folder = str(path.parent)
+        result += ["", "."] if folder == "." else [folder, f"{folder}/"]
+    return result

@@ -1,0 +1,247 @@
+"""Found queries: short forms that people wrote, each with what answers it.
+
+    "Installing > On Linux"                heading    -> its section
+    "How do I mirror a repository?"        question   -> the section under the question
+    "see the [retry policy](retries.md)"   link       -> the document, or the section, it points to
+    description: How retries are spaced.   description (front matter, meta) -> the document
+
+Each rests on characters of its document (what answers it), and says where it was found, which is
+cut from the positive in training. What many documents of the corpus have (see `counts`) says
+nothing, and neither does a section that is too short to answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
+from typing import NamedTuple
+
+from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.language import stopwords, words_of
+from retgen.generators.capretrieval.offline import without_markup
+from retgen.generators.capretrieval.passages import HEADINGS
+from retgen.sources import Block, SourceDocument
+
+_FEWEST, _MOST = 2, 30  # words of a short form; a name may be one
+_ANSWER = 12  # words of a section that can answer
+_LITTLE = 0.3  # salience of words that say little by themselves
+_NAME = 0.6  # and of one word that is enough
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
+_PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
+_CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)).*$", re.DOTALL)  # no section of a manual, sync(2)
+# not within a word: [no]color
+_EMPHASIS = re.compile(r"(?<!\w)[`*\[\]\"“”]+|[`*\[\]\"“”]+(?!\w)|\\(?=\W)")
+_UNDERLINED = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")  # but __init__ and _private
+_MARKS = " \t\n\"'“”‘’`*#=~¶.,;:|<>{}[]()§"
+
+Place = tuple[int, int]
+
+
+class FoundQuery(NamedTuple):
+    """A query that people wrote. `start`, `stop`: what answers it. `found_in`: id of the document
+    that has its words, at `found_at`; empty: in its title or a short form beside its text.
+    """
+
+    kind: str
+    text: str
+    start: int
+    stop: int
+    score: float
+    found_in: str
+    found_at: tuple[Place, ...] = ()
+
+
+class Incoming(NamedTuple):
+    """Words of another document that point to this one, or to the section of an anchor."""
+
+    text: str
+    anchor: str
+    found_in: str
+    start: int
+    stop: int
+
+
+class Section(NamedTuple):
+    """A heading, those above it (highest first), and the characters that it stands over."""
+
+    heading: Block
+    above: tuple[Block, ...]
+    start: int
+    stop: int
+
+
+def sections(blocks: Sequence[Block], text: str) -> Iterator[Section]:
+    """Each heading with what stands under it up to the next one, less white space around it."""
+    heads = [one for one in blocks if one.kind in HEADINGS]
+    above: list[Block] = []
+    for one, following in zip_longest(heads, heads[1:]):
+        above = [other for other in above if other.level < one.level]
+        under = text[one.stop : following.start if following else len(text)]
+        start = one.stop + len(under) - len(under.lstrip())
+        yield Section(one, tuple(above), start, max(start, one.stop + len(under.rstrip())))
+        above.append(one)
+
+
+def words_shown(text: str) -> tuple[str, int, int]:
+    """The words of a heading, a caption or a link as a page shows them, without a number before
+    them and the arguments of a call behind them; and their place in the text.
+    """
+    bare = without_markup(text)
+    number = _NUMBER.match(bare)
+    begin = number.end() if number else 0
+    call = _CALL.search(bare)
+    end = call.start() if call else len(bare)
+    start = begin + len(bare[begin:end]) - len(bare[begin:end].lstrip(_MARKS))
+    stop = max(start, len(bare[:end].rstrip(_MARKS)))
+    for mark in "?)":
+        if bare[stop : stop + 1] == mark and (mark == "?" or "(" in bare[start:stop]):
+            stop += 1
+    shown = " ".join(_UNDERLINED.sub(r"\1", _EMPHASIS.sub("", bare[start:stop])).split())
+    return shown if any(map(str.isalnum, shown)) else "", start, stop
+
+
+def folded(text: str) -> str:
+    """A heading, a title's part or a link's words for comparing: words alone."""
+    return " ".join(words_of(text))
+
+
+def title_shown(title: str, counts: CorpusCounts) -> str:
+    """A title without the parts that many titles have, such as the name of the site."""
+    pieces = _PARTS.split(title)
+    kept = [one for one in pieces if not counts.is_shared(folded(one))]
+    return words_shown(title if len(kept) == len(pieces) else " ".join(kept))[0]
+
+
+def forms_of(document: SourceDocument) -> set[str]:
+    """What of a document other documents may have as well: headings, title, short forms, folded."""
+    shown = [document.text[one.start : one.stop] for one in document.blocks if one.kind in HEADINGS]
+    texts = [words_shown(one)[0] for one in shown]
+    texts += [*_PARTS.split(document.title), *(one.text for one in document.short_forms)]
+    return {folded(one) for one in texts}
+
+
+def found_queries(
+    document: SourceDocument, language: str, counts: CorpusCounts, incoming: Iterable[Incoming]
+) -> list[FoundQuery]:
+    """The short forms that people wrote for a document, titles first; no text twice."""
+    finder = _Finder(document, language, counts)
+    every = chain(
+        finder.titles(), finder.short_forms(), finder.headings(), finder.captions(),
+        finder.links(incoming),
+    )  # fmt: skip
+    result: dict[str, FoundQuery] = {}
+    for one in every:
+        result.setdefault(folded(one.text), one)
+    return list(result.values())
+
+
+class _Finder:
+    """What is found of one document."""
+
+    def __init__(self, document: SourceDocument, language: str, counts: CorpusCounts) -> None:
+        self._document, self._text, self._counts = document, document.text, counts
+        self._stops = stopwords(language)
+        self._sections = list(sections(document.blocks, document.text))
+        self._title = title_shown(document.title, counts)
+        self._whole = 0, len(document.text)
+
+    def titles(self) -> Iterator[FoundQuery]:
+        heads = (self._at(one.heading) for one in self._sections if one.heading.level <= 1)
+        if self._says_enough(self._title):
+            places = [place for shown, place in heads if folded(shown) == folded(self._title)]
+            yield self._query("title", self._title, self._whole, places[:1])
+
+    def short_forms(self) -> Iterator[FoundQuery]:
+        for form in self._document.short_forms:
+            words = " ".join(form.text.split())
+            many = self._counts.headings[folded(words)] > 1
+            if _FEWEST <= len(words.split()) <= _MOST and self._says_enough(words) and not many:
+                own = form.text.strip()
+                start = self._text.find(own)
+                places = [(start, start + len(own))] if start >= 0 else []
+                yield self._query(form.kind, words, self._whole, places)
+
+    def headings(self) -> Iterator[FoundQuery]:
+        titles = {folded(self._title), folded(self._document.title)}
+        for part in self._sections:
+            shown, place = self._at(part.heading)
+            key, places = folded(shown), [place]
+            if not key or key in titles or self._counts.is_shared(key) or not self._answers(part):
+                continue
+            enough = self._says_enough(shown) and self._counts.headings[key] <= 1
+            if not enough or not self._is_topic(shown, part):
+                words, higher = self._above(part) or ("", [])
+                if not words and not (enough and len(self._content(shown)) >= _FEWEST):
+                    continue
+                if folded(words) not in key:
+                    shown, places = f"{words} {shown}", [*higher, place]
+            kind = "question" if shown.endswith("?") else "heading"
+            yield self._query(kind, shown, (part.start, part.stop), places)
+
+    def captions(self) -> Iterator[FoundQuery]:
+        for block in self._document.blocks:
+            if block.kind != "caption":
+                continue
+            shown, place = self._at(block)
+            parts = (one for one in self._sections if one.start <= block.start < one.stop)
+            part = next(parts, None)
+            span = (part.start, part.stop) if part else self._whole
+            if len(shown.split()) >= _FEWEST and self._says_enough(shown):
+                yield self._query("caption", shown, span, [place])
+
+    def links(self, incoming: Iterable[Incoming]) -> Iterator[FoundQuery]:
+        anchors = {one.heading.anchor: one for one in reversed(self._sections)}
+        for link in incoming:
+            part = anchors.get(link.anchor) if link.anchor else None
+            if not self._says_enough(link.text) or (link.anchor and part is None):
+                continue
+            span = self._whole
+            if part is not None and part.heading.level > 1 and self._answers(part):
+                span = part.start, part.stop
+            places = [(link.start, link.stop)]
+            yield self._query("link", link.text, span, places)._replace(found_in=link.found_in)
+
+    def _query(self, kind: str, text: str, span: Place, places: Sequence[Place]) -> FoundQuery:
+        score = round(self._worth(self._content(text)), 4)
+        return FoundQuery(kind, text, *span, score, self._document.id, tuple(places))
+
+    def _at(self, block: Block) -> tuple[str, Place]:
+        """The words of a block, and where they stand."""
+        shown, start, stop = words_shown(self._text[block.start : block.stop])
+        return shown, (block.start + start, block.start + stop)
+
+    def _above(self, part: Section) -> tuple[str, list[Place]] | None:
+        """The nearest heading above that says enough, or the title, and where it stands."""
+        places = [(words, [place]) for words, place in map(self._at, reversed(part.above))]
+        every: list[tuple[str, list[Place]]] = [*places, (self._title, [])]
+        usable = (
+            one for one in every
+            if not self._counts.is_shared(folded(one[0])) and self._says_enough(one[0])
+        )  # fmt: skip
+        return next(usable, None)
+
+    def _content(self, words: str) -> list[str]:
+        return [one for one in words_of(words) if one not in self._stops]
+
+    def _worth(self, content: Sequence[str]) -> float:
+        return self._counts.salience(content)
+
+    def _says_enough(self, words: str) -> bool:
+        content = self._content(words)
+        return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
+
+    def _is_topic(self, shown: str, part: Section) -> bool:
+        """Whether what stands under a heading is about its words, or these say it all."""
+        content = self._content(shown)
+        held = {word.casefold() for word in _WORD.findall(self._text[part.start : part.stop])}
+        return len(content) > _FEWEST or not held.isdisjoint(content)
+
+    def _answers(self, part: Section) -> bool:
+        """Whether what stands under a heading is long enough to answer it."""
+        words = 0
+        for one in self._document.blocks:
+            if part.start <= one.start < part.stop and one.kind != "boilerplate":
+                words += len(self._text[one.start : one.stop].split())
+        return words >= _ANSWER

@@ -1,0 +1,292 @@
+"""Noun phrases of a text: what people type, none of them a cut-out of a longer one.
+
+English is tagged by textblob (Brill's lexicon and context rules). A phrase is a whole run of
+adjectives and nouns between words of other classes; what may be a verb after all, or goes on behind
+the run, is none. In other languages it is what stands between function words and marks; in Chinese
+a word, or a compound of neighbouring nouns, by jieba.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from retgen.generators.capretrieval.language import CHINESE, simplify_chinese, stopwords
+
+MASK = "\0"  # stands for characters that are no prose
+LONGEST = 4  # words of a phrase; in languages without a tagger one less
+_TOKEN = re.compile(r"\S+")
+# a word that people type, names such as C++, node.js and X.509 among them
+_NAME = re.compile(r"[^\W\d_][^\W_]*(?:[-'’.+/&][^\W_]+)*[+#]{0,2}|\d+[^\W\d_]+")
+_OPENS, _CLOSES = "([{\"'“‘«*_„", ".,;:!?)]}\"'”’»*_…"
+_POSSESSIVE = "'s"
+_NOUNS = frozenset({"NN", "NNP", "NNPS", "NNS"})
+_PLURALS = frozenset({"NNS", "NNPS"})
+_BEFORE_VERBS = frozenset({"TO", "MD", "PRP", "WP", "WDT", "EX"})
+_AFTER_VERBS = frozenset({"DT", "PRP$"})
+# a participle behind these belongs to the noun that follows
+_BEFORE_PARTICIPLES = {
+    "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD", "VB", "VBP", "VBZ"}),
+    "VBG": frozenset({"DT", "JJ", "PRP$"}),
+}
+_IS = ("is", "are", "was", "were")
+_PERFECT = (*_IS, "be", "been", "has", "have", "had")
+_NAMED, _HEADLINE = 5, 9  # words: of the name of what is said to be something; of a headline
+_SENTENCE = 8  # words of which some are function words
+_PLAIN, _FUNCTION = 0.7, 0.2  # shares of a text's words
+_JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
+
+
+class Phrase(NamedTuple):
+    """Characters [start, stop) of a text, and its words; `adjectives` are those that are no nouns.
+    `is_name`: one word that no lexicon has.
+    """
+
+    start: int
+    stop: int
+    words: tuple[str, ...]
+    adjectives: frozenset[str] = frozenset()
+    is_name: bool = False
+
+
+def noun_phrases(text: str, language: str) -> Iterator[Phrase]:
+    """The noun phrases of a text in their order, single nouns among them."""
+    for run in _runs(text):
+        yield from _tagged(run) if language == "en" else _between_stopwords(run, language)
+
+
+def is_prose(text: str, language: str, sentences: bool = True) -> bool:
+    """Whether a text is written in words, in sentences with function words among them.
+
+    Code, tables and synopses are not; of a few words nobody can tell. What is masked counts not.
+    `sentences`: off for documents without any, such as titles of products.
+    """
+    words = [one for run in _runs(text) for one in run if MASK not in one.text]
+    plain = sum(one.plain for one in words)
+    stops = stopwords(language)
+    function_words = sum(one.text.casefold() in stops for one in words)
+    few = len(words) < _SENTENCE or not stops or not sentences
+    return plain >= _PLAIN * len(words) and (few or function_words >= _FUNCTION * len(words))
+
+
+class _Word(NamedTuple):
+    text: str
+    start: int
+    stop: int
+    plain: bool  # a word, no code, number or address
+    opens: bool  # a sentence
+
+
+def _runs(text: str) -> Iterator[list[_Word]]:
+    """The words between two marks (commas, brackets, ends of sentences)."""
+    run: list[_Word] = []
+    opens = True
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        core = token.lstrip(_OPENS)
+        start = match.start() + len(token) - len(core)
+        bare = core.rstrip(_CLOSES)
+        if run and start > match.start():
+            yield run
+            run = []
+        if bare:
+            plain = bool(_NAME.fullmatch(bare))
+            run.append(_Word(bare.replace("’", "'"), start, start + len(bare), plain, opens))
+            opens = False
+        if run and len(bare) < len(core):
+            opens = any(mark in ".!?:" for mark in core[len(bare) :])
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
+    """The noun phrases of a run of English words."""
+    tags = _tags([one.text for one in run])
+    stops = stopwords("en")
+    held: list[int] = []
+    clean = True  # the words held begin where a phrase may begin
+
+    def whole(goes_on: bool = False) -> Iterator[Phrase]:
+        words = held
+        while words and tags[words[-1]] not in _NOUNS:
+            words = words[:-1]
+        while words and run[words[0]].text.casefold() in stops:
+            words = words[1:]
+        if not words or not clean or goes_on:
+            return
+        if len(words) > LONGEST:  # a list without commas, a title: its names
+            for one in (run[i] for i in words):
+                if not _knows(one.text):
+                    yield Phrase(one.start, one.stop, (one.text,), is_name=True)
+            return
+        first, last = run[words[0]], run[words[-1]]
+        if last.text.casefold() in stops or (first.opens and _may_be_verb(tags, run, words)):
+            return
+        name = len(words) == 1 and not _knows(first.text)
+        texts = [run[i].text for i in words]
+        others = frozenset(run[i].text for i in words if tags[i] not in _NOUNS)
+        yield Phrase(first.start, last.stop, tuple(texts), others, name)
+
+    before = ""  # the tag of the word before
+    for i, (word, tag) in enumerate(zip(run, tags, strict=True)):
+        following = tags[i + 1] if i + 1 < len(run) else ""
+        if word.text.endswith(_POSSESSIVE):
+            tag = "PRP$"
+        elif not word.plain:
+            tag = "X"
+        elif (tag in _NOUNS and following in _AFTER_VERBS) or (
+            before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN") and "-" not in word.text
+        ):
+            tag = "VB"
+        elif tag == "VBG" and held and tags[held[-1]] == "NN" and not following:
+            tag = tags[i] = "NN"  # image processing
+        begins = tag in ("JJ", "JJS", "VBN", "VBG")
+        if begins and held and before in _NOUNS:
+            yield from whole()
+            held, clean = [], tag == "JJ"
+        elif tag in _NOUNS and held and before in _PLURALS:
+            yield from whole()
+            # the plural may have had a verb: users run programs
+            held, clean = [], tag in _PLURALS
+        part = before in _BEFORE_PARTICIPLES.get(tag, ()) and run[i - 1].text not in _PERFECT
+        if tag in _NOUNS or tag == "JJ" or part:
+            held.append(i)
+        else:
+            # the number of, version 2, text based output: more belongs to it than these words
+            half = tag == "VBN" and following in _NOUNS
+            yield from whole(half or tag == "X" or word.text == "of")
+            held, clean = [], tag != "X"
+        before = tag
+    yield from whole()
+
+
+def headlines(text: str) -> Iterator[list[str]]:
+    """What each part of an English sentence says, as a headline: its words from the first noun
+    phrase to the last one that is near, without articles; what something is without its name.
+    """
+    for run in _runs(text):
+        ends = {one.start: one.stop for one in _tagged(run)}
+        begins = [i for i, word in enumerate(run) if word.start in ends]
+        if len(begins) > 1 and any(
+            word.text in _IS for word in run[begins[0] : min(begins[1], begins[0] + _NAMED)]
+        ):
+            begins = begins[1:]
+        if not begins:
+            continue
+        near = run[begins[0] : begins[0] + _HEADLINE]
+        code = [i for i, word in enumerate(near) if not word.plain]
+        near = near[: code[0]] if code else near
+        last = max((i for i, word in enumerate(near) if word.stop in ends.values()), default=-1)
+        tags = _tags([word.text for word in run])[begins[0] :]
+        yield [
+            word.text for word, tag in zip(near[: last + 1], tags, strict=False)
+            if tag not in _AFTER_VERBS
+        ]  # fmt: skip
+
+
+def _may_be_verb(tags: Sequence[str], run: Sequence[_Word], words: Sequence[int]) -> bool:
+    """Whether the words that begin a sentence may hold its verb: check files, the-tool exports."""
+    first, last = run[words[0]].text, run[words[-1]].text
+    if len(words) == 1:
+        return "VERB" in _kinds(first)
+    return (tags[words[0]] == "NN" and "VERB" in _kinds(first)) or (
+        tags[words[-1]] == "NNS" and "VERB" in _kinds(last) and len(words) == 2
+    )
+
+
+@cache
+def _kinds(word: str) -> frozenset[str]:
+    """What an English word can be; empty for an unknown one, which is a name or a term."""
+    import lemminflect
+
+    return frozenset(lemminflect.getAllLemmas(word) or lemminflect.getAllLemmas(word.casefold()))
+
+
+@cache
+def _parser() -> Any:
+    import warnings
+
+    from textblob.en import parser
+
+    with warnings.catch_warnings():  # it leaves the files of its lexicon open
+        warnings.simplefilter("ignore", ResourceWarning)
+        parser.find_tags(["a", "b"])
+    return parser
+
+
+def _tags(words: list[str]) -> list[str]:
+    """Penn Treebank tags."""
+    return [tag for _, tag in _parser().find_tags(words)]
+
+
+def _knows(word: str) -> bool:
+    """Whether the lexicon has a word, in singular or plural."""
+    lexicon, folded = _parser().lexicon, word.casefold()
+    return any(one in lexicon for one in (word, folded, folded.removesuffix("s")))
+
+
+def _between_stopwords(run: Sequence[_Word], language: str) -> Iterator[Phrase]:
+    """What stands between function words of a run."""
+    stops = stopwords(language)
+    held: list[_Word] = []
+    for word in [*run, None]:
+        if word is not None and word.plain and word.text.casefold() not in stops:
+            held.append(word)
+            continue
+        if 0 < len(held) < LONGEST:
+            words = tuple(one.text for one in held)
+            yield Phrase(held[0].start, held[-1].stop, words, is_name=len(held) == 1)
+        held = []
+
+
+# --- Chinese --------------------------------------------------------------------------------------
+
+
+def chinese_phrases(text: str) -> list[tuple[str, float]]:
+    """Words by TF-IDF, and compounds of neighbouring nouns as heavy as their words; best first."""
+    weights, cut = weighed_words(text)
+    scores: dict[str, float] = {}
+    run: list[str] = []
+    for word, flag in [*cut, ("", "x")]:
+        if flag.startswith(_JIEBA_NOUNS) or flag in ("a", "b"):
+            run.append(word)
+            continue
+        if 1 < len(run) < LONGEST and not flag.startswith("m"):
+            scores["".join(run)] = sum(weights.get(one, 0.0) for one in run)
+        run = []
+    for word, weight in weights.items():
+        if len(word) > 1:
+            scores[word] = max(weight, scores.get(word, 0.0))
+    return sorted(scores.items(), key=lambda one: (-one[1], text.find(one[0])))
+
+
+def weighed_words(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
+    """The TF-IDF of the nouns of a Chinese text; its words, each with its class."""
+    posseg, analyse = _jieba()
+    cut = [(pair.word, pair.flag) for pair in posseg.cut(text)]
+    table, median = analyse.default_tfidf.idf_freq, analyse.default_tfidf.median_idf
+    stops = stopwords(CHINESE)
+    weights: dict[str, float] = {}
+    for word, flag in cut:
+        if flag.startswith(_JIEBA_NOUNS) and word.casefold() not in stops:
+            weights[word] = weights.get(word, 0.0) + table.get(simplify_chinese(word), median)
+    return weights, cut
+
+
+@cache
+def _jieba() -> tuple[Any, Any]:
+    import logging
+    import warnings
+
+    import jieba
+
+    with warnings.catch_warnings():  # it leaves the file of its weights open
+        warnings.simplefilter("ignore", ResourceWarning)
+        from jieba import analyse, posseg
+
+    jieba.setLogLevel(logging.WARNING)
+    return posseg, analyse

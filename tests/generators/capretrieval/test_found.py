@@ -1,0 +1,151 @@
+"""What people wrote: titles, headings, questions, captions, links and short forms, with what answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.drafts import incoming_links, survey
+from retgen.generators.capretrieval.found import FoundQuery, found_queries, words_shown
+from retgen.sources import Block, BlockKind, Link, ShortForm, SourceDocument
+
+BODY = "Mirrors are synchronised four times a day by a push from the archive, or by a timer."
+OTHER = "Retries are spaced out: the delay doubles after each failure until an hour has passed."
+
+
+def document(name: str, *parts: tuple[BlockKind, str, int], **more: object) -> SourceDocument:
+    """A document of blocks, in lines apart; the anchor of a heading is its first word."""
+    text, blocks = "", []
+    for kind, words, level in parts:
+        start = len(text)
+        anchor = words.split()[0].casefold() if kind == "heading" else ""
+        blocks.append(Block(kind, start, start + len(words), level, anchor))
+        text += f"{words}\n\n"
+    return SourceDocument(name, "", text.rstrip(), tuple(blocks))._replace(**more)  # type: ignore[arg-type]
+
+
+def found(
+    one: SourceDocument, others: list[SourceDocument] | None = None
+) -> list[tuple[str, str, str, list[str]]]:
+    """Kind, text, what answers, and the words where it was found."""
+    every = [one, *(others or [])]
+    counts = survey(None, every)
+    counts.documents = max(counts.documents, 20)  # few documents share all of their words
+    texts = {doc.id: doc.text for doc in every}
+    result: list[FoundQuery] = found_queries(
+        one, "en", counts, incoming_links(every).get(one.id, ())
+    )
+    return [
+        (query.kind, query.text, one.text[query.start : query.stop],
+         [texts[query.found_in][slice(*place)] for place in query.found_at])
+        for query in result
+    ]  # fmt: skip
+
+
+def test_a_heading_is_answered_by_its_section() -> None:
+    one = document(
+        "d", ("title", "# Mirrors of the archive", 1), ("paragraph", BODY, 0),
+        ("heading", "## 2.1. Spacing `retries` out", 2), ("paragraph", OTHER, 0),
+        ("heading", "## Too short a section", 2), ("paragraph", "See above.", 0),
+        ("heading", "## How are mirrors kept up to date?", 2), ("paragraph", BODY + " ", 0),
+        title="Mirrors of the archive",
+    )  # fmt: skip
+    assert found(one) == [
+        ("title", "Mirrors of the archive", one.text, ["Mirrors of the archive"]),
+        ("heading", "Spacing retries out", OTHER, ["Spacing `retries` out"]),
+        ("question", "How are mirrors kept up to date?", BODY,
+         ["How are mirrors kept up to date?"]),
+    ]  # fmt: skip
+
+
+def test_a_heading_that_says_little_has_the_words_above_it() -> None:
+    one = document(
+        "d", ("heading", "Mirror synchronisation", 1), ("heading", "Notes", 2),
+        ("paragraph", OTHER, 0), title="Handbook of mirrors",
+    )  # fmt: skip
+    counts = CorpusCounts(20, Counter({"notes": 20}), Counter({"notes": 2}))
+    (_, query) = found_queries(one, "en", counts, ())
+    assert (query.kind, query.text) == ("heading", "Mirror synchronisation Notes")
+    assert [one.text[slice(*place)] for place in query.found_at] == [
+        "Mirror synchronisation", "Notes",
+    ]  # fmt: skip
+
+
+def test_what_many_documents_have_is_no_query() -> None:
+    pages = [
+        document(f"d{n}", ("heading", "SYNOPSIS", 1), ("paragraph", f"{BODY} {n}", 0),
+                 title=f"Mirror tool {n} - Archive wiki",
+                 short_forms=(ShortForm("description", "A page of the archive wiki"),))
+        for n in range(5)
+    ]  # fmt: skip
+    for page in pages:
+        texts = [text for _, text, _, _ in found(page, [one for one in pages if one is not page])]
+        assert texts == [f"Mirror tool {page.id[1:]}"]
+
+
+def test_short_forms_captions_and_links() -> None:
+    one = document(
+        "retries", ("heading", "Backoff schedule", 2), ("paragraph", OTHER, 0),
+        ("caption", "Delays after each failure", 0), ("table", "1 2\n2 4", 0),
+        place="guide/retries.md",
+        short_forms=(ShortForm("description", "How clients wait"), ShortForm("subject", "x")),
+    )  # fmt: skip
+    words = "Read the retry policy, the waiting times, and here; also retries here."
+    links = [
+        Link(words.index("retry"), words.index("retry") + 12, "guide/retries.md"),
+        Link(words.index("waiting"), words.index("waiting") + 13, "guide/retries#backoff"),
+        Link(words.index("here"), words.index("here") + 4, "guide/retries.md"),
+        Link(words.index("also"), words.index("also") + 12, "guide/retries.md#no-such-anchor"),
+        Link(words.index("also"), words.index("also") + 12, "nowhere.md"),
+    ]
+    other = document("other", ("paragraph", words, 0))._replace(links=tuple(links))
+    assert found(one, [other]) == [
+        ("description", "How clients wait", one.text, []),
+        ("heading", "Backoff schedule", f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
+         ["Backoff schedule"]),
+        ("caption", "Delays after each failure",
+         f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4", ["Delays after each failure"]),
+        ("link", "retry policy", one.text, ["retry policy"]),
+        ("link", "waiting times", f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
+         ["waiting times"]),
+    ]  # fmt: skip
+
+
+def test_words_that_point_to_many_documents_say_nothing() -> None:
+    targets = [document(f"t{n}", ("paragraph", f"{BODY} {n}", 0), place=f"t{n}.md")
+               for n in range(3)]  # fmt: skip
+    text = "user manual, user manual, user manual"
+    other = document("other", ("paragraph", text, 0))
+    places = [Link(13 * n, 13 * n + 11, f"t{n}.md") for n in range(3)]
+    both = incoming_links([*targets, other._replace(links=tuple(places[:2]))])
+    assert {name: [one.text for one in links] for name, links in both.items()} == {
+        "t0": ["user manual"], "t1": ["user manual"],
+    }  # fmt: skip
+    every = incoming_links([*targets, other._replace(links=tuple(places))])
+    assert {name: list(links) for name, links in every.items()} == {"t0": [], "t1": [], "t2": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("## Installing **on** `Linux`", "Installing on Linux"),
+        ("3.2. Retry policy", "Retry policy"),
+        ("10 tips", "10 tips"),
+        ("find_name($nid)", "find_name"),
+        ("execve(2) semantics", "execve(2) semantics"),
+        ('"kill" with negative signals', "kill with negative signals"),
+        ("[The archive](http://archive.example/x)", "The archive"),
+        ("Is it safe?", "Is it safe?"),
+        ("the [no]color option", "the no]color option"),
+        ("A custom __init__ of _this_ class", "A custom __init__ of this class"),
+        ("---", ""),
+    ],
+)
+def test_words_are_shown_without_markup_numbers_and_arguments(text: str, shown: str) -> None:
+    words, start, stop = words_shown(text)
+    assert words == shown
+    if shown:
+        assert text[start : start + 1].casefold() == shown[:1].casefold()
+        assert stop <= len(text)
