@@ -43,7 +43,8 @@ def study(corpus: Path, model: str, seeds: int) -> dict[str, str]:
     made = corpus / "made"
     if not (made / "manifest.json").is_file():
         recipe = corpus / "own.yaml"
-        gen("new", "capretrieval", "--source", corpus / "source", "--out", recipe, "--force")
+        recipe.unlink(missing_ok=True)
+        gen("new", "capretrieval", "--source", corpus / "source", "--out", recipe)
         gen("run", recipe, "--out", made, "-q")
     test = corpus / "test"
     options = [part for value in STEPS[model] for part in ("--set", value)]

@@ -97,7 +97,8 @@ def stated(task: Path) -> tuple[Any, Any]:
     [
         ({"a": "Apache-2.0 (retgen)", "b": "MIT (Faker)"}, "apache-2.0"),
         ({"documents": "CC BY 4.0", "queries": "Apache-2.0 (retgen)"}, "multiple"),
-        ({"documents": "CC BY 4.0"}, "not specified"),
+        ({"documents": "CC BY 4.0"}, "cc-by-4.0"),
+        ({"documents": "ours"}, "not specified"),
         ({}, "not specified"),
     ],
 )

@@ -77,7 +77,7 @@ def check_name(name: str) -> None:
         what = f"kind of model {prefix}:" if colon else "such model"
         raise UsageError(f"--model {name}: there is no {what}{hint or '.'} Known: {known()}")
     result.check(name)
-    require_modules(*(package.replace("-", "_") for package in result.needed(name)))
+    require_modules(*(package.replace("-", "_") for package in result.needs))
 
 
 def ranks_a_corpus(name: str) -> bool:

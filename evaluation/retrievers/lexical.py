@@ -20,9 +20,6 @@ class Lexical(RetrieverType):
         f"{_CAPRETRIEVAL}-characters": "the same over single characters",
     }
 
-    def needed(self, name: str) -> tuple[str, ...]:
-        return ("nltk",) if name == _CAPRETRIEVAL else ()
-
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search import capretrieval, lexical
 

@@ -91,10 +91,6 @@ class RetrieverType(ABC):
         """Whether dimensions, prompts and number formats mean something to it."""
         return bool(self.needs)
 
-    def needed(self, name: str) -> tuple[str, ...]:
-        """The packages of the extra `eval` that one of its names needs."""
-        return self.needs
-
     def check(self, name: str) -> None:
         """Raise `UsageError` for a name of its own that can mean nothing."""
         if self.prefix and not name.partition(":")[2]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from retgen.data import Document
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.chunks import Cutter
+
+if TYPE_CHECKING:
+    from retgen.evaluation.embedders.chunks import Cutter
 
 MANY = 0.1  # of the queries: from here on it is said
 

@@ -38,9 +38,9 @@ from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import LICENCE, documents_of, spans
 from retgen.generators.capretrieval.plan import (
     JUDGES,
-    QUERIES_OF_A_PASSAGE,
     call_estimates,
     check_judge,
+    estimated_queries,
     plan_judged,
     plan_notes,
 )
@@ -126,7 +126,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 f"{source.path} is not looked up for a plan: how many documents it has is not known"
             )
             count = min(limits, default=0)
-            queries = QUERIES_OF_A_PASSAGE * count
+            queries = estimated_queries(job, count)
             return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
         documents, refused = [], list[RefusedRow]()
         for one in documents_of(params, job.limit):
@@ -147,9 +147,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if params.judge is not None:
             return plan_judged(job, lengths)
         passages, size = len(lengths), sum(lengths)
-        queries = passages * min(
-            QUERIES_OF_A_PASSAGE, params.queries.keywords + params.queries.summaries + 1
-        )
+        queries = estimated_queries(job, passages)
         return Plan(
             documents=passages,
             queries=queries,

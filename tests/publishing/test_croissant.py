@@ -199,7 +199,8 @@ def test_of_a_run_with_three_splits(
     publish(run, f"file:{out}")
     counts = check_tables(out, caplog)
     assert list(counts) == [
-        "corpus", "queries", "qrels/test", "qrels/dev", "qrels/train", "training/kw", "training/sm",
+        "corpus", "queries", "qrels/test", "qrels/dev", "qrels/train", "training/found",
+        "training/kw", "training/sm",
     ]  # fmt: skip
     made = told(out)
     assert made["license"] == [

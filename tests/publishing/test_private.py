@@ -73,9 +73,10 @@ def test_the_server_of_a_model_stays_private(
 def test_where_sources_stood_stays_private(tmp_path: Path) -> None:
     docs = tmp_path / "our-help-pages"
     docs.mkdir()
-    for number, what in enumerate(("harbour", "violin", "orchard", "glacier") * 8):
-        text = f"The {what} of district {number} was repaired by {number + 3} local engineers."
-        (docs / f"p{number}.txt").write_text(f"{text} Its {what} opened again in {1900 + number}.")
+    ends = ("burg", "ford", "holm", "mouth", "stead", "thorpe", "wick", "bridge")
+    for number, town in enumerate(f"{a}{b}" for a in ("Nor", "Sud", "Ost", "Wes") for b in ends):
+        text = f"The {town} harbour was repaired by {number + 3} engineers of the {town} railway."
+        (docs / f"p{number}.txt").write_text(f"{text} It opened again in {1900 + number}.")
     recipe = tmp_path / "own.yaml"
     recipe.write_text(f"name: own\nfamily: capretrieval\nparams:\n  source: {{path: {docs}}}\n")
     run = retgen.run(recipe, out=tmp_path / "run").path

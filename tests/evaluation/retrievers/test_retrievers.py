@@ -28,7 +28,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.search import dense as dense_module
 from retgen.evaluation.search import lexical, rerank
-from retgen.evaluation.search.fusion import fuse
+from retgen.evaluation.search.fusion import fuse, reciprocal_ranks
 from retgen.evaluation.search.late import LateRetriever, maxsim
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import no_progress
@@ -90,7 +90,7 @@ def test_reciprocal_rank_fusion(dataset) -> None:  # type: ignore[no-untyped-def
     zeros = np.zeros((1, 3), np.float32)
     one = Rankings(np.array([[0, 1, 2]]), zeros)
     two = Rankings(np.array([[1, 3, -1]]), zeros)
-    fused = fuse([one, two], collection, 4)
+    fused = fuse([one, two], collection, 4, reciprocal_ranks)
     assert fused.documents.tolist() == [[1, 0, 3, 2]]
     expected = [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63]
     np.testing.assert_allclose(fused.scores[0], expected, rtol=1e-6)

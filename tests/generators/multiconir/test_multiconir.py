@@ -343,7 +343,7 @@ def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path) -> None:
         ("source/duplicate-id", "ships.csv:5: the id '0' stands there twice"),
         ("source/empty", "ships.csv:6: the column 'story' is empty"),
         ("source/sentences", "8: it has 1 usable sentences; 10 are needed"),
-        ("source/encoding", "ships.csv:8: the text is not UTF-8"),
+        ("source/sentences", "9: it has 0 usable sentences; 10 are needed"),
     ]
     assert result.manifest["counts"]["documents"] == 60
     assert result.manifest["licences"]["documents"] == "CC BY 4.0"
@@ -438,11 +438,11 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
         ),
         (
             "ships.csv", "nr,story\n1,café\n2,naïve\n".encode("latin-1"),
-            "Refused are 2 by source/encoding, the first at ships.csv:2: the text is not UTF-8; "
-            "convert the file to UTF-8.",
+            "Refused are 2 by source/sentences, the first at 1: it has 0 usable sentences; 10 are "
+            "needed.",
             [
-                ("source/encoding", "ships.csv:2: the text is not UTF-8", "ships.csv:2"),
-                ("source/encoding", "ships.csv:3: the text is not UTF-8", "ships.csv:3"),
+                ("source/sentences", f"{number}: it has 0 usable sentences; 10 are needed", number)
+                for number in ("1", "2")
             ],
         ),
     ],
@@ -496,7 +496,7 @@ def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path)
     folder.mkdir()
     for number, row in enumerate(stories(3)):
         (folder / f"{number}{('.md', '.rst', '.txt')[number]}").write_text(row["text"])
-    (folder / "notes.docx").write_bytes(b"x")
+    (folder / "notes.pptx").write_bytes(b"x")
     path = recipe(tmp_path, "texts")
     path.write_text(path.read_text().replace("columns: {text: story, id: nr}, ", ""))
     assert plan(path).documents == 60
@@ -505,8 +505,8 @@ def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path)
         row for row in read_jsonl(made.path / "rejected.jsonl") if row["rule"] == "source/format"
     ]
     assert [row["reason"] for row in rejected] == [
-        "notes.docx: a file of this kind is not read, only .txt, .md, .markdown, .rst, .html, "
-        ".htm, .jsonl, .csv, .tsv, .parquet"
+        "notes.pptx: a file of this kind is not read, only .txt, .md, .markdown, .rst, .html, "
+        ".htm, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
     ]
 
 
