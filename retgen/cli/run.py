@@ -180,8 +180,10 @@ def _by_split(path: Path) -> str:
     from retgen.data import open_dataset
 
     dataset = open_dataset(path)
-    counts = {name: len({row[0] for row in dataset.read_qrels(name)[0]}) for name in dataset.qrels}
-    return f" ({', '.join(f'{count:,} {name}' for name, count in counts.items())})"
+    asked = {name: {row[0] for row in dataset.read_qrels(name)[0]} for name in dataset.qrels}
+    if sum(map(len, asked.values())) > len(set().union(*asked.values())):
+        return ""  # splits of documents, not of queries
+    return f" ({', '.join(f'{len(ids):,} {name}' for name, ids in asked.items())})"
 
 
 def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:

@@ -226,7 +226,7 @@ def test_matryoshka_trains_the_prefix(
     plain = train(static, pairs, make_config(None, base), tmp_path / "plain", evaluate=prefix)
     nested = make_config(None, {**base, "matryoshka": [4]})
     with_prefix = train(static, pairs, nested, tmp_path / "nested", evaluate=prefix)
-    assert with_prefix.scores("after")["recall@2"] > plain.scores("after")["recall@2"] + 0.1
+    assert with_prefix.scores("after")["recall@2"] > plain.scores("after")["recall@2"] + 0.05
 
 
 def _flip(path: Path) -> None:

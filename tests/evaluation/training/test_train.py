@@ -347,7 +347,8 @@ def test_a_loaded_task_is_written_and_read_again(
 def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_path: Path) -> None:
     settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0}
     result = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
-    (warning,) = result.warnings()
+    warning, unread = result.warnings()
+    assert unread.endswith("or take a model that reads more")
     assert re.fullmatch(
         r"the training collapsed: over the last \d of 24 steps its loss was \d\.\d\d, and "
         r"guessing among the documents of a batch has 2\.\d\d and the vectors of \d+ of its texts "
@@ -361,6 +362,7 @@ def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_pat
     )
     again = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
     assert again.trained.repeated
-    assert again.to_json()["warnings"] == [warning]
+    assert again.to_json()["warnings"] == [warning, unread]
     good = settings | {"learning_rate": 1e-4}
-    assert retgen.train(limit_run, str(layer), settings=good, out=tmp_path / "g").warnings() == []
+    well = retgen.train(limit_run, str(layer), settings=good, out=tmp_path / "g")
+    assert well.warnings() == [unread]
