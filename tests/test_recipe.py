@@ -167,7 +167,7 @@ def test_bundled_recipe(name: str) -> None:
 
 
 PLANNED = {
-    "capretrieval": (500, 6_000, 6_000),
+    "capretrieval": (500, 2_000, 2_000),
     "capretrieval_album": (3_024, 404, 23_660),
     "capretrieval_album_zh": (3_024, 404, 23_660),
     "capretrieval_judged": (500, 120, 30_000),

@@ -199,7 +199,7 @@ def test_the_same_bytes_again_and_after_a_kill(finished: Path, tmp_path: Path) -
 def test_other_commands_of_a_run(finished: Path, tmp_path: Path, gen: Gen) -> None:
     recipe = finished.parent / "kb.yaml"
     known = plan(recipe)
-    assert (known.documents, known.queries, known.unknown) == (8, 80, False)
+    assert (known.documents, known.queries, known.unknown) == (8, 29, False)
     assert known.notes == (
         "hypernyms and questions are a model's work (--model); rules write the other queries",
         "the licence of your documents is not stated: set `licence:` of the source, or give "
