@@ -105,9 +105,9 @@ def test_plan_and_pilot_agree_with_what_is_paid(ask: Gen, server: Server, tmp_pa
     recipe = ships(tmp_path)
     planned = json.loads(ask("plan", recipe, *model, "--json").stdout)
     assert planned["calls"]["calibrate_judge"] == CALIBRATION
-    assert planned["notes"][-2] == (
+    assert (
         "calibrate_judge is asked once for each model and prompt: the ledger answers later runs"
-    )
+    ) in planned["notes"]
     assert server.requests == []
     tried = json.loads(ask("run", recipe, *model, "--out", "a", "--pilot", "8", "--json").stdout)
     assert ask("run", recipe, *model, "--out", "a").returncode == 0
