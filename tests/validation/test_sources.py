@@ -251,8 +251,8 @@ UNPROMISED = {"run.log", ".lock"}
 
 @pytest.mark.parametrize(
     "name",
-    ["capretrieval_offline", *(pytest.param(one, marks=pytest.mark.slow) for one in
-                               ("multiconir_offline", "niah", "limit"))],
+    ["limit", *(pytest.param(one, marks=pytest.mark.slow) for one in
+                ("capretrieval_offline", "multiconir_offline", "niah"))],
 )  # fmt: skip
 def test_damage_to_any_other_file_is_an_error(
     finished: Callable[[str], Path], name: str, tmp_path: Path

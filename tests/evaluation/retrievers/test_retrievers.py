@@ -480,6 +480,7 @@ def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny
             retriever(name, Options(max_length=600))
 
 
+@pytest.mark.slow
 def test_late_interaction_counts_what_it_cuts(collection: Collection, tiny: Path) -> None:
     one = ranked("late:minilm", collection, depth=3, max_length=3)[0]
     count = {"documents": collection.documents, "queries": len(collection.queries)}

@@ -77,6 +77,7 @@ def server() -> Iterator[Server]:
         yield made
 
 
+@pytest.mark.slow
 def test_written_groups_are_checked_and_judged(ask: Gen, server: Server, tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(RECIPE)
     done = ask("run", "own.yaml", *MODEL, "--out", "own")

@@ -75,6 +75,7 @@ def test_default_is_3234_haystacks() -> None:
     assert (planned.documents, planned.queries, planned.qrels) == (3_234, 22, 6_160)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_silent(tmp_path: Path) -> None:
     made = run(
         "niah", overrides={"params.lengths": [128], "params.places": 2}, out=tmp_path / "run"
