@@ -12,12 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice, pairwise, takewhile
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
-from markdown_it.rules_inline import link as parse_link
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, Any
 
 from retgen.errors import DatasetError
 from retgen.sources.records import Block, BlockKind, Link, ShortForm
@@ -30,6 +25,11 @@ from retgen.sources.structure import (
     within_blocks,
 )
 from retgen.yaml_text import parse_yaml
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
 _FRONT = re.compile(
     r"\A(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<body>.*?\r?\n)?"
@@ -131,6 +131,8 @@ def markdown_blocks(text: str, place: str) -> tuple[list[Block], list[Link]]:
 @cache
 def _parser() -> MarkdownIt:
     """Markdown into blocks; what stands in a line is left to `_inline`."""
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.disable(["inline", "text_join"])
     parser.inline.ruler.at("link", _place_link)
@@ -143,6 +145,8 @@ def _place_link(state: StateInline, silent: bool) -> bool:
     if state.src[start] != "[":
         return False
     stop = state.md.helpers.parseLinkLabel(state, start, True)
+    from markdown_it.rules_inline import link as parse_link
+
     if not parse_link(state, silent):
         return False
     if not silent:
@@ -153,6 +157,8 @@ def _place_link(state: StateInline, silent: bool) -> bool:
 
 def _inline(content: str, env: dict[str, Any]) -> list[Token]:
     if not _MARKUP.search(content):
+        from markdown_it.token import Token
+
         return [Token("text", "", 0, content=content)]
     parser = _parser()
     return parser.inline.parse(content, parser, env, [])
@@ -232,6 +238,8 @@ class _Reading:
             tokens = _inline(content, self.env)
             self._note_links(tokens, content, places)
         else:
+            from markdown_it.token import Token
+
             tokens = [Token("text", "", 0, content=content)]
         if opening.type == "heading_open":
             yield self._heading(start, stop, int(opening.tag[1]), _words(tokens))
