@@ -24,6 +24,7 @@ import orjson
 
 from retgen.errors import SourceRefused, UsageError
 from retgen.generators.capretrieval.agents import AGENTS, ANNOTATE
+from retgen.generators.capretrieval.asked import describe_forms, like_note
 from retgen.generators.capretrieval.judging import (
     FIGURES,
     GIVEN,
@@ -215,8 +216,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 },
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in (FOUND, "kw", "sm")},
             },
-            card=[*_card(mined), *_found_card(tables)],
-            notes={**_found_line(tables), **_lines(mined)},
+            card=[*_card(mined), *_found_card(tables), *_like_card(job, tables)],
+            notes={**_found_line(tables), **_like_line(job, tables), **_lines(mined)},
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
@@ -411,6 +412,23 @@ def _found_card(tables: QueryTables) -> list[str]:
         "people, elsewhere in the source, at `found_at` of `found_in`; rules; model), `side` "
         "whether its target has any of its content words."
     ] if lines else []  # fmt: skip
+
+
+def _like_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of the queries that users asked, and of those that were written."""
+    like = job.params.queries.like
+    if like is None:
+        return {}
+    written = describe_forms(one.text for one in tables.queries)
+    return {"like": f"{like_note(like)}; written: {written}"}
+
+
+def _like_card(job: Job[CapRetrievalParams], tables: QueryTables) -> list[str]:
+    return [
+        f"Their lengths and the share of questions follow queries that users asked ({line}). No "
+        "text of that sample is a query of this data set."
+        for line in _like_line(job, tables).values()
+    ]
 
 
 def _facts(tables: QueryTables) -> dict[str, str]:
