@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from statistics import median
 
@@ -37,7 +36,6 @@ _ASKING = frozenset(
 )
 
 
-@lru_cache(maxsize=2)
 def asked_queries(path: Path) -> tuple[str, ...]:
     """The queries of a file in their order, repeated ones too.
 
@@ -125,7 +123,9 @@ def without_asked(
     for one in queries:
         passage = passages[one.passage]
         if fold_text(one.text, passage.language) in folded[passage.language]:
-            rejected.append(dropped_query("query/asked", "the sample has it", one, passage))
+            rejected.append(
+                dropped_query("query/asked", "users asked it: it is of the sample", one, passage)
+            )
         else:
             kept.append(one)
     return kept
@@ -139,37 +139,42 @@ def like_asked(
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
     """The queries less at least that share of the rules' queries, such that all have the forms of
-    `asked` in its ratio; of one form the best of each document first.
+    `asked` in its ratio; of each document one stays.
 
-    A form that rules write too seldom is filled up with the nearest lengths, and where there is
-    none, fewer queries are kept.
+    Of one form the best of each document come first. A form that rules write too seldom is filled
+    up with the nearest lengths; where there is none, fewer queries are kept.
     """
-    drafts: dict[Form, list[int]] = defaultdict(list)
-    others = Counter[Form]()
-    turn = Counter[tuple[str, Form]]()
-    rank: dict[int, tuple[int, float]] = {}
+    forms = [form(one.text) for one in queries]
+    sources = [passages[one.passage].source for one in queries]
     rules = [i for i, one in enumerate(queries) if one.evidence == "rules"]
-    others.update(form(one.text) for one in queries if one.evidence != "rules")
-    for i in sorted(rules, key=lambda i: -queries[i].score):
+    rules.sort(key=lambda i: -queries[i].score)
+    kept = {i for i, one in enumerate(queries) if one.evidence != "rules"}
+    others = Counter(forms[i] for i in kept)
+    drafts: dict[Form, list[tuple[int, int]]] = defaultdict(list)
+    turns = Counter[tuple[str, Form]]()
+    for place, i in enumerate(rules):
+        drafts[forms[i]].append((turns[sources[i], forms[i]], place))
+        turns[sources[i], forms[i]] += 1
+    ratio, most = Counter(map(form, asked)), len(rules) - int(share * len(rules))
+    taken = _taken(_wanted(ratio, others, most), {own: len(its) for own, its in drafts.items()})
+    for own, count in taken.items():
+        kept.update(rules[place] for _, place in sorted(drafts[own])[:count])
+    far = {own: sum(n * _distance(own, other) for other, n in ratio.items()) for own in drafts}
+    has = {sources[i] for i in kept}
+    best = {sources[i]: i for i in sorted(rules, key=lambda i: -far[forms[i]])}  # the last one
+    kept.update(i for source, i in best.items() if source not in has)
+    reason = "enough others have its length"
+    for i in sorted(set(rules) - kept):
         one = queries[i]
-        own = form(one.text)
-        rank[i] = turn[passages[one.passage].source, own], -one.score
-        turn[passages[one.passage].source, own] += 1
-        drafts[own].append(i)
-    most = len(rules) - int(share * len(rules))
-    wanted = _wanted(Counter(map(form, asked)), others, most)
-    taken = _taken(wanted, {own: len(numbers) for own, numbers in drafts.items()})
-    kept = {
-        i for own, count in taken.items() for i in sorted(drafts[own], key=rank.__getitem__)[:count]
-    }
-    result = []
-    for i, one in enumerate(queries):
-        if one.evidence != "rules" or i in kept:
-            result.append(one)
-        else:
-            reason = f"users ask less often in {form(one.text)[0]} words, or better ones do"
-            rejected.append(dropped_query("query/like", reason, one, passages[one.passage]))
-    return result
+        rejected.append(dropped_query("query/like", reason, one, passages[one.passage]))
+    return [one for i, one in enumerate(queries) if i in kept]
+
+
+def _distance(own: Form, other: Form) -> float:
+    """How far two forms are from each other: the ratio of their lengths, and far more than that
+    where one is a question.
+    """
+    return abs(math.log(max(1, own[0]) / max(1, other[0]))) + 5 * (own[1] != other[1])
 
 
 def _wanted(asked: Counter[Form], others: Counter[Form], most: int) -> dict[Form, int]:
@@ -184,11 +189,7 @@ def _wanted(asked: Counter[Form], others: Counter[Form], most: int) -> dict[Form
 
 def _taken(wanted: Mapping[Form, int], held: Mapping[Form, int]) -> Counter[Form]:
     """How many of each form are taken for what is wanted, nearest forms first."""
-    pairs = sorted(
-        (abs(math.log(own[0] / other[0])), own, other)
-        for own in wanted for other in held
-        if own[1] == other[1] and own[0] and other[0]
-    )  # fmt: skip
+    pairs = sorted((_distance(own, other), own, other) for own in wanted for other in held)
     missing, left, taken = Counter(wanted), Counter(held), Counter[Form]()
     for distance, own, other in pairs:
         if distance <= _NEAR + 1e-9:
