@@ -218,7 +218,8 @@ async def _steps(
             yield part
             stage.done += batch.stop - batch.start
             context.show(stage)
-            await asyncio.sleep(0)  # Ctrl-C is heard here
+            context.check_stopped()
+            await asyncio.sleep(0)
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[slice]:
