@@ -44,7 +44,7 @@ def process_pool(
                 yield pool
             except BaseException:
                 held.close()
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(cancel_futures=True)  # they end, so this is soon done
                 raise
     finally:
         held.close()
