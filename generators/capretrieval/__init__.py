@@ -307,12 +307,12 @@ def _languages(tables: QueryTables) -> list[str]:
 
 def _card(mined: Mapping[str, Any]) -> list[str]:
     paragraphs = [
-        f"{_CORPUS_CARD} Every query names the document and the characters that it rests on "
+        f"{_CORPUS_CARD} Every query names its evidence: a document and characters of it "
         "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
         "descriptions. Set KW holds keywords and phrases that stand in the passage, and "
         "hypernyms; set SM holds short summaries, topics and questions (CapRetrieval). A "
-        "passage is relevant that holds the characters that a query rests on, and of keywords "
-        "every passage of the same split that holds them. Other pairs are not judged.",
+        "passage is relevant that holds the evidence of a query; to keywords, so is every passage "
+        "of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
         *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
@@ -355,11 +355,11 @@ def _rechunk_card(size: PassageSize | None) -> list[str]:
         f"{size.overlap:,} stand in the passage before as well."
     )
     return [
-        f"{cutting} The qrels were made again for this cutting, without any model. Every query "
-        "rests on characters of its document (`source`, `span`): a passage is relevant that holds "
-        "them whole; where none does, those that lie in them by more than half of themselves, or "
-        "else the one that overlaps them most. To keywords and phrases passages of the same split "
-        "are relevant that hold them. Other pairs are not judged."
+        f"{cutting} The qrels were made again for this cutting, without any model. A query's "
+        "evidence is characters of its document (`source`, `span`): a passage is relevant that "
+        "holds them whole; where none does, those that lie in them by more than half of "
+        "themselves, or else the one that overlaps them most. To keywords and phrases passages "
+        "of the same split are relevant that hold them. Other pairs are not judged."
     ]
 
 
