@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -70,9 +70,8 @@ def dataset_card(
         "",
         f"{evidence.what_it_is(family.from_user(recipe.job))}: "
         f"{escape_markdown(family.about(recipe.job))}. "
-        f"{counts['documents']:,} documents, {counts['queries']:,} queries"
-        f"{' of all splits' if len(records.qrels) > 1 else ''}, {counts['qrels']:,} qrels"
-        f"{' of split test' if len(records.qrels) > 1 else ''}"
+        f"{counts['documents']:,} documents, "
+        f"{_queries_and_qrels(counts, list(records.qrels), family.from_user(recipe.job))}"
         + (" (every other pair is known to be not relevant)." if records.complete else "."),
         "",
         *(line for paragraph in records.card for line in (code_spans(paragraph), "")),
@@ -111,6 +110,16 @@ def _what_for(family: Family[Any], baselines: Mapping[str, Any]) -> list[str]:
 
 def _facts(facts: Mapping[str, str]) -> list[str]:
     return [markdown_table([*facts], [[*facts.values()]], len(facts))] if facts else []
+
+
+def _queries_and_qrels(counts: Mapping[str, Any], splits: Sequence[str], own: str) -> str:
+    """How many there are, and of which splits."""
+    queries, qrels = f"{counts['queries']:,} queries", f"{counts['qrels']:,} qrels"
+    if len(splits) < 2:
+        return f"{queries}, {qrels}"
+    if own != "documents":
+        return f"{queries} of all splits, {qrels} of split test"
+    return f"{queries} ({', '.join(splits)}; each has qrels), {qrels} of split test"
 
 
 def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:

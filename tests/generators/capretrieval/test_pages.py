@@ -78,7 +78,8 @@ def test_queries_of_other_splits_are_not_counted_as_tested(finished: Path) -> No
     assert f"of each of {tested} queries before the rest of 8." in page
     assert f"{tested} in test: 1 relevant each" in page
     assert (
-        f"8 documents, {len(queries)} queries of all splits, {len(qrels)} qrels of split test."
+        f"8 documents, {len(queries)} queries (test, dev, train; each has qrels), {len(qrels)} "
+        "qrels of split test."
     ) in card_of(finished)
 
 
