@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import Params
+from retgen.generators.params import InputFile, Params
 from retgen.generators.source import DocumentSource, PassageSize
 
 
@@ -26,6 +26,9 @@ class QueryCounts(Params):
     common: float = Field(0.05, gt=0, le=1)
     quality: float = Field(0.5, ge=0, lt=1)
     together: bool = True
+    like: InputFile | None = Field(
+        None, description="queries that users asked: forms follow theirs; no labels, no test set"
+    )
 
     @model_validator(mode="after")
     def _some(self) -> QueryCounts:
