@@ -25,11 +25,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
 
 from retgen.data import open_dataset
 from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.search.lexical import BM25Index
-from retgen.evaluation.training import Pairs, make_config, read_pairs
+from retgen.evaluation.training import Pairs, TrainConfig, read_pairs
 from retgen.evaluation.training.batches import BagMeans, KnownTexts, prepare, schedule
 from retgen.evaluation.training.idf import weight_by_idf
 
@@ -49,10 +50,8 @@ class Static:
         self.weight = model[0].embedding.weight
         self.texts = KnownTexts(model[0])
         self.adam = torch.optim.SparseAdam([self.weight], lr=RATE)
-        warm = STEPS // 10
-        self.rate = torch.optim.lr_scheduler.LambdaLR(
-            self.adam, lambda step: min(step / warm, (STEPS - step) / (STEPS - warm))
-        )
+        rise, fall = (lambda i: 10 * i / STEPS), (lambda i: (STEPS - i) / (0.9 * STEPS))
+        self.rate = LambdaLR(self.adam, lambda step: min(rise(step), fall(step)))
 
     def vectors(self, texts: list[str]) -> Tensor:
         tokens = self.texts(texts)
@@ -66,17 +65,11 @@ class Static:
             cosines = self.vectors(queries) @ self.vectors(documents).T
             losses.append(-(target * (cosines / TEMPERATURE).log_softmax(1)).sum(1).mean())
         torch.stack(losses).sum().backward()
-        assert self.weight.grad is not None
         self.weight.grad = self.weight.grad.coalesce()
         values = self.weight.grad.values()
         values.mul_(torch.clamp(1 / (torch.linalg.vector_norm(values) + 1e-6), max=1.0))
         self.adam.step()
         self.rate.step()
-
-    @torch.no_grad()
-    def scores(self, queries: list[str], documents: list[str]) -> Array:
-        result: Array = (self.vectors(queries) @ self.vectors(documents).T).numpy()
-        return result
 
 
 class Corpus:
@@ -86,10 +79,8 @@ class Corpus:
         self.pairs = read_pairs(folder / "made")
         self.people = read_pairs(folder / "human")
         made, test = open_dataset(folder / "made"), open_dataset(folder / "test")
-        source, given = (
-            {d.doc_id: f"{d.title} {d.text}".strip() for d in one.documents()}
-            for one in (made, test)
-        )
+        source = {d.doc_id: f"{d.title} {d.text}".strip() for d in made.documents()}
+        given = {d.doc_id: f"{d.title} {d.text}".strip() for d in test.documents()}
         self.passages, self.documents = list(source.values()), list(given.values())
         self.place, at = ({name: i for i, name in enumerate(one)} for one in (source, given))
         queries, qrels = test.queries_and_qrels(folder / "test", "test")
@@ -106,30 +97,23 @@ class Corpus:
         self._asked = dict(zip(every, self._encoded(every), strict=True))
 
     def _encoded(self, texts: list[str]) -> Array:
-        result: Array = self._minilm.encode(
-            texts, normalize_embeddings=True, show_progress_bar=False
-        )
-        return result
+        return np.asarray(self._minilm.encode(texts, normalize_embeddings=True), np.float32)
 
     def teacher(self, queries: list[str]) -> Array:
         """Scores of the passages, (queries, passages), 0 to 1."""
-        words = [self._bm25.scores(terms) if len(terms) else np.zeros(len(self.passages))
-                 for terms in self._bm25.terms(queries)]  # fmt: skip
-        bm25, cosines = (
-            np.stack(words),
-            np.stack([self._asked[q] for q in queries]) @ self._vectors.T,
-        )
+        words = np.zeros((len(queries), len(self.passages)), np.float32)
+        for row, terms in zip(words, self._bm25.terms(queries), strict=True):
+            row[:] = self._bm25.scores(terms) if len(terms) else 0
+        cosines = np.stack([self._asked[one] for one in queries]) @ self._vectors.T
         cosines -= cosines.min(1, keepdims=True)
-        scaled = (one / np.maximum(one.max(1, keepdims=True), 1e-9) for one in (bm25, cosines))
+        scaled = (one / np.maximum(one.max(1, keepdims=True), 1e-9) for one in (words, cosines))
         return np.mean(list(scaled), 0).astype(np.float32)
 
-    def part(
-        self, queries: list[str], rows: list[int], own: float, draw: np.random.Generator
-    ) -> Part:
+    def part(self, queries: list[str], rows: list[int], own: float, draw: Draw) -> Part:
         """Soft labels; `rows`: of pairs, whose document has `own` of the target beside them."""
         scores = self.teacher(queries)
         best = np.argsort(-scores, 1, kind="stable")[:, :DEPTH]
-        more = np.unique([draw.choice(row, min(CANDIDATES, len(row)), False) for row in best])
+        more = np.unique([draw.choice(row, CANDIDATES, False) for row in best])
         first = np.array([self.place[self.pairs.positive_ids[i]] for i in rows], np.int64)
         more = np.setdiff1d(more, first)
         target = torch.from_numpy(scores[:, [*first, *more]] / SOFT).softmax(1)
@@ -140,7 +124,8 @@ class Corpus:
 
     def ndcg(self, model: Static) -> Array:
         """Of each query at 10."""
-        scores = model.scores(self.queries, self.documents)
+        with torch.no_grad():
+            scores = (model.vectors(self.queries) @ model.vectors(self.documents).T).numpy()
         gains = 1 / np.log2(np.arange(10) + 2)
         top = np.argsort(-scores, 1, kind="stable")[:, :10]
         found = [np.isin(row, list(of)) @ gains / gains[: len(of)].sum()
@@ -150,8 +135,7 @@ class Corpus:
 
 def trained(pairs: Pairs, parts: Callable[[list[int]], list[Part]], seed: int) -> Static:
     """A model after all steps; `parts` makes the losses of a batch of pairs."""
-    settings = {"batch_size": 128, "max_steps": STEPS, "hard_negatives": 0, "seed": seed}
-    config = make_config(None, settings)
+    config = TrainConfig(batch_size=128, max_steps=STEPS, hard_negatives=0, seed=seed)
     model = Static(pairs)
     for batch in schedule(prepare(pairs, config).train, config)[0]:
         model.step(parts(batch))
