@@ -77,7 +77,7 @@ class BatchTrainer(SentenceTransformerTrainer):
         first = self.model[0]
         if self.optimizer is None and isinstance(first, StaticEmbedding) and len(trained) == 1:
             weight = first.embedding.weight
-            first.embedding.forward = partial(BagMeans.apply, weight)  # type: ignore[assignment]
+            first.embedding.forward = partial(BagMeans.apply, weight)  # type: ignore[method-assign]
             self.data_collator.preprocess_fn = KnownTexts(first)
             self.optimizer = torch.optim.SparseAdam(trained, lr=self.args.learning_rate)
         return super().create_optimizer(model)
