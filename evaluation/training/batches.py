@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformerTrainer
 from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor
 from torch.utils.data import BatchSampler
 
@@ -70,9 +74,11 @@ class BatchTrainer(SentenceTransformerTrainer):
         leaves a row, with its momentum, as it is until its token comes again.
         """
         trained = [one for one in self.model.parameters() if one.requires_grad]
-        bags = [one for one in self.model.modules() if isinstance(one, torch.nn.EmbeddingBag)]
-        if self.optimizer is None and bags and len(trained) == 1:
-            bags[0].sparse = True  # its gradients hold the rows of a batch
+        first = self.model[0]
+        if self.optimizer is None and isinstance(first, StaticEmbedding) and len(trained) == 1:
+            weight = first.embedding.weight
+            first.embedding.forward = partial(BagMeans.apply, weight)  # type: ignore[method-assign]
+            self.data_collator.preprocess_fn = KnownTexts(first)
             self.optimizer = torch.optim.SparseAdam(trained, lr=self.args.learning_rate)
         return super().create_optimizer(model)
 
@@ -98,6 +104,60 @@ class BatchTrainer(SentenceTransformerTrainer):
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """The model of a checkpoint, without a card: the card of each takes a tenth of a second."""
         self.model.save_pretrained(output_dir or str(self.args.output_dir), create_model_card=False)
+
+
+class BagMeans(torch.autograd.Function):
+    """Means of token vectors, whose gradient has a row for each distinct token.
+
+    That of `EmbeddingBag` has one for each token of each text, and summing them up took most of a
+    step.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
+        """(texts, dimension) of `weight` (vocabulary, dimension), tokens and where texts begin."""
+        ctx.save_for_backward(ids, offsets)
+        ctx.shape = weight.shape
+        return torch.nn.functional.embedding_bag(ids, weight, offsets, mode="mean")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """The sparse gradient of `weight`."""
+        (gradient,) = gradients
+        ids, offsets = ctx.saved_tensors
+        lengths = torch.diff(offsets, append=offsets.new_tensor([len(ids)]))
+        text = torch.arange(len(lengths), device=ids.device).repeat_interleave(lengths)
+        rows, place = ids.unique(return_inverse=True)
+        shares = torch.sparse_coo_tensor(
+            torch.stack([place, text]), (1 / lengths)[text].to(gradient),
+            (len(rows), len(lengths)), check_invariants=False,
+        )  # fmt: skip
+        values = torch.sparse.mm(shares, gradient)
+        result = torch.sparse_coo_tensor(rows[None], values, ctx.shape, check_invariants=False)
+        return result, None, None
+
+
+class KnownTexts:
+    """`StaticEmbedding.preprocess`, which cuts a text into tokens at its first batch alone."""
+
+    def __init__(self, module: StaticEmbedding) -> None:
+        self._tokenizer = module.tokenizer
+        self._known: dict[str, NDArray[np.int32]] = {}
+
+    def __call__(self, texts: list[str], prompt: str | None = None, **_: Any) -> dict[str, Tensor]:
+        """Tokens of all texts, "input_ids", and where each begins among them, "offsets"."""
+        texts = [prompt + text for text in texts] if prompt else texts
+        new = list(dict.fromkeys(text for text in texts if text not in self._known))
+        for text, one in zip(
+            new, self._tokenizer.encode_batch(new, add_special_tokens=False), strict=True
+        ):
+            self._known[text] = np.array(one.ids, np.int32)
+        rows = [self._known[text] for text in texts]
+        ends = np.cumsum([0, *map(len, rows)])
+        return {
+            "input_ids": torch.from_numpy(np.concatenate(rows)).long(),
+            "offsets": torch.from_numpy(ends[:-1]),
+        }
 
 
 class _Texts(list[dict[str, str]]):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from retgen.errors import UsageError
+from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.training import (
     Pairs,
     TrainConfig,
     make_config,
 )
-from retgen.evaluation.training.batches import prepare, schedule
+from retgen.evaluation.training.batches import BagMeans, KnownTexts, prepare, schedule
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -94,3 +96,30 @@ def test_what_is_used_of_the_negatives_is_told(
     pairs = Pairs(["a", "b"], ["a+", "b+"], negatives, ["a", "b"], "a test")
     assert pairs.negatives_used(wanted) == used
     assert pairs.negatives_in_words(wanted) == message
+
+
+def test_gradient_of_means_is_that_of_an_embedding_bag() -> None:
+    """With tokens that repeat, and a text of none."""
+    ids, offsets = torch.tensor([3, 1, 3, 3, 2, 1]), torch.tensor([0, 3, 3, 5])
+    weights = torch.arange(12.0).reshape(4, 3)
+    towards = torch.tensor([[1.0, 2, 3], [4, 5, 6], [7, 8, 10], [-1, 0, 2]])
+    bag = torch.nn.EmbeddingBag.from_pretrained(weights.clone(), freeze=False, mode="mean")
+    ours = torch.nn.Parameter(weights.clone())
+    means = BagMeans.apply(ours, ids, offsets)
+    assert torch.equal(means, bag(ids, offsets))
+    means.backward(towards)
+    bag(ids, offsets).backward(towards)
+    assert ours.grad is not None
+    assert ours.grad._nnz() == 3  # a row for each distinct token
+    torch.testing.assert_close(ours.grad.to_dense(), bag.weight.grad)
+
+
+def test_known_texts_are_as_the_model_reads_them(short: str) -> None:
+    module = load_model(short, "cpu")[0]
+    known = KnownTexts(module)
+    for texts in (["the owl runs", "where is the owl"], ["the cat", "", "the owl runs"]):
+        for prompt in (None, "query: "):
+            expected = module.preprocess(texts, prompt=prompt)
+            found = known(texts, prompt=prompt, task=None)
+            assert list(found) == ["input_ids", "offsets"]
+            assert all(torch.equal(found[name], expected[name]) for name in found)
