@@ -34,6 +34,7 @@ _BEFORE_PARTICIPLES = {
 _PERFECT = ("is", "are", "was", "were", "be", "been", "has", "have", "had")
 _HEADLINE = 9  # words of a headline
 _LINKS = frozenset({"IN", "TO", "CC", "VBG", "VBN"})  # between the noun phrases of a headline
+_NAMING = ("named", "called")  # a name follows, without which they say nothing
 # words that begin another clause, though tagged as prepositions
 _CLAUSES = frozenset(
     "after although as because before but if once since than that though unless until when where "
@@ -181,7 +182,7 @@ def _in_context(run: Sequence[_Word]) -> list[str]:
         by = word.text == "by" or (by and (word.text[0].isupper() or tag == "CC"))
         if word.text.endswith(_POSSESSIVE):
             tags[i] = "PRP$"
-        elif not word.plain or (by and word.text[0].isupper()):  # by whom
+        elif not word.plain or word.text in _NAMING or (by and word.text[0].isupper()):  # by whom
             tags[i] = "X"
         elif (tag in _NOUNS and following in _AFTER_VERBS) or (
             before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN")
