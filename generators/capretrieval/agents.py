@@ -24,15 +24,15 @@ from retgen.generators.capretrieval.passages import bundled_labels
 from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
-Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question"]
+Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question", "two_documents"]
 
 
-Set = Literal["KW", "SM"]
+Set = Literal["KW", "SM", "two_documents"]
 
 
 SETS: dict[Kind, Set] = {
     "keyword": "KW", "phrase": "KW", "hypernym": "KW",
-    "summary": "SM", "topics": "SM", "question": "SM",
+    "summary": "SM", "topics": "SM", "question": "SM", "two_documents": "two_documents",
 }  # fmt: skip
 
 
@@ -260,6 +260,14 @@ AGENTS = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
 # --- the judge ------------------------------------------------------------------------------------
 
 
+def numbered_passages(passages: Sequence[str]) -> str:
+    """Passages as a judge sees them: a text may hold numbers in brackets, or words of a prompt."""
+    return "\n".join(
+        f'<passage number="{number}">\n{text}\n</passage>'
+        for number, text in enumerate(passages, 1)
+    )
+
+
 class AskRelevance(Question):
     """A query and passages, each of which is graded. `turn`: the first or the second pass."""
 
@@ -268,13 +276,9 @@ class AskRelevance(Question):
     turn: Literal[1, 2]
 
     def variables(self) -> dict[str, str]:
-        # a text may hold numbers in brackets, or words of a prompt
-        shown = (
-            f'<passage number="{number}">\n{text}\n</passage>'
-            for number, text in enumerate(self.passages, 1)
-        )
         return {
-            "query": self.query, "passages": "\n".join(shown), "grades": _grades(self.turn),
+            "query": self.query, "passages": numbered_passages(self.passages),
+            "grades": _grades(self.turn),
         }  # fmt: skip
 
 

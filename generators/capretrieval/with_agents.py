@@ -42,6 +42,7 @@ from retgen.generators.capretrieval.drafts import (
     survey,
 )
 from retgen.generators.capretrieval.language import (
+    fold_text,
     has_baseline,
     language_name,
     language_of,
@@ -63,10 +64,17 @@ from retgen.generators.capretrieval.passages import (
 from retgen.generators.capretrieval.queries import (
     FOUND,
     PassageQuery,
+    drop_near_duplicates,
     mark_sides,
     select_queries,
     usable_queries,
     without_lowest,
+)
+from retgen.generators.capretrieval.two_documents import (
+    TWO_DOCUMENT_AGENTS,
+    TWO_DOCUMENTS,
+    PassagesOfRun,
+    write_two_document_questions,
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
@@ -130,6 +138,15 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
     labels = PassageLabels(passages, holders(drafted.words, phrases))
     kept = select_queries(every, passages, splits, params.queries, labels, rejected)
+    if params.queries.two_documents:
+        run = PassagesOfRun(passages, document_of, splits, wording, labels)
+        taken = {fold_text(one.text, passages[one.passage].language) for one in kept}
+        more, judged = await write_two_document_questions(
+            params.queries.two_documents, run, taken, drafted.counts, job.seed, context
+        )
+        kept += _without_test_queries(more, passages, tests, params, rejected)
+        write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
+    kept = drop_near_duplicates(kept, passages, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
         why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
@@ -329,6 +346,8 @@ def agents_of(params: CapRetrievalParams) -> frozenset[str]:
         return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
     counts = params.queries
     judging = {ANNOTATE.name} if params.mine.judge else set[str]()
+    if counts.two_documents:
+        judging |= {one.name for one in TWO_DOCUMENT_AGENTS}
     if counts.together and counts.keywords and counts.summaries:
         return frozenset({WRITE_QUERIES.name, *judging})
     names = ((counts.keywords, WRITE_KEYWORDS.name), (counts.summaries, WRITE_SUMMARIES.name))
