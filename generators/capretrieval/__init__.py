@@ -231,7 +231,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
             card=[*_card(mined), *_found_card(tables), *_two_documents_card(judged)],
-            notes={**_found_line(tables), **_two_documents_line(judged), **_lines(mined)},
+            notes={**_found_line(tables), **_written_line(job, tables), **_two_documents_line(judged), **_lines(mined)},
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
@@ -423,6 +423,20 @@ def _found_line(tables: QueryTables) -> dict[str, str]:
             f"{kinds.total():,} of {len(tables.queries):,} queries are people's words"
             f"{f' ({named})' if named else ''}; of {len(test):,} test queries {found:,}, and "
             f"{apart:,} share no content word with their target (--by side)"
+        )
+    }
+
+
+def _written_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of a model's queries: for which share of the passages there are any."""
+    if not any(one.role == "write" and one.name in job.live for one in CapRetrieval.agents):
+        return {}
+    written = [one for one in tables.queries if one.evidence == "model"]
+    served, every = len({one.passage for one in written}), max(1, len(tables.passages))
+    return {
+        "written": (
+            f"{len(written):,} queries by a model, for {served:,} of {len(tables.passages):,} "
+            f"passages ({served / every:.0%})"
         )
     }
 

@@ -211,6 +211,11 @@ def _check(
     return "; ".join(faults[:3]) if every and 2 * len(faults) > len(every) else None
 
 
+def _room(keywords: int, summaries: int) -> int:
+    """Tokens: a keyword takes some 25, a summary with its sentence some 80."""
+    return 64 + 50 * keywords + 160 * summaries
+
+
 WRITE_KEYWORDS = Agent(
     name="write_keywords",
     role="write",
@@ -219,7 +224,7 @@ WRITE_KEYWORDS = Agent(
     answer=Keywords,
     offline=lambda asked: Keywords(keywords=_keywords(asked.passage, asked.language, asked.count)),
     check=lambda asked, answer: _check(asked.passage, asked.language, answer.keywords, ()),
-    max_tokens=512,
+    max_tokens=lambda asked: _room(asked.count, 0),
 )
 
 
@@ -233,7 +238,7 @@ WRITE_SUMMARIES = Agent(
         summaries=_summaries(asked.passage, asked.language, asked.count)
     ),
     check=lambda asked, answer: _check(asked.passage, asked.language, (), answer.summaries),
-    max_tokens=512,
+    max_tokens=lambda asked: _room(0, asked.count),
 )
 
 
@@ -250,7 +255,7 @@ WRITE_QUERIES = Agent(
     check=lambda asked, answer: _check(
         asked.passage, asked.language, answer.keywords, answer.summaries
     ),
-    max_tokens=768,
+    max_tokens=lambda asked: _room(asked.keywords, asked.summaries),
 )
 
 

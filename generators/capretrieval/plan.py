@@ -136,8 +136,8 @@ def check_two_documents(job: Job[CapRetrievalParams]) -> None:
     """Raise `RecipeError` where questions over two documents are wanted and no model is named."""
     if missing := sorted({WRITE_TWO_DOCUMENTS.name, JUDGE_TWO_DOCUMENTS.name} - job.live):
         raise RecipeError(
-            f"params.queries.two_documents: {' and '.join(missing)} is a model's work, no rule can "
-            "do it: name one, as in --model openai:gpt-5-mini, or leave two_documents out"
+            f"params.queries.two_documents: {' and '.join(missing)} are a model's work, which no "
+            "rule can do: name one, as in --model openai:gpt-5-mini, or leave two_documents out"
         )
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
-from retgen.errors import SourceRefused
+from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
     ANNOTATE,
@@ -275,13 +275,16 @@ async def _asked(
         return number, await _written(passages[number], params, context)
 
     every: list[PassageQuery] = []
-    async for number, answer in context.accepted_records(
-        stage, range(len(passages)), work,
-        lambda number: {"id": passages[number].id}, exact=False,
-    ):  # fmt: skip
-        for one in usable_queries(number, passages[number], *answer, rejected):
-            one.score = round(counts.salience(words_of(one.text)), 4)
-            every.append(one)
+    try:
+        async for number, answer in context.accepted_records(
+            stage, range(len(passages)), work,
+            lambda number: {"id": passages[number].id}, exact=False,
+        ):  # fmt: skip
+            for one in usable_queries(number, passages[number], *answer, rejected):
+                one.score = round(counts.salience(words_of(one.text)), 4)
+                every.append(one)
+    except ChecksFailed as error:  # what people wrote is there all the same
+        context.notice(f"{error} The run goes on with what people wrote.")
     return every
 
 
@@ -335,7 +338,7 @@ def _nothing_asked(
         + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
            "that differ. " if share > ALIKE else "")
         + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
-           if silent else "Give a model that writes (--model), ")
+           if silent else "Give a model that writes (--model), or a stronger one, ")
         + "more documents, or a larger share (params.splits.test)."
     )  # fmt: skip
 

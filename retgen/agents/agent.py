@@ -113,8 +113,8 @@ class Agent(Generic[Q, A]):
 
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
-    room that an answer begins with, about twice what one takes, hidden reasoning not counted: what
-    is cut off gets more (`answer_budget`), what rambles ends there.
+    room that an answer begins with, about twice what one takes (or one to this question), hidden
+    reasoning not counted: what is cut off gets more (`answer_budget`), what rambles ends there.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Agent(Generic[Q, A]):
     answer: type[A]
     offline: Callable[[Q], A]
     check: Callable[[Q, A], str | None] = lambda question, answer: None
-    max_tokens: int = 512
+    max_tokens: int | Callable[[Q], int] = 512
     repairs: int = 2
 
     @cached_property
@@ -139,9 +139,11 @@ class Agent(Generic[Q, A]):
         if model.structured == "prompt":
             message = f"{messages[-1].content}\n\n{_schema_text(self.schema)}"
             messages, schema = (*messages[:-1], Message("user", message)), None
+        own = self.max_tokens
         return Request(
             model.endpoint(), model.name, messages, model.sampling(), schema,
-            room=model.max_tokens or self.max_tokens, about=question.about(),
+            room=model.max_tokens or (own(question) if callable(own) else own),
+            about=question.about(),
         )  # fmt: skip
 
     async def converse(
