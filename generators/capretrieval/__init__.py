@@ -231,7 +231,10 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
             card=[*_card(mined), *_found_card(tables), *_two_documents_card(judged)],
-            notes={**_found_line(tables), **_written_line(job, tables), **_two_documents_line(judged), **_lines(mined)},
+            notes={
+                **_found_line(tables), **_written_line(job, tables),
+                **_two_documents_line(judged), **_lines(mined),
+            },
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),

@@ -15,7 +15,7 @@ from retgen.agents.answers import count_unusable
 from tests.agents.small_model import TOGETHER, missing, serving
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
-from tests.generators.capretrieval.texts import TEXTS, write_rows
+from tests.generators.capretrieval.texts import TEXTS
 
 pytestmark = [
     pytest.mark.slow,  # a minute of a core that writes some 2,000 tokens
