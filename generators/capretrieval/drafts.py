@@ -68,11 +68,13 @@ class Drafts(NamedTuple):
 
 def survey(_: None, documents: Sequence[SourceDocument]) -> CorpusCounts:
     """The counts of some documents."""
-    words, forms = Counter[str](), Counter[str]()
+    words, occurrences, forms = Counter[str](), Counter[str](), Counter[str]()
     for one in documents:
-        words.update(set(words_of(f"{one.title} {one.text}")))
+        held = words_of(f"{one.title} {one.text}")
+        occurrences.update(held)
+        words.update(set(held))
         forms.update(forms_of(one))
-    return CorpusCounts(len(documents), words, forms)
+    return CorpusCounts(len(documents), words, occurrences, forms)
 
 
 def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> list[Drafts]:

@@ -5,8 +5,9 @@
     "see the [retry policy](retries.md)"   link       -> the document, or the section, it points to
     description: How retries are spaced.   description (front matter, meta) -> the document
 
-Each rests on characters of its document (what answers it), and says where it was found, which is
-cut from the positive in training. What many documents of the corpus have (see `counts`) says
+Each rests on characters of its document (what answers it; of a title, a description and a link to a
+document, up to its first paragraph), and says where it was found, which is cut from the positive in
+training. What many documents of the corpus have (see `counts`) says
 nothing, and neither does a section that is too short to answer.
 """
 
@@ -145,13 +146,13 @@ class _Finder:
         self._stops = stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self._title = title_shown(document.title, counts)
-        self._whole = 0, len(document.text)
+        self._lead = 0, self._end_of_lead()
 
     def titles(self) -> Iterator[FoundQuery]:
         heads = (self._at(one.heading) for one in self._sections if one.heading.level <= 1)
         if self._says_enough(self._title):
             places = [place for shown, place in heads if folded(shown) == folded(self._title)]
-            yield self._query("title", self._title, self._whole, places[:1])
+            yield self._query("title", self._title, self._lead, places[:1])
 
     def short_forms(self) -> Iterator[FoundQuery]:
         for form in self._document.short_forms:
@@ -161,7 +162,7 @@ class _Finder:
                 own = form.text.strip()
                 start = self._text.find(own)
                 places = [(start, start + len(own))] if start >= 0 else []
-                yield self._query(form.kind, words, self._whole, places)
+                yield self._query(form.kind, words, self._lead, places)
 
     def headings(self) -> Iterator[FoundQuery]:
         titles = {folded(self._title), folded(self._document.title)}
@@ -187,7 +188,7 @@ class _Finder:
             shown, place = self._at(block)
             parts = (one for one in self._sections if one.start <= block.start < one.stop)
             part = next(parts, None)
-            span = (part.start, part.stop) if part else self._whole
+            span = (part.start, part.stop) if part else self._lead
             if len(shown.split()) >= _FEWEST and self._says_enough(shown):
                 yield self._query("caption", shown, span, [place])
 
@@ -197,7 +198,7 @@ class _Finder:
             part = anchors.get(link.anchor) if link.anchor else None
             if not self._says_enough(link.text) or (link.anchor and part is None):
                 continue
-            span = self._whole
+            span = self._lead
             if part is not None and part.heading.level > 1 and self._answers(part):
                 span = part.start, part.stop
             places = [(link.start, link.stop)]
@@ -238,10 +239,22 @@ class _Finder:
         held = {word.casefold() for word in _WORD.findall(self._text[part.start : part.stop])}
         return len(content) > _FEWEST or not held.isdisjoint(content)
 
+    def _end_of_lead(self) -> int:
+        """Where the first paragraph ends that is long enough to answer what names the document."""
+        ends = (
+            one.stop for one in self._document.blocks
+            if one.kind == "paragraph" and _length(self._text[one.start : one.stop]) >= _ANSWER
+        )  # fmt: skip
+        return next(ends, len(self._text))
+
     def _answers(self, part: Section) -> bool:
         """Whether what stands under a heading is long enough to answer it."""
         words = 0
         for one in self._document.blocks:
             if part.start <= one.start < part.stop and one.kind != "boilerplate":
-                words += len(self._text[one.start : one.stop].split())
+                words += _length(self._text[one.start : one.stop])
         return words >= _ANSWER
+
+
+def _length(text: str) -> int:
+    return len(text.split())

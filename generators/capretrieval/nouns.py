@@ -31,9 +31,23 @@ _BEFORE_PARTICIPLES = {
     "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD", "VB", "VBP", "VBZ"}),
     "VBG": frozenset({"DT", "JJ", "PRP$"}),
 }
-_IS = ("is", "are", "was", "were")
-_PERFECT = (*_IS, "be", "been", "has", "have", "had")
-_NAMED, _HEADLINE = 5, 9  # words: of the name of what is said to be something; of a headline
+_PERFECT = ("is", "are", "was", "were", "be", "been", "has", "have", "had")
+_HEADLINE = 9  # words of a headline
+_LINKS = frozenset({"IN", "TO", "CC", "VBG", "VBN"})  # between the noun phrases of a headline
+# words that begin another clause, though tagged as prepositions
+_CLAUSES = frozenset(
+    "after although as because before but if once since than that though unless until when where "
+    "whereas whether while".split()
+)
+# nouns that say nothing without what follows: a number of, in order to
+_LIGHT = frozenset(
+    "amount behalf bit bunch care case collection couple instance interest kind lot means need "
+    "number order part piece place point result results series set sort subject terms thing things "
+    "tuple type use variety way".split()
+)
+_OTHERS = frozenset(
+    "above any certain following many multiple next other same several single such various".split()
+)
 _SENTENCE = 8  # words of which some are function words
 _PLAIN, _FUNCTION = 0.7, 0.2  # shares of a text's words
 _JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
@@ -105,8 +119,7 @@ def _runs(text: str) -> Iterator[list[_Word]]:
 
 def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
     """The noun phrases of a run of English words."""
-    tags = _tags([one.text for one in run])
-    stops = stopwords("en")
+    tags, stops = _in_context(run), stopwords("en")
     held: list[int] = []
     clean = True  # the words held begin where a phrase may begin
 
@@ -126,6 +139,8 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
         first, last = run[words[0]], run[words[-1]]
         if last.text.casefold() in stops or (first.opens and _may_be_verb(tags, run, words)):
             return
+        if len(words) == 1 and len(first.text) == 1:
+            return
         name = len(words) == 1 and not _knows(first.text)
         texts = [run[i].text for i in words]
         others = frozenset(run[i].text for i in words if tags[i] not in _NOUNS)
@@ -134,16 +149,6 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
     before = ""  # the tag of the word before
     for i, (word, tag) in enumerate(zip(run, tags, strict=True)):
         following = tags[i + 1] if i + 1 < len(run) else ""
-        if word.text.endswith(_POSSESSIVE):
-            tag = "PRP$"
-        elif not word.plain:
-            tag = "X"
-        elif (tag in _NOUNS and following in _AFTER_VERBS) or (
-            before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN") and "-" not in word.text
-        ):
-            tag = "VB"
-        elif tag == "VBG" and held and tags[held[-1]] == "NN" and not following:
-            tag = tags[i] = "NN"  # image processing
         begins = tag in ("JJ", "JJS", "VBN", "VBG")
         if begins and held and before in _NOUNS:
             yield from whole()
@@ -164,28 +169,89 @@ def _tagged(run: Sequence[_Word]) -> Iterator[Phrase]:
     yield from whole()
 
 
+def _in_context(run: Sequence[_Word]) -> list[str]:
+    """Penn Treebank tags of a run of English words, "X" for what is no word; nouns that stand where
+    verbs do are verbs.
+    """
+    tags = _tags([one.text for one in run])
+    by = False
+    for i, word in enumerate(run):
+        tag, before = tags[i], tags[i - 1] if i else ""
+        following = tags[i + 1] if i + 1 < len(run) else ""
+        by = word.text == "by" or (by and (word.text[0].isupper() or tag == "CC"))
+        if word.text.endswith(_POSSESSIVE):
+            tags[i] = "PRP$"
+        elif not word.plain or (by and word.text[0].isupper()):  # by whom
+            tags[i] = "X"
+        elif (tag in _NOUNS and following in _AFTER_VERBS) or (
+            before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN")
+            and "-" not in word.text and word.text.islower()
+        ):  # fmt: skip
+            tags[i] = "VB"
+        elif tag == "VBG" and before == "NN" and not following:
+            tags[i] = "NN"  # image processing
+    return tags
+
+
 def headlines(text: str) -> Iterator[list[str]]:
-    """What each part of an English sentence says, as a headline: its words from the first noun
-    phrase to the last one that is near, without articles; what something is without its name.
+    """What each part of an English sentence names or does, as a headline: noun phrases joined by
+    prepositions and participles (tool for managing tables), without articles. A headline ends where
+    its clause does, or before a preposition, so that it is whole.
     """
     for run in _runs(text):
-        ends = {one.start: one.stop for one in _tagged(run)}
-        begins = [i for i, word in enumerate(run) if word.start in ends]
-        if len(begins) > 1 and any(
-            word.text in _IS for word in run[begins[0] : min(begins[1], begins[0] + _NAMED)]
-        ):
-            begins = begins[1:]
-        if not begins:
-            continue
-        near = run[begins[0] : begins[0] + _HEADLINE]
-        code = [i for i, word in enumerate(near) if not word.plain]
-        near = near[: code[0]] if code else near
-        last = max((i for i, word in enumerate(near) if word.stop in ends.values()), default=-1)
-        tags = _tags([word.text for word in run])[begins[0] :]
-        yield [
-            word.text for word, tag in zip(near[: last + 1], tags, strict=False)
-            if tag not in _AFTER_VERBS
-        ]  # fmt: skip
+        tags = _in_context(run)
+        begin = 0
+        while begin < len(run):
+            stop = begin
+            while stop < len(run) and _joins(run, tags, begin, stop):
+                stop += 1
+            end = _complete(run, tags, begin, stop)
+            words = [run[i].text for i in range(begin, end) if tags[i] not in _AFTER_VERBS]
+            if len(words) > 1:
+                yield words
+            begin = stop + 1
+
+
+def _joins(run: Sequence[_Word], tags: Sequence[str], begin: int, i: int) -> bool:
+    """Whether word i goes on with a headline that begins with word `begin`."""
+    tag, following = tags[i], tags[i + 1] if i + 1 < len(run) else ""
+    before = tags[i - 1] if i else ""
+    word = run[i].text.casefold()
+    if tag in _NOUNS or tag in ("JJ", "JJR", "JJS"):
+        if i > begin:
+            return word not in _OTHERS
+        # able to, more than, a number of
+        light = word in _LIGHT or tag not in _NOUNS
+        return tag != "JJR" and word not in _OTHERS and not (light and following in _LINKS)
+    if tag in ("VB", "VBP"):  # to copy files
+        return before == "TO" and word != "be"
+    if i == begin:  # by copying files, a compressed file
+        return tag in ("VBG", "VBN") and before == ("IN" if tag == "VBG" else "DT")
+    if tag in ("VBG", "VBN"):  # tables based on, libraries using
+        return before not in ("VBZ", "VBP", "VBD", "VB", "MD")
+    if tag == "RB":
+        return following in ("JJ", "VBN") or before == "VBN"
+    if tag in ("IN", "TO", "CC"):
+        return word not in _CLAUSES and before not in ("IN", "TO", "CC")
+    return tag in _AFTER_VERBS and before not in _NOUNS
+
+
+def _complete(run: Sequence[_Word], tags: Sequence[str], begin: int, stop: int) -> int:
+    """Where a headline of the words [begin, stop) ends: the last noun that nothing belongs to."""
+    following = tags[stop] if stop < len(run) else ""
+    links = [tag for tag in tags[begin:stop] if tag in _LINKS]
+    next_clause = bool(following) and links[-1:] == ["CC"]
+    result = begin
+    for end in range(begin + 1, min(stop, begin + _HEADLINE) + 1):
+        if end == stop:
+            whole = following not in ("X", "CD") and not next_clause
+        elif tags[end] == "CC":
+            whole = next_clause and "CC" not in tags[end + 1 : stop]
+        else:  # something by something else
+            whole = tags[end] in _LINKS and run[end].text != "of"
+        if whole and tags[end - 1] in _NOUNS:
+            result = end
+    return result
 
 
 def _may_be_verb(tags: Sequence[str], run: Sequence[_Word], words: Sequence[int]) -> bool:

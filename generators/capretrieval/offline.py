@@ -29,7 +29,7 @@ _SENTENCES = 3  # of a passage that are put into few words
 _ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a noun
 _FEWEST, _MOST = 3, 7  # content words of such a query
 _KNOWN = 0.25  # a word that more of the documents have is left out of it
-_NAME, _NOUN = 0.7, 0.4  # a word by itself says less than a phrase, most so an ordinary one
+_NAME, _NOUN = 0.7, 0.2  # a word by itself says less than a phrase, most so an ordinary one
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
 # of Markdown, HTML and reStructuredText within a block: what nobody reads, such as addresses
@@ -127,9 +127,11 @@ def _place(start: int, text: str) -> float:
 
 
 def _worth(words: Sequence[str], held: Mapping[str, int], counts: CorpusCounts) -> float:
-    """How much words tell of a passage: rare in the corpus, and often in it. `held`: its words."""
+    """How much words tell of a passage: a topic of few documents, and often in it. `held`: its
+    words.
+    """
     often = sum(held[word] for word in words) / max(1, len(words))
-    return counts.salience(words) * (1 - 0.5 / max(1.0, often))
+    return counts.informativeness(words) * (1 - 0.5 / max(1.0, often))
 
 
 def _ranked(

@@ -402,7 +402,7 @@ def _no_link(
         if low <= start and stop <= high and source["id"] in targets.get(place, ()):
             heads = [one for one in source["blocks"] if one[0] in ("title", "heading")]
             section = [one for one in heads if one[1] <= span[0]][-1:]
-            whole = span == [0, len(source["text"])]
+            whole = span[0] == 0  # a document is named for what it begins with
             if whole or (section and section[0][4] == anchor):
                 return None
     return f"no link to {source['id']}, or to what it rests on there, stands at {start} to {stop}"

@@ -53,7 +53,8 @@ def test_a_heading_is_answered_by_its_section() -> None:
         title="Mirrors of the archive",
     )  # fmt: skip
     assert found(one) == [
-        ("title", "Mirrors of the archive", one.text, ["Mirrors of the archive"]),
+        ("title", "Mirrors of the archive", f"# Mirrors of the archive\n\n{BODY}",
+         ["Mirrors of the archive"]),
         ("heading", "Spacing retries out", OTHER, ["Spacing `retries` out"]),
         ("question", "How are mirrors kept up to date?", BODY,
          ["How are mirrors kept up to date?"]),
@@ -102,12 +103,12 @@ def test_short_forms_captions_and_links() -> None:
     ]
     other = document("other", ("paragraph", words, 0))._replace(links=tuple(links))
     assert found(one, [other]) == [
-        ("description", "How clients wait", one.text, []),
+        ("description", "How clients wait", f"Backoff schedule\n\n{OTHER}", []),
         ("heading", "Backoff schedule", f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
          ["Backoff schedule"]),
         ("caption", "Delays after each failure",
          f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4", ["Delays after each failure"]),
-        ("link", "retry policy", one.text, ["retry policy"]),
+        ("link", "retry policy", f"Backoff schedule\n\n{OTHER}", ["retry policy"]),
         ("link", "waiting times", f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
          ["waiting times"]),
     ]  # fmt: skip

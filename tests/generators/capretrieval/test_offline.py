@@ -63,9 +63,7 @@ def test_languages_without_rules_get_nothing(text: str, language: str) -> None:
 @pytest.mark.parametrize(
     ("text", "language", "expected"),
     [
-        (ENGLISH, "en", ["windmill on river bank was restored by volunteers",
-                         "wheat flour Sunday morning",
-                         "Visitors can buy fresh bread in bakery"]),
+        (ENGLISH, "en", ["old windmill on river bank", "fresh bread in bakery"]),
         (GERMAN, "de", ["alte Brücke Fluss Frühling Handwerkern Dorf erneuert",
                         "Abend feierten Einwohner Musik Tanz Marktplatz"]),
         (FRENCH, "fr", ["marché village vend légumes frais fromage chèvre",
@@ -78,7 +76,8 @@ def test_a_summary_is_a_headline_of_a_sentence(
 ) -> None:
     result = summaries(text, language, 7, NO_COUNTS)
     assert [one.text for one in result] == expected
-    assert [(one.start, one.stop) for one in result] == sentences(text)[: len(result)]
+    places = [(one.start, one.stop) for one in result]
+    assert places == [one for one in sentences(text) if one in places]
     assert summaries(text, language, 1, NO_COUNTS) == result[:1]
 
 

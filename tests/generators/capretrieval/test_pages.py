@@ -95,7 +95,7 @@ def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Pat
     ]
     recipe = write_recipe(
         tmp_path / "few.yaml", write_rows(tmp_path / "few.jsonl", [*TEXTS[:3], *texts]),
-        "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {common: 1}\n",
+        "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {common: 1, quality: 0}\n",
     )  # fmt: skip
     path = run(recipe, out=tmp_path / "few").path
     rows = [row for name in ("kw", "sm")
