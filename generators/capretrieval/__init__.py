@@ -460,7 +460,7 @@ def _two_documents_line(judged: Mapping[str, Any]) -> dict[str, str]:
     return {
         "two docs": (
             f"{judged['kept']:,} of {judged['wanted']:,} questions that need two documents, from "
-            f"{judged['pairs']:,} pairs; {judged['model']} judged them, "
+            f"{judged['pairs']:,} pairs; judge {judged['model']}: "
             f"{judge_of_questions(judged)['measured']}"
         )
     }
