@@ -93,8 +93,8 @@ def generate_with_agents(
 
     try:
         if not settings:
-            context = Context(sources, {}, pilot=pilot, workers=workers, progress=progress)
-            in_thread(lambda stop: work(context))
+            options: dict[str, Any] = {"pilot": pilot, "workers": workers, "progress": progress}
+            in_thread(lambda stop: work(Context(sources, {}, stop=stop, **options)), sends=False)
         else:
             with with_call_report(call_report):
                 call_models(

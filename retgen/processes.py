@@ -40,14 +40,27 @@ def process_pool(
     try:
         with pool:
             try:
+                _start_workers(pool, workers)
                 yield pool
             except BaseException:
                 held.close()
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(cancel_futures=True)  # they end, so this is soon done
                 raise
     finally:
         held.close()
         watched.close()
+
+
+def _start_workers(pool: ProcessPoolExecutor, workers: int) -> None:
+    """Start all processes with Ctrl-C held back: until they ignore it, it would end them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        for _ in range(workers):
+            pool.submit(os.getpid)  # starts one where none is idle
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 Context = TypeVar("Context")
@@ -95,6 +108,8 @@ def _start(
 ) -> None:
     """First thing in a worker: see to it that it ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: one answers
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with, args=(watched,), daemon=True).start()
     if sys.platform == "linux":
         import ctypes

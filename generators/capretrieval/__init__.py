@@ -24,6 +24,7 @@ import orjson
 
 from retgen.errors import SourceRefused, UsageError
 from retgen.generators.capretrieval.agents import AGENTS, ANNOTATE
+from retgen.generators.capretrieval.asked import describe_forms, like_note
 from retgen.generators.capretrieval.judging import (
     FIGURES,
     GIVEN,
@@ -230,9 +231,12 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 },
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
-            card=[*_card(mined), *_found_card(tables), *_two_documents_card(judged)],
+            card=[
+                *_card(mined), *_found_card(tables), *_like_card(job, tables),
+                *_two_documents_card(judged),
+            ],
             notes={
-                **_found_line(tables), **_written_line(job, tables),
+                **_found_line(tables), **_like_line(job, tables), **_written_line(job, tables),
                 **_two_documents_line(judged), **_lines(mined),
             },
             facts=_facts(tables),
@@ -332,12 +336,12 @@ def _languages(tables: QueryTables) -> list[str]:
 
 def _card(mined: Mapping[str, Any]) -> list[str]:
     paragraphs = [
-        f"{_CORPUS_CARD} Every query names the document and the characters that it rests on "
+        f"{_CORPUS_CARD} Every query names its evidence: a document and characters of it "
         "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
         "descriptions. Set KW holds keywords and phrases that stand in the passage, and "
         "hypernyms; set SM holds short summaries, topics and questions (CapRetrieval). A "
-        "passage is relevant that holds the characters that a query rests on, and of keywords "
-        "every passage of the same split that holds them. Other pairs are not judged.",
+        "passage is relevant that holds the evidence of a query; to keywords, so is every passage "
+        "of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
         *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
@@ -380,11 +384,11 @@ def _rechunk_card(size: PassageSize | None) -> list[str]:
         f"{size.overlap:,} stand in the passage before as well."
     )
     return [
-        f"{cutting} The qrels were made again for this cutting, without any model. Every query "
-        "rests on characters of its document (`source`, `span`): a passage is relevant that holds "
-        "them whole; where none does, those that lie in them by more than half of themselves, or "
-        "else the one that overlaps them most. To keywords and phrases passages of the same split "
-        "are relevant that hold them. Other pairs are not judged."
+        f"{cutting} The qrels were made again for this cutting, without any model. A query's "
+        "evidence is characters of its document (`source`, `span`): a passage is relevant that "
+        "holds them whole; where none does, those that lie in them by more than half of "
+        "themselves, or else the one that overlaps them most. To keywords and phrases passages "
+        "of the same split are relevant that hold them. Other pairs are not judged."
     ]
 
 
@@ -472,6 +476,23 @@ def _two_documents_card(judged: Mapping[str, Any]) -> list[str]:
         "and from neither alone; both are relevant, each by its evidence (`source` and `span`, "
         "`other_source` and `other_span`)."
         for text in _two_documents_line(judged).values()
+    ]
+
+
+def _like_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of the queries that users asked, and of those that were written."""
+    like = job.params.queries.like
+    if like is None:
+        return {}
+    written = describe_forms(one.text for one in tables.queries)
+    return {"like": f"{like_note(like)}; written: {written}"}
+
+
+def _like_card(job: Job[CapRetrievalParams], tables: QueryTables) -> list[str]:
+    return [
+        f"Their lengths and the share of questions follow queries that users asked ({line}). No "
+        "text of that sample is a query of this data set."
+        for line in _like_line(job, tables).values()
     ]
 
 

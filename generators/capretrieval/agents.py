@@ -61,27 +61,40 @@ GRADES = {
 # --- writers --------------------------------------------------------------------------------------
 
 
-class AskKeywords(Question):
-    """A passage, and how many keywords are wanted. `language`: ISO 639-1."""
+class AskForPassage(Question):
+    """A passage. `language`: ISO 639-1. `asked`: queries that users typed, as examples."""
 
     language: str
-    count: int
     title: str
     passage: str
+    asked: tuple[str, ...] = ()
+
+    def variables(self) -> dict[str, str]:
+        shown = "".join(f"\n- {one}" for one in self.asked)
+        return super().variables() | {"asked": shown and f"\n\n{_ASKED}\n{shown}"}
+
+
+_ASKED = (
+    "People who search this collection typed these queries. Write in their form, of about their "
+    "lengths and as many questions; copy none:"
+)
+
+
+class AskKeywords(AskForPassage):
+    """A passage, and how many keywords are wanted."""
+
+    count: int
 
 
 class AskSummaries(AskKeywords):
     """A passage, and how many summaries and questions are wanted."""
 
 
-class AskQueries(Question):
+class AskQueries(AskForPassage):
     """A passage, and how many of both are wanted."""
 
-    language: str
     keywords: int
     summaries: int
-    title: str
-    passage: str
 
 
 class Keyword(AnswerSchema):

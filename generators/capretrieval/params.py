@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import Params
+from retgen.generators.params import InputFile, Params
 from retgen.generators.source import DocumentSource, PassageSize
 
 
@@ -28,6 +28,9 @@ class QueryCounts(Params):
     quality: float = Field(0.5, ge=0, lt=1)
     together: bool = True
     two_documents: int = Field(0, ge=0, le=100_000)
+    like: InputFile | None = Field(
+        None, description="queries that users asked: forms follow theirs; no labels, no test set"
+    )
 
     @model_validator(mode="after")
     def _some(self) -> QueryCounts:

@@ -141,7 +141,9 @@ def without_lowest(
     gone = set(ranked[: int(share * len(ranked))]) - set(best.values())
     reason = f"its score is among the lowest {share:.0%}"
     for i in sorted(gone):
-        rejected.append(_dropped("query/quality", reason, queries[i], passages[queries[i].passage]))
+        rejected.append(
+            dropped_query("query/quality", reason, queries[i], passages[queries[i].passage])
+        )
     return [one for i, one in enumerate(queries) if i not in gone]
 
 
@@ -186,13 +188,13 @@ def select_queries(
             limit = most_documents
         if count > limit and count > 1:
             reason = f"{count:,} {what}, more than {limit:,}"
-            rejected.append(_dropped("query/common", reason, one, passage))
+            rejected.append(dropped_query("query/common", reason, one, passage))
             continue
         one.split = split[one.passage]
         elsewhere = {split[j] for j in everyone} - {one.split}
         if elsewhere and one.split != "train":
             reason = f"it belongs to documents of {', '.join(sorted(elsewhere))} too"
-            rejected.append(_dropped("query/split", reason, one, passage))
+            rejected.append(dropped_query("query/split", reason, one, passage))
             continue
         if _is_full(taken, one, room):
             continue
@@ -261,11 +263,14 @@ def drop_near_duplicates(
             near = [sides[0][place] for place, _ in pairs.tolist()]
             for i, (_, like) in zip(near, pairs.tolist(), strict=True):
                 reason = f"it says nearly the same as {asked[like].text!r} of split {other}"
-                rejected.append(_dropped("query/split", reason, kept[i], passages[kept[i].passage]))
+                rejected.append(
+                    dropped_query("query/split", reason, kept[i], passages[kept[i].passage])
+                )
             gone = set(near)
             kept = [one for i, one in enumerate(kept) if i not in gone]
     return kept
 
 
-def _dropped(rule: str, reason: str, one: PassageQuery, passage: Passage) -> Rejection:
+def dropped_query(rule: str, reason: str, one: PassageQuery, passage: Passage) -> Rejection:
+    """The rejection of a query, by a rule."""
     return Rejection(rule, reason, {"passage": passage.id, "kind": one.kind, "text": one.text})

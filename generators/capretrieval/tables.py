@@ -46,6 +46,7 @@ NONE = "no_positives"
 
 _MARKS_BEFORE = re.compile(r"^[^\w\n]*\Z", re.MULTILINE)  # of a line that words are cut from
 _MARKS_BEHIND = re.compile(r"[^\w\n]*(?:\Z|\n(?:[ ]*[=~^-]+[ ]*(?:\n|\Z))?)")
+_BLANKS = " \t"
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
 
@@ -264,10 +265,12 @@ def _without(passage: Passage, places: Iterable[tuple[int, int]]) -> str:
         if high == 0 or low >= len(text):
             continue
         before, after = _MARKS_BEFORE.search(text[:low]), _MARKS_BEHIND.match(text[high:])
-        if before and after:
+        if before and after:  # whole lines
             low, high = before.start(), high + after.end()
-        text = f"{text[:low].rstrip()} {text[high:].lstrip()}".strip()
-    return text
+            text = f"{text[:low].rstrip()}\n{text[high:].lstrip()}"
+        else:  # of a line, which stays one of its own
+            text = f"{text[:low].rstrip(_BLANKS)} {text[high:].lstrip(_BLANKS)}"
+    return text.strip()  # not before: places count from its begin
 
 
 def _unheaded(text: str, title: str) -> str:

@@ -32,6 +32,12 @@ from retgen.generators.capretrieval.agents import (
     Keyword,
     Summary,
 )
+from retgen.generators.capretrieval.asked import (
+    asked_queries,
+    examples,
+    like_asked,
+    without_asked,
+)
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.drafts import (
     Drafts,
@@ -49,7 +55,7 @@ from retgen.generators.capretrieval.language import (
     words_of,
 )
 from retgen.generators.capretrieval.negatives import mine_negatives
-from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.params import CapRetrievalParams, QueryCounts
 from retgen.generators.capretrieval.passages import (
     Codes,
     Passage,
@@ -131,9 +137,9 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     rejected: list[Rejection] = clean
     drafted = await _drafted(documents, passages, document_of, params, context)
     every = drafted.queries
-    every += await _asked(passages, drafted.counts, params, context, rejected)
+    every += await _asked(passages, drafted.counts, params, job.seed, context, rejected)
     every = _without_test_queries(every, passages, tests, params, rejected)
-    every = without_lowest(every, passages, params.queries.quality, rejected)
+    every = _chosen(every, passages, params.queries, rejected)
     splits = [side[i] for i in document_of]
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
     labels = PassageLabels(passages, holders(drafted.words, phrases))
@@ -229,7 +235,8 @@ async def _steps(
             yield part
             stage.done += batch.stop - batch.start
             context.show(stage)
-            await asyncio.sleep(0)  # Ctrl-C is heard here
+            context.check_stopped()
+            await asyncio.sleep(0)
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[slice]:
@@ -258,6 +265,7 @@ async def _asked(
     passages: Sequence[Passage],
     counts: CorpusCounts,
     params: CapRetrievalParams,
+    seed: int,
     context: Context,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
@@ -271,8 +279,11 @@ async def _asked(
         context.show(stage, now=True)
         return []
 
+    like = params.queries.like
+    shown = () if like is None else examples(like, seed)
+
     async def work(number: int) -> tuple[int, _Answer]:
-        return number, await _written(passages[number], params, context)
+        return number, await _written(passages[number], shown, params, context)
 
     every: list[PassageQuery] = []
     try:
@@ -357,13 +368,18 @@ def agents_of(params: CapRetrievalParams) -> frozenset[str]:
     return frozenset({*judging, *(name for count, name in names if count)})
 
 
-async def _written(passage: Passage, params: CapRetrievalParams, context: Context) -> _Answer:
+async def _written(
+    passage: Passage, asked: tuple[str, ...], params: CapRetrievalParams, context: Context
+) -> _Answer:
     """What models write for a passage; rules have written what no model does."""
     counts = params.queries
     writers = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
     live = {one.name for one in writers if not context.offline(one)}
     needed = agents_of(params) & live
-    shown = {"language": passage.language, "title": passage.title, "passage": passage.text}
+    shown: dict[str, Any] = {
+        "language": passage.language, "title": passage.title, "passage": passage.text,
+        "asked": asked,
+    }  # fmt: skip
     if WRITE_QUERIES.name in needed:
         both = await context.answer(
             WRITE_QUERIES,
@@ -373,8 +389,8 @@ async def _written(passage: Passage, params: CapRetrievalParams, context: Contex
     keywords: Sequence[Keyword] = ()
     summaries: Sequence[Summary] = ()
     if WRITE_KEYWORDS.name in needed:
-        asked = AskKeywords(count=counts.keywords, **shown)
-        keywords = (await context.answer(WRITE_KEYWORDS, asked)).keywords
+        wanted = AskKeywords(count=counts.keywords, **shown)
+        keywords = (await context.answer(WRITE_KEYWORDS, wanted)).keywords
     if WRITE_SUMMARIES.name in needed:
         question = AskSummaries(count=counts.summaries, **shown)
         summaries = (await context.answer(WRITE_SUMMARIES, question)).summaries
@@ -454,6 +470,20 @@ def _without_test_queries(
         record = {"passage": passages[one.passage].id, "kind": one.kind, "text": one.text}
         rejected.append(Rejection("decontaminated/query", drop.reason, record))
     return [one for number, one in enumerate(queries) if number not in dropped]
+
+
+def _chosen(
+    queries: list[PassageQuery],
+    passages: Sequence[Passage],
+    counts: QueryCounts,
+    rejected: list[Rejection],
+) -> list[PassageQuery]:
+    """What is kept of the rules' queries: the best ones, or those that are like users' queries."""
+    if counts.like is None:
+        return without_lowest(queries, passages, counts.quality, rejected)
+    asked = asked_queries(counts.like)
+    queries = without_asked(queries, passages, asked, rejected)
+    return like_asked(queries, passages, asked, counts.quality, rejected)
 
 
 def passage_row(one: Passage, split: str) -> dict[str, Any]:

@@ -245,8 +245,11 @@ def _whom(model: ModelSettings) -> tuple[Any, ...]:
     return model.endpoint(), model.provider, model.name, model.api_key_env, *pace
 
 
-def in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:
-    """Run to the end in an event loop of its own thread. Raises KeyboardInterrupt after Ctrl-C."""
+def in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]], *, sends: bool = True) -> None:
+    """Run to the end in an event loop of its own thread. Raises KeyboardInterrupt after Ctrl-C.
+
+    `sends`: requests may be in flight then, which are waited for.
+    """
     try:
         import uvloop  # a third less of a call's own time
 
@@ -278,7 +281,7 @@ def in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]]) -> None:
         while not done.wait(_LISTEN):
             if heard < len(presses):
                 heard = len(presses)
-                _interrupt(control, heard)
+                _interrupt(control, heard, sends)
     try:
         future.result()
     except (Stopped, asyncio.CancelledError):
@@ -316,15 +319,17 @@ def _signals() -> Iterator[list[int]]:
                 signal.signal(number, known)
 
 
-def _interrupt(control: Mapping[str, Any], presses: int) -> None:
+def _interrupt(control: Mapping[str, Any], presses: int, sends: bool) -> None:
     if "loop" not in control or control["loop"].is_closed():
         return
     if presses == 1:
-        print(
-            "\nstopping: nothing more is sent; waiting for what is in flight, which may be paid "
-            "for (Ctrl-C again: stop now)",
-            file=sys.stderr,
-        )
+        if sends:
+            print(
+                "\nstopping: nothing more is sent; waiting for what is in flight, which may be "
+                "paid for (Ctrl-C again: stop now)",
+                file=sys.stderr,
+            )
+        control["stop"].request()
         control["loop"].call_soon_threadsafe(control["stop"].set)
     else:
         control["loop"].call_soon_threadsafe(control["task"].cancel)

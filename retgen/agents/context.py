@@ -80,7 +80,7 @@ class Context:
         self.stages: list[Stage] = []
         self.rejected: list[Rejection] = []
         self._models, self._stop, self._flight = models, stop, flight
-        self.progress, self._cap, self._priced = progress, cap, priced
+        self._progress, self._cap, self._priced = progress, cap, priced
         self.notice = notice
         # failed answers of agents without a good one; None once there is one
         self._failing: dict[str, int | None] = {}
@@ -106,6 +106,7 @@ class Context:
     async def answer(self, agent: Agent[Q, A], question: Q) -> A:
         """An agent's answer. Raises `RepairsFailed` where there is none that passes its check."""
         if self.offline(agent):
+            self.check_stopped()
             result = agent.offline(question)
             reason = agent.check(question, result)
             if reason is not None:
@@ -152,7 +153,17 @@ class Context:
             self._last_report = passed
             wanted = self.pilot_size(stage.total)
             done = stage.done + sum(task.done() for _, task in self._under_way)
-            self.progress(stage.name, min(done, wanted), wanted, self._note(stage))
+            self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
+
+    def check_stopped(self) -> None:
+        """Raises `Stopped` where the work was interrupted."""
+        if self._stop is not None:
+            self._stop.check()
+
+    def progress(self, stage: str, done: int, total: int, note: str = "", /) -> None:
+        """Report where work in one piece is. Raises `Stopped` where it was interrupted."""
+        self.check_stopped()
+        self._progress(stage, done, total, note)
 
     async def accepted_records(
         self,

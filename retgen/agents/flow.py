@@ -21,10 +21,11 @@ class Stopped(Exception):
 
 
 class Stop:
-    """Whether to stop sending. Made and used within one event loop."""
+    """Whether to stop sending. Made and used within one event loop, except `request`."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self._requested = False
         self.error: Exception | None = None  # why, where it is an error
 
     def set(self, error: Exception | None = None) -> None:
@@ -33,9 +34,13 @@ class Stop:
             self.error = error
             self._event.set()
 
+    def request(self) -> None:
+        """Have `check` raise from now on. Of any thread: work in one piece holds up the loop."""
+        self._requested = True
+
     def check(self) -> None:
-        """Raises `Stopped` if it is set."""
-        if self._event.is_set():
+        """Raises `Stopped` if it is set, or requested."""
+        if self._requested or self._event.is_set():
             raise Stopped
 
     async def wait(self) -> None:

@@ -25,7 +25,8 @@ def worker_name(model: str) -> str:
 _WHAT = {
     "nothing": "A synthetic retrieval data set",
     "sentences": "A synthetic retrieval data set put together from a source's own sentences",
-    "documents": "A retrieval data set of a source's own documents, with synthetic queries",
+    "documents": "A retrieval data set of a source's own documents, with queries found in them or "
+    "written for them",
     "queries": "A retrieval data set of given documents and given queries, with judged labels",
 }
 _WHAT_NOT = {
@@ -39,8 +40,8 @@ _WHAT_NOT = {
     ),
     "documents": (
         "Queries of people.",
-        "The documents are the source's, the queries are synthetic: no score here is one on "
-        "queries that people write.",
+        "The documents are the source's; the queries are found in them (titles, headings, links) "
+        "or generated: no score here is one on queries that people type.",
     ),
     "queries": (
         "People's judgement.",

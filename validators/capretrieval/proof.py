@@ -332,8 +332,8 @@ def _cut(text: str, begins: int, places: Iterable[list[int]]) -> str:
     for start, stop in sorted(places, reverse=True):
         before, after = text[: max(0, start - begins)], text[max(0, stop - begins) :]
         if stop > begins and start < begins + len(text):
-            text = f"{before.rstrip()} {after.lstrip()}".strip()
-    return text
+            text = f"{before} {after}"  # a line before it stays a line
+    return text.strip()
 
 
 def _without(title: str, text: str) -> str:

@@ -74,3 +74,33 @@ def test_a_heading_that_was_put_back_is_found(finished: Path) -> None:
     finally:
         file.write_bytes(before)
     assert found == [f"found.parquet: the positive of {row['query-id']} is not of chess"]
+
+
+def test_words_are_cut_from_lines_that_stay_apart(tmp_path: Path) -> None:
+    """A label over a heading goes with it; white space before the first line moves no place; a
+    description that ends within a line leaves the heading above it a line.
+    """
+    pages = {
+        "zinc.md": f"(Copper pans)=\n\n# Copper pans\n\n{COPPER}\n\n## Salt and sour\n\n{COPPER}",
+        "indented.txt": f"\t\tThe great glass works\n\t\t=====\n\nAbstract\n-----\n\n{GLASS}",
+        "part.md": f"---\ndescription: Bees keep house\n---\n# Bees\n\nBees keep house here. {BEES}",
+        **{f"{n}.txt": text for n, text in enumerate((STORMS, OWLS, TRAM, CHESS))},
+        "quiet.txt": WINDMILL,  # held out
+    }
+    (tmp_path / "kb").mkdir()
+    for name, text in pages.items():
+        (tmp_path / "kb" / name).write_text(text, "utf-8")
+    params = "  splits: {test: 0.1, dev: 0}\n  queries: {common: 1}\n"
+    path = run(write_recipe(tmp_path / "kb.yaml", tmp_path / "kb", params), out=tmp_path / "o").path
+    texts = {row["_id"]: row["text"] for row in read_jsonl(path / "dataset" / "queries.jsonl")}
+    shown = {
+        texts[row["query-id"]]: row["positive"]
+        for row in pq.read_table(path / "training" / "found.parquet").to_pylist()
+    }
+    assert shown == {
+        "Copper pans": f"{COPPER}\n\n## Salt and sour\n\n{COPPER}",
+        "Salt and sour": f"Copper pans (Copper pans)=\n\n# Copper pans\n\n{COPPER}\n{COPPER}",
+        "The great glass works Abstract": f"=====\n{GLASS}",
+        "Bees": f"Bees keep house here. {BEES}",
+        "Bees keep house": f"here. {BEES}",
+    }

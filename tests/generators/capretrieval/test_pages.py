@@ -35,17 +35,17 @@ def page_of(path: Path) -> str:
     return text_of((path / "report.html").read_text())
 
 
-def test_only_the_queries_are_said_to_be_synthetic(finished: Path) -> None:
+def test_documents_and_queries_are_said_to_be_whose_they_are(finished: Path) -> None:
     what = (
-        "A retrieval data set of a source's own documents, with synthetic queries: training and "
-        "test queries over your own documents"
+        "A retrieval data set of a source's own documents, with queries found in them or written "
+        "for them: training and test queries over your own documents"
     )
     assert what in card_of(finished)
     page = page_of(finished)
     assert what in page
     assert (
-        "Queries of people. The documents are the source's, the queries are synthetic: no score "
-        "here is one on queries that people write."
+        "Queries of people. The documents are the source's; the queries are found in them (titles, "
+        "headings, links) or generated: no score here is one on queries that people type."
     ) in page
     for text in (card_of(finished), page):
         assert "A synthetic retrieval data set" not in text

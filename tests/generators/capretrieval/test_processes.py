@@ -1,0 +1,121 @@
+"""Several processes: the same bytes, and Ctrl-C while they work."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from retgen import run
+from tests.generators.capretrieval.texts import write_recipe, write_rows
+from tests.test_processes import alive, ended
+from tests.with_agents.conftest import contents
+
+PARTS = ("dataset", "training")
+BATCHES = 5  # of documents: from four on they are shared out
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty long documents, in five batches of 300,000 characters."""
+    draw = random.Random(0)
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+    texts = []
+    for _ in range(60):
+        names = ["".join(draw.choices(syllables, k=3)) for _ in range(200)]
+        sentences = (
+            "The {} of the {} is kept in a {} near the {}, and it was made for {}.".format(
+                *draw.choices(names, k=5)
+            )
+            for _ in range(320)
+        )
+        texts.append(" ".join(sentences))
+    size = sum(map(len, texts))
+    assert BATCHES * 300_000 < size < 1.2 * BATCHES * 300_000
+    folder = tmp_path_factory.mktemp("processes")
+    return write_recipe(folder / "kb.yaml", write_rows(folder / "kb.jsonl", texts))
+
+
+@pytest.fixture(scope="module")
+def alone(recipe: Path) -> Path:
+    """The run in one process."""
+    began = children_seconds()
+    result = run(recipe, out=recipe.parent / "one", workers=1).path
+    assert children_seconds() == began
+    return result
+
+
+def children_seconds() -> float:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+
+
+def assert_same(one: Path, other: Path) -> None:
+    for part in PARTS:
+        assert contents(one / part) == contents(other / part), part
+    assert (one / "rejected.jsonl").read_bytes() == (other / "rejected.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, 3])
+def test_bytes_do_not_depend_on_the_number_of_processes(
+    recipe: Path, alone: Path, workers: int
+) -> None:
+    began = children_seconds()
+    result = run(recipe, out=recipe.parent / f"of_{workers}", workers=workers).path
+    assert children_seconds() - began > 1  # others did the work
+    assert_same(alone, result)
+
+
+def workers_of(parent: int) -> list[int]:
+    """The worker processes of a process, also those that have only just been started."""
+    result = []
+    for one in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (one / "stat").read_text().rpartition(")")[2].split()
+            line = (one / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if int(stat[1]) == parent and b"multiprocessing.spawn" in line:
+            result.append(int(one.name))
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+@pytest.mark.parametrize("seconds", [0, 0.2, 2])
+def test_ctrl_c_while_processes_start_and_work(
+    recipe: Path, alone: Path, tmp_path: Path, seconds: float
+) -> None:
+    """It reaches the whole group. Nothing of it is left, and the same command ends the same."""
+    command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), "--workers", "2",
+               "--out", "out"]  # fmt: skip
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        # where the tests run in the background, SIGINT may be ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while len(workers := workers_of(process.pid)) < 2 and time.monotonic() < until:
+        time.sleep(0.005)
+    time.sleep(seconds)
+    workers = sorted({*workers, *workers_of(process.pid)})
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    stderr = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert stderr == (
+        "gen: interrupted; what is finished is kept. Resume with:\n"
+        f"  gen run {recipe} --workers 2 --out out\n"
+    )
+    assert ended(workers)
+    assert not any(map(alive, workers))
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    subprocess.run([*command, "-q"], cwd=tmp_path, check=True)
+    assert_same(alone, tmp_path / "out")
