@@ -150,7 +150,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         more, judged = await write_two_document_questions(
             params.queries.two_documents, run, taken, drafted.counts, job.seed, context
         )
-        kept += _without_test_queries(more, passages, tests, params, rejected)
+        more = _without_test_queries(more, passages, tests, params, rejected)
+        if params.queries.like is not None:
+            more = without_asked(more, passages, asked_queries(params.queries.like), rejected)
+        kept += more
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
     kept = drop_near_duplicates(kept, passages, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
