@@ -40,7 +40,7 @@ from retgen.write import (
 from retgen.yaml_text import to_yaml
 
 FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other keys or files
-COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd")
+COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd", "answers")
 PROOF = ".proof"  # what a proof under way has found so far
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity", "mteb",
@@ -306,6 +306,7 @@ def manifest_of(
         "certificate": result.certificate,
         "files": {name: info._asdict() for name, info in sorted(files.items())},
         **({key: facts.costs[key] for key in COSTS[:3]} if models else {}),
+        **({"answers": facts.costs["answers"]} if facts.costs.get("answers") else {}),
     }
 
 

@@ -41,12 +41,20 @@ from retgen.generators.capretrieval.plan import (
     JUDGES,
     call_estimates,
     check_judge,
+    check_two_documents,
     estimated_queries,
     plan_judged,
     plan_notes,
 )
-from retgen.generators.capretrieval.queries import FOUND, PassageQuery
+from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
 from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
+from retgen.generators.capretrieval.two_documents import (
+    JUDGE_TWO_DOCUMENTS,
+    JUDGED_QUESTIONS,
+    TWO_DOCUMENT_AGENTS,
+    TWO_DOCUMENTS,
+    judge_of_questions,
+)
 from retgen.generators.capretrieval.with_agents import (
     DOCUMENT_ROW,
     DOCUMENTS,
@@ -105,7 +113,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     proofs = proof.RULES
     fixed_records = False
     takes_source = True
-    agents = (*AGENTS, *JUDGES)
+    agents = (*AGENTS, *TWO_DOCUMENT_AGENTS, *JUDGES)
     independent_judge = True
     label_source = "grades that a judge gave given queries"
     proof = "each document is one that the query was written for, or it holds the keyword"
@@ -120,6 +128,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
             check_by(by)
         if params.mine.judge and mined:
             check_judge(job, "mine.judge")
+        if params.queries.two_documents:
+            check_two_documents(job)
         source = params.source
         if source is not None and str(source.path).startswith(HUB):
             limits = [n for n in (job.limit, source.limit) if n is not None]
@@ -182,13 +192,15 @@ class CapRetrieval(Family[CapRetrievalParams]):
 
     def judges(self, job: Job[CapRetrievalParams]) -> Mapping[str, Mapping[str, Any]]:
         if job.params.judge is None:
-            return {}
+            judged = _judged_questions(job)
+            return {JUDGE_TWO_DOCUMENTS.name: judge_of_questions(judged)} if judged else {}
         return {"annotate_relevance": JudgedTables(job.source_folder(), job.seed).judge()}
 
     def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
         both: dict[str, RowType] = {DOCUMENTS: DOCUMENT_ROW, PASSAGES: PASSAGE}
         if job.params.judge is None:
-            return {**both, QUERIES: PassageQuery, MINED: MINE}
+            more = {TWO_DOCUMENTS: JUDGED_QUESTIONS} if job.params.queries.two_documents else {}
+            return {**both, QUERIES: PassageQuery, MINED: MINE, **more}
         return {**both, GIVEN: GivenQuery, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
@@ -203,6 +215,9 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if job.params.judge is not None:
             return _judged(job, tables, JudgedTables(sources, job.seed))
         mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
+        judged = _judged_questions(job)
+        more = {"other_source": "string", "other_span": ["int32"]} if judged else {}
+        sets = (FOUND, "kw", "sm", *((TWO,) if judged else ()))
         return Records(
             corpus=tables.corpus(),
             queries=tables.query_rows(),
@@ -212,12 +227,18 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 "queries": {
                     "kind": "string", "set": "string", "evidence": "string", "score": "float64",
                     "side": "string", "source": "string", "span": ["int32"], "found_in": "string",
-                    "found_at": [["int32"]], "language": "string", "split": "string",
+                    "found_at": [["int32"]], **more, "language": "string", "split": "string",
                 },
-                **{f"training/{one}": {"negatives-id": ["string"]} for one in (FOUND, "kw", "sm")},
+                **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
-            card=[*_card(mined), *_found_card(tables), *_like_card(job, tables)],
-            notes={**_found_line(tables), **_like_line(job, tables), **_lines(mined)},
+            card=[
+                *_card(mined), *_found_card(tables), *_like_card(job, tables),
+                *_two_documents_card(judged),
+            ],
+            notes={
+                **_found_line(tables), **_like_line(job, tables), **_written_line(job, tables),
+                **_two_documents_line(judged), **_lines(mined),
+            },
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
@@ -262,6 +283,14 @@ class CapRetrieval(Family[CapRetrievalParams]):
             return text
         head, _, rest = text.partition("  # passages:")
         return head + passages + rest.partition("\n")[2]
+
+
+def _judged_questions(job: Job[CapRetrievalParams]) -> dict[str, Any]:
+    """What is known of the questions that need two documents; empty where none was wanted."""
+    if not job.params.queries.two_documents:
+        return {}
+    result: dict[str, Any] = orjson.loads((job.source_folder() / TWO_DOCUMENTS).read_bytes())
+    return result
 
 
 def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTables) -> Records:
@@ -405,6 +434,20 @@ def _found_line(tables: QueryTables) -> dict[str, str]:
     }
 
 
+def _written_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of a model's queries: for which share of the passages there are any."""
+    if not any(one.role == "write" and one.name in job.live for one in CapRetrieval.agents):
+        return {}
+    written = [one for one in tables.queries if one.evidence == "model"]
+    served, every = len({one.passage for one in written}), max(1, len(tables.passages))
+    return {
+        "written": (
+            f"{len(written):,} queries by a model, for {served:,} of {len(tables.passages):,} "
+            f"passages ({served / every:.0%})"
+        )
+    }
+
+
 def _found_card(tables: QueryTables) -> list[str]:
     lines = _found_line(tables)
     return [
@@ -412,6 +455,28 @@ def _found_card(tables: QueryTables) -> list[str]:
         "people, elsewhere in the source, at `found_at` of `found_in`; rules; model), `side` "
         "whether its target has any of its content words."
     ] if lines else []  # fmt: skip
+
+
+def _two_documents_line(judged: Mapping[str, Any]) -> dict[str, str]:
+    """What `gen run` prints of the questions that need two documents."""
+    if not judged:
+        return {}
+    return {
+        "two docs": (
+            f"{judged['kept']:,} of {judged['wanted']:,} questions that need two documents, from "
+            f"{judged['pairs']:,} pairs; judge {judged['model']}: "
+            f"{judge_of_questions(judged)['measured']}"
+        )
+    }
+
+
+def _two_documents_card(judged: Mapping[str, Any]) -> list[str]:
+    return [
+        f"Set two_documents: {text}. The judge found each of them answerable from both documents "
+        "and from neither alone; both are relevant, each by its evidence (`source` and `span`, "
+        "`other_source` and `other_span`)."
+        for text in _two_documents_line(judged).values()
+    ]
 
 
 def _like_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
@@ -443,7 +508,7 @@ def _facts(tables: QueryTables) -> dict[str, str]:
         "Passages": f"{len(tables.passages):,}",
         "Words": f"{sum(length(one.text) for one in tables.passages):,}",
     }
-    for name in (FOUND, "SM", "KW"):
+    for name in (FOUND, "SM", "KW", *((TWO,) if sets[TWO] else ())):
         result[f"{name} queries a passage"] = f"{sets[name] / asked:.1f}"
         result[f"Words of a {name} query"] = f"{words[name] / max(1, sets[name]):.1f}"
     result["Queries (train / dev / test)"] = " / ".join(f"{splits[name]:,}" for name in SPLITS)

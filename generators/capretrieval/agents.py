@@ -24,15 +24,15 @@ from retgen.generators.capretrieval.passages import bundled_labels
 from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
-Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question"]
+Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question", "two_documents"]
 
 
-Set = Literal["KW", "SM"]
+Set = Literal["KW", "SM", "two_documents"]
 
 
 SETS: dict[Kind, Set] = {
     "keyword": "KW", "phrase": "KW", "hypernym": "KW",
-    "summary": "SM", "topics": "SM", "question": "SM",
+    "summary": "SM", "topics": "SM", "question": "SM", "two_documents": "two_documents",
 }  # fmt: skip
 
 
@@ -224,6 +224,11 @@ def _check(
     return "; ".join(faults[:3]) if every and 2 * len(faults) > len(every) else None
 
 
+def _room(keywords: int, summaries: int) -> int:
+    """Tokens: a keyword takes some 25, a summary with its sentence some 80."""
+    return 64 + 50 * keywords + 160 * summaries
+
+
 WRITE_KEYWORDS = Agent(
     name="write_keywords",
     role="write",
@@ -232,7 +237,7 @@ WRITE_KEYWORDS = Agent(
     answer=Keywords,
     offline=lambda asked: Keywords(keywords=_keywords(asked.passage, asked.language, asked.count)),
     check=lambda asked, answer: _check(asked.passage, asked.language, answer.keywords, ()),
-    max_tokens=512,
+    max_tokens=lambda asked: _room(asked.count, 0),
 )
 
 
@@ -246,7 +251,7 @@ WRITE_SUMMARIES = Agent(
         summaries=_summaries(asked.passage, asked.language, asked.count)
     ),
     check=lambda asked, answer: _check(asked.passage, asked.language, (), answer.summaries),
-    max_tokens=512,
+    max_tokens=lambda asked: _room(0, asked.count),
 )
 
 
@@ -263,7 +268,7 @@ WRITE_QUERIES = Agent(
     check=lambda asked, answer: _check(
         asked.passage, asked.language, answer.keywords, answer.summaries
     ),
-    max_tokens=768,
+    max_tokens=lambda asked: _room(asked.keywords, asked.summaries),
 )
 
 
@@ -271,6 +276,14 @@ AGENTS = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
 
 
 # --- the judge ------------------------------------------------------------------------------------
+
+
+def numbered_passages(passages: Sequence[str]) -> str:
+    """Passages as a judge sees them: a text may hold numbers in brackets, or words of a prompt."""
+    return "\n".join(
+        f'<passage number="{number}">\n{text}\n</passage>'
+        for number, text in enumerate(passages, 1)
+    )
 
 
 class AskRelevance(Question):
@@ -281,13 +294,9 @@ class AskRelevance(Question):
     turn: Literal[1, 2]
 
     def variables(self) -> dict[str, str]:
-        # a text may hold numbers in brackets, or words of a prompt
-        shown = (
-            f'<passage number="{number}">\n{text}\n</passage>'
-            for number, text in enumerate(self.passages, 1)
-        )
         return {
-            "query": self.query, "passages": "\n".join(shown), "grades": _grades(self.turn),
+            "query": self.query, "passages": numbered_passages(self.passages),
+            "grades": _grades(self.turn),
         }  # fmt: skip
 
 

@@ -17,7 +17,8 @@ class QueryCounts(Params):
     `found`: of what people wrote (titles, headings, links, descriptions). `common`: a keyword that
     stands in more than this share of the passages is no query, as it would find a list and no
     passage. `quality`: the share of rules' queries of each kind that is left out, the lowest scores
-    first. `together`: a model writes both kinds in one call.
+    first. `together`: a model writes both kinds in one call. `two_documents`: of a run, questions
+    that need two documents; a model writes them, and another says whether they do.
     """
 
     found: int = Field(8, ge=0, le=50)
@@ -26,6 +27,7 @@ class QueryCounts(Params):
     common: float = Field(0.05, gt=0, le=1)
     quality: float = Field(0.5, ge=0, lt=1)
     together: bool = True
+    two_documents: int = Field(0, ge=0, le=100_000)
     like: InputFile | None = Field(
         None, description="queries that users asked: forms follow theirs; no labels, no test set"
     )

@@ -11,6 +11,12 @@ from retgen.generators.capretrieval.asked import like_note
 from retgen.generators.capretrieval.judging import given_queries
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.two_documents import (
+    CALIBRATE_TWO_DOCUMENTS,
+    JUDGE_TWO_DOCUMENTS,
+    WRITE_TWO_DOCUMENTS,
+    calibration_readings,
+)
 from retgen.generators.capretrieval.with_agents import agents_of
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.params import Job
@@ -54,6 +60,16 @@ def call_estimates(
         queries = estimated_queries(job, passages)
         prompt = _WRITING + shown * length
         result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
+    if counts.two_documents:
+        asked = min(counts.two_documents, passages)
+        both = _WRITING + 2 * length
+        result |= {
+            WRITE_TWO_DOCUMENTS.name: CallEstimate(asked, (1.0, 3.0), both, 120),
+            JUDGE_TWO_DOCUMENTS.name: CallEstimate(asked, (3.0, 6.0), both, 40),
+            CALIBRATE_TWO_DOCUMENTS.name: CallEstimate(
+                len(calibration_readings()), (1.0, 1.2), _WRITING, 40
+            ),
+        }
     return result
 
 
@@ -62,7 +78,7 @@ def estimated_queries(job: Job[CapRetrievalParams], passages: int) -> int:
     counts = job.params.queries
     asked = counts.keywords + counts.summaries
     if agents_of(job.params) & job.live:
-        return passages * min(_OF_A_MODEL, asked)
+        return passages * min(_OF_A_MODEL, asked) + min(counts.two_documents, passages)
     share, most = _BY_RULES
     return round(passages * min(share * asked, most))
 
@@ -119,6 +135,15 @@ def plan_judged(job: Job[CapRetrievalParams], lengths: Sequence[int]) -> Plan:
         call_estimates={name: one for name, one in calls.items() if name in job.live},
         about=True,
     )  # fmt: skip
+
+
+def check_two_documents(job: Job[CapRetrievalParams]) -> None:
+    """Raise `RecipeError` where questions over two documents are wanted and no model is named."""
+    if missing := sorted({WRITE_TWO_DOCUMENTS.name, JUDGE_TWO_DOCUMENTS.name} - job.live):
+        raise RecipeError(
+            f"params.queries.two_documents: {' and '.join(missing)} are a model's work, which no "
+            "rule can do: name one, as in --model openai:gpt-5-mini, or leave two_documents out"
+        )
 
 
 def check_judge(job: Job[CapRetrievalParams], key: str, *, bundled: bool = False) -> None:

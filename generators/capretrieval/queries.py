@@ -29,6 +29,7 @@ from retgen.validators.similar import matches
 from retgen.validators.wordsets import query_sets
 
 FOUND = "found"  # the evidence of what people wrote, and its set
+TWO: Kind = "two_documents"  # the kind of a question that needs two documents, and its set
 
 
 @dataclass(slots=True)
@@ -39,8 +40,9 @@ class PassageQuery:
     it rests on. `evidence`: "found" where people wrote it, "rules" or "model". `score`: how much it
     tells of its passage, 0 to 1. `found_in`, `found_at`: the document that has its words, and
     characters of it; none where a title or a short form has them. `rests_on`: (document, start,
-    stop) of all queries of this text, its own first. `positives`: numbers of passages; `negatives`:
-    mined ones. `side`: "nonlexical" where no positive has a content word of it, else "lexical".
+    stop) of all queries of this text, its own first; both of a question that needs two documents.
+    `positives`: numbers of passages; `negatives`: mined ones. `side`: "nonlexical" where no
+    positive has a content word of it, else "lexical".
     """
 
     text: str
@@ -59,7 +61,7 @@ class PassageQuery:
 
     @property
     def set(self) -> str:
-        """The set that it belongs to: found, KW or SM."""
+        """The set that it belongs to: found, KW, SM or two_documents."""
         return FOUND if self.evidence == FOUND else SETS[cast(Kind, self.kind)]
 
     def phrase(self) -> Terms | None:
@@ -101,14 +103,14 @@ def usable_queries(
             if key in seen:
                 continue
             seen.add(key)
-            place = _placed(passage, one.rests_on)
+            place = placed(passage, one.rests_on)
             yield PassageQuery(text, one.kind, number, place or whole)
         else:
             record = one.model_dump() | {"passage": passage.id}
             rejected.append(Rejection("query/fault", reason, record))
 
 
-def _placed(passage: Passage, words: str) -> tuple[int, int] | None:
+def placed(passage: Passage, words: str) -> tuple[int, int] | None:
     """Where words stand, in characters of the source document."""
     if not words.strip():
         return None
@@ -159,7 +161,7 @@ def select_queries(
     the passages of the same split that `labels` calls relevant. Dropped are: keywords of too many
     passages, other texts of too many documents; queries of a held-out split whose text was written
     for a document of another one, or whose keyword stands there, since documents of two splits
-    would share a query; and those that say nearly the same as one of another split.
+    would share a query.
     """
     spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
     most = max(1, int(counts.common * len(passages)))
@@ -199,7 +201,7 @@ def select_queries(
         taken[one.passage, one.set] += 1
         one.positives = sorted(j for j in everyone if split[j] == one.split)
         kept.append(one)
-    return _apart(kept, passages, rejected)
+    return kept
 
 
 def _is_full(
@@ -246,10 +248,10 @@ def _stemmed(words: Sequence[str], language: str) -> list[str]:
     return [" ".join(stems_of(word, language)) for word in words]
 
 
-def _apart(
+def drop_near_duplicates(
     kept: list[PassageQuery], passages: Sequence[Passage], rejected: list[Rejection]
 ) -> list[PassageQuery]:
-    """Without held-out queries that say nearly the same as one of another split."""
+    """The queries less held-out ones that say nearly the same as one of another split."""
     for own, other in (("test", "dev"), ("test", "train"), ("dev", "train")):
         near = [0]
         while near:  # fewer queries weigh their words differently

@@ -29,7 +29,7 @@ from retgen.generators.capretrieval.passages import (
     shown_text,
     term_codes,
 )
-from retgen.generators.capretrieval.queries import FOUND, PassageQuery
+from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
 from retgen.generators.capretrieval.with_agents import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.source import PassageSize
@@ -138,6 +138,10 @@ class QueryTables:
             number = self._order[i]
             one = self.queries[number]
             passage = self.passages[one.passage]
+            other = {}
+            if one.kind == TWO:
+                source, *span = one.rests_on[1]
+                other = {"other_source": source, "other_span": span}
             return {
                 "_id": self._ids[number],
                 "text": one.text,
@@ -151,6 +155,7 @@ class QueryTables:
                     "span": list(one.span),
                     "found_in": one.found_in,
                     "found_at": [list(place) for place in one.found_at],
+                    **other,
                     "language": passage.language,
                     "split": one.split,
                 },
@@ -182,20 +187,22 @@ class QueryTables:
         return make
 
     def training(self) -> dict[str, Rows]:
-        """The training queries with the passage they were written for, and mined negatives.
+        """The training queries with the passage they were written for, and mined negatives; a
+        question that needs two documents with each of them.
 
         The positive lacks what the query was made from or found as: or the model would learn to
         find copies. Where nothing else would be left of it, the pair is left out.
         """
         result = {}
-        for name in (FOUND, "KW", "SM"):
+        for name in (FOUND, "KW", "SM", TWO):
             chosen = [
-                number
+                _Pair(number, passage)
                 for number in self._order
                 if (one := self.queries[number]).split == "train"
                 and one.set == name
                 and len(one.negatives) == self.negatives
-                and (name != FOUND or length(self.positive(one)) >= _REST)
+                and (name != FOUND or length(self.positive(one, one.passage)) >= _REST)
+                for passage in (one.positives if name == TWO else [one.passage])
             ]
             if chosen:
                 result[name.lower()] = rows_of(self._triplet(chosen), len(chosen))
@@ -206,40 +213,43 @@ class QueryTables:
         """Of every training pair; queries with fewer are not trained on."""
         return max((len(one.negatives) for one in self.queries), default=0)
 
-    def _triplet(self, chosen: list[int]) -> Callable[[int], Mapping[str, Any]]:
+    def _triplet(self, chosen: list[_Pair]) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:
-            one = self.queries[chosen[i]]
+            query, passage = chosen[i]
+            one = self.queries[query]
             return {
                 "anchor": one.text,
-                "positive": self.positive(one),
+                "positive": self.positive(one, passage),
                 **{f"negative_{n}": self._shown(j) for n, j in enumerate(one.negatives, 1)},
-                "query-id": self._ids[chosen[i]],
-                "positive-id": self.passages[one.passage].id,
+                "query-id": self._ids[query],
+                "positive-id": self.passages[passage].id,
                 "negatives-id": [self.passages[j].id for j in one.negatives],
             }
 
         return make
 
-    def positive(self, one: PassageQuery) -> str:
-        """The passage without what the query was made from, where enough is left; without what a
-        found query was found as in any case.
+    def positive(self, one: PassageQuery, number: int) -> str:
+        """A passage without what the query was made from, where enough is left; without what a
+        found query was found as in any case. `number`: of one of its positives.
 
         That is for a title every line that says it: the heading of a page.
         """
-        passage = self.passages[one.passage]
+        passage = self.passages[number]
         if one.evidence == FOUND:
             places = one.found_at if one.found_in == passage.source else []
             text = _without(passage, places)
             if one.kind == "title" or _letters(passage.title) in _letters(one.text):
                 return _unheaded(text, passage.title)
             return f"{passage.title} {text}".strip()
-        if one.kind in ("summary", "question"):
-            rest = _without(passage, [one.span])
+        if one.kind in ("summary", "question", TWO):
+            spans = one.rests_on if one.kind == TWO else [(passage.source, *one.span)]
+            span = next((start, stop) for source, start, stop in spans if source == passage.source)
+            rest = _without(passage, [span])
             if length(rest) >= _REST:
-                start, stop = one.span[0] - passage.start, one.span[1] - passage.start
+                start, stop = span[0] - passage.start, span[1] - passage.start
                 copied = _letters(passage.text[start:stop]) == _letters(passage.title)
                 return rest if copied else f"{passage.title} {rest}".strip()
-        return self._shown(one.passage)
+        return self._shown(number)
 
     def _shown(self, number: int) -> str:
         return shown_text(self.passages[number])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
-from retgen.errors import SourceRefused
+from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
     ANNOTATE,
@@ -48,6 +48,7 @@ from retgen.generators.capretrieval.drafts import (
     survey,
 )
 from retgen.generators.capretrieval.language import (
+    fold_text,
     has_baseline,
     language_name,
     language_of,
@@ -69,10 +70,17 @@ from retgen.generators.capretrieval.passages import (
 from retgen.generators.capretrieval.queries import (
     FOUND,
     PassageQuery,
+    drop_near_duplicates,
     mark_sides,
     select_queries,
     usable_queries,
     without_lowest,
+)
+from retgen.generators.capretrieval.two_documents import (
+    TWO_DOCUMENT_AGENTS,
+    TWO_DOCUMENTS,
+    PassagesOfRun,
+    write_two_document_questions,
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
@@ -136,6 +144,18 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
     labels = PassageLabels(passages, holders(drafted.words, phrases))
     kept = select_queries(every, passages, splits, params.queries, labels, rejected)
+    if params.queries.two_documents:
+        run = PassagesOfRun(passages, document_of, splits, wording, labels)
+        taken = {fold_text(one.text, passages[one.passage].language) for one in kept}
+        more, judged = await write_two_document_questions(
+            params.queries.two_documents, run, taken, drafted.counts, job.seed, context
+        )
+        more = _without_test_queries(more, passages, tests, params, rejected)
+        if params.queries.like is not None:
+            more = without_asked(more, passages, asked_queries(params.queries.like), rejected)
+        kept += more
+        write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
+    kept = drop_near_duplicates(kept, passages, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
         why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
@@ -269,13 +289,16 @@ async def _asked(
         return number, await _written(passages[number], shown, params, context)
 
     every: list[PassageQuery] = []
-    async for number, answer in context.accepted_records(
-        stage, range(len(passages)), work,
-        lambda number: {"id": passages[number].id}, exact=False,
-    ):  # fmt: skip
-        for one in usable_queries(number, passages[number], *answer, rejected):
-            one.score = round(counts.salience(words_of(one.text)), 4)
-            every.append(one)
+    try:
+        async for number, answer in context.accepted_records(
+            stage, range(len(passages)), work,
+            lambda number: {"id": passages[number].id}, exact=False,
+        ):  # fmt: skip
+            for one in usable_queries(number, passages[number], *answer, rejected):
+                one.score = round(counts.salience(words_of(one.text)), 4)
+                every.append(one)
+    except ChecksFailed as error:  # what people wrote is there all the same
+        context.notice(f"{error} The run goes on with what people wrote.")
     return every
 
 
@@ -329,7 +352,7 @@ def _nothing_asked(
         + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
            "that differ. " if share > ALIKE else "")
         + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
-           if silent else "Give a model that writes (--model), ")
+           if silent else "Give a model that writes (--model), or a stronger one, ")
         + "more documents, or a larger share (params.splits.test)."
     )  # fmt: skip
 
@@ -340,6 +363,8 @@ def agents_of(params: CapRetrievalParams) -> frozenset[str]:
         return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
     counts = params.queries
     judging = {ANNOTATE.name} if params.mine.judge else set[str]()
+    if counts.two_documents:
+        judging |= {one.name for one in TWO_DOCUMENT_AGENTS}
     if counts.together and counts.keywords and counts.summaries:
         return frozenset({WRITE_QUERIES.name, *judging})
     names = ((counts.keywords, WRITE_KEYWORDS.name), (counts.summaries, WRITE_SUMMARIES.name))

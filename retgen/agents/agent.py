@@ -113,8 +113,8 @@ class Agent(Generic[Q, A]):
 
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
-    room that an answer begins with, about twice what one takes, hidden reasoning not counted: what
-    is cut off gets more (`answer_budget`), what rambles ends there.
+    room that an answer begins with, about twice what one takes (or one to this question), hidden
+    reasoning not counted: what is cut off gets more (`answer_budget`), what rambles ends there.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Agent(Generic[Q, A]):
     answer: type[A]
     offline: Callable[[Q], A]
     check: Callable[[Q, A], str | None] = lambda question, answer: None
-    max_tokens: int = 512
+    max_tokens: int | Callable[[Q], int] = 512
     repairs: int = 2
 
     @cached_property
@@ -139,18 +139,21 @@ class Agent(Generic[Q, A]):
         if model.structured == "prompt":
             message = f"{messages[-1].content}\n\n{_schema_text(self.schema)}"
             messages, schema = (*messages[:-1], Message("user", message)), None
+        own = self.max_tokens
         return Request(
             model.endpoint(), model.name, messages, model.sampling(), schema,
-            room=model.max_tokens or self.max_tokens, about=question.about(),
+            room=model.max_tokens or (own(question) if callable(own) else own),
+            about=question.about(),
         )  # fmt: skip
 
     async def converse(
         self, question: Q, model: ModelSettings, caller: Answering,
-        note_check: Callable[[str, str | None], None] = lambda text, reason: None,
+        note_check: Callable[[str, str, str], None] = lambda text, fault, reason: None,
     ) -> A:  # fmt: skip
         """Ask, check and repair. Raises `RepairsFailed`.
 
-        `note_check`: is told each answer's text, and what is wrong with it (None: it is taken).
+        `note_check`: is told each answer's text, what kind of fault it has ("": it is taken), and
+        the reason in words.
         """
         request, history = self.begin(question, model), list[Turn]()
         while True:
@@ -158,18 +161,19 @@ class Agent(Generic[Q, A]):
                 text = await caller.ask(request, self.name)
             except Unusable as error:  # asking again is no use
                 history.append(Turn("", str(error)))
-                note_check("", str(error))
+                note_check("", error.why.replace("_", " "), str(error))
                 raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
-            why = "answer"
+            why, fault = "answer", "another form"
             try:
                 result = parse_answer(self.answer, text)
-                reason, why = self.check(question, result), "check"
+                reason, why, fault = self.check(question, result), "check", "failed checks"
                 if reason is None:
-                    note_check(text, None)
+                    note_check(text, "", "")
                     return result
             except ValidationError as error:
                 reason = _problems(error)
-            note_check(text, reason)
+                fault = NOT_JSON if reason == f"it is {NOT_JSON}" else fault
+            note_check(text, fault, reason)
             history.append(Turn(text, reason))
             if len(history) > self.repairs:
                 raise RepairsFailed(f"{self.name}/{why}", reason, history)
@@ -201,6 +205,7 @@ def _schema_text(schema: dict[str, Any]) -> str:
     )
 
 
+NOT_JSON = "not JSON"
 _STARTS = 50  # places in a text where an answer may begin
 
 
@@ -232,7 +237,7 @@ def _problems(error: ValidationError) -> str:
     """What is wrong with the JSON, the first three faults."""
     result = error.errors(include_url=False, include_input=False)
     if result[0]["type"] == "json_invalid":
-        return "it is not JSON"
+        return f"it is {NOT_JSON}"
     parts = [": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"]])
              for one in result[:3]]  # fmt: skip
     more = f"; and {len(result) - 3} more" if len(result) > 3 else ""

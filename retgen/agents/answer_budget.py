@@ -7,10 +7,11 @@ ledger, so the next run begins with it. Room that is not used costs nothing; it 
 under a cap.
 
 Two cases are apart. An answer whose visible text alone fills its room is no sign of reasoning: it
-gets more once, and the others nothing. And where a server states no usage, all the
-room is charged: after some whole answers it falls to what their texts can take, and an answer that
-is cut off there (the model reasons, or writes more) ends that for its agent. A whole answer has
-stayed within its room, seen or not, so what is charged for it holds all the same.
+gets twice as much once, or nothing where it repeats itself, and the others get nothing. And where a
+server states no usage, all the room is charged: after some whole answers it falls to what their
+texts can take, and an answer that is cut off there (the model reasons, or writes more) ends that
+for its agent. A whole answer has stayed within its room, seen or not, so what is charged for it
+holds all the same.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class AnswerBudgets:
         self._steady.add(agent)
         if room < (usual := self.of(agent, need)):
             return usual
-        step = 2 if self.whole(agent) else _STEP
+        step = 2 if rambles or self.whole(agent) else _STEP
         grown = int(min(room * step, max(room, LARGEST), self._limit))
         if not self.whole(agent) and not rambles:
             self._room[agent] = max(grown, self._room.get(agent, 0))

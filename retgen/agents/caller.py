@@ -65,9 +65,11 @@ class Caller(Sender):
                     least = budgets.more(agent, room, request.room, rambles=sent.rambles)
                     self.learn(agent)
                     enough = cuts > 1 if sent.rambles else cuts >= _CUTS and budgets.whole(agent)
-                    if least <= room or enough:
+                    if least <= room or enough or sent.loops:
                         # paid for, so it is kept whatever becomes of the others
                         reason = f"the answer was cut off, even with room for {room:,} tokens"
+                        if sent.loops:
+                            reason = f"the answer repeats itself, to the end of {room:,} tokens"
                         await self.refuse(sent, "cut_off", reason)
                         raise Unusable(reason, "cut_off")
                 case "less":

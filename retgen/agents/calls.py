@@ -76,6 +76,10 @@ class CallReport:
             "unanswered": self.unanswered,
             "tokens": {"in": spent.tokens_in, "out": spent.tokens_out},
             "usd": round(spent.nano_usd / 1e9, 9) if self.priced else None,
+            "answers": {
+                agent: dict(sorted((+counts).items()))
+                for agent, counts in sorted(self.tally.answers.items())
+            },
         }
 
 

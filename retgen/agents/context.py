@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from retgen.agents.agent import A, Agent, Q, Rejection, RepairsFailed
+from retgen.agents.answers import FAILED, REPAIRED, TAKEN, count_unusable
 from retgen.agents.caller import RECORD, Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
@@ -80,7 +81,7 @@ class Context:
         self.rejected: list[Rejection] = []
         self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap, self._priced = progress, cap, priced
-        self._notice = notice
+        self.notice = notice
         # failed answers of agents without a good one; None once there is one
         self._failing: dict[str, int | None] = {}
         self._began, self._last_report = time.monotonic(), 0.0
@@ -112,11 +113,21 @@ class Context:
                 raise RepairsFailed(f"{agent.name}/check", reason, ())
             return result
         settings, caller = self._models[agent.name]
+        counts, faults = self.tally.answers[agent.name], 0
 
-        def note_check(text: str, reason: str | None) -> None:
+        def note_check(text: str, fault: str, reason: str) -> None:
+            nonlocal faults
+            faults += bool(fault)
+            counts[fault or TAKEN] += 1
             self._note_check(agent.name, settings, text, reason)
 
-        return await agent.converse(question, settings, caller, note_check)
+        try:
+            result = await agent.converse(question, settings, caller, note_check)
+        except RepairsFailed:
+            counts[FAILED] += 1
+            raise
+        counts[REPAIRED] += bool(faults)
+        return result
 
     def stage(
         self, name: str, total: int, *agents: Agent[Any, Any], candidates: int | None = None
@@ -244,14 +255,12 @@ class Context:
             + (". Ask for fewer, or try another model." if exact else ".")
         )
 
-    def _note_check(
-        self, agent: str, settings: ModelSettings, text: str, reason: str | None
-    ) -> None:
+    def _note_check(self, agent: str, settings: ModelSettings, text: str, reason: str) -> None:
         """Say it at once where the first answers to an agent all fail: all of them may."""
         failures = self._failing.get(agent, 0)
         if failures is None:
             return
-        self._failing[agent] = None if reason is None else failures + 1
+        self._failing[agent] = failures + 1 if reason else None
         if self._failing[agent] != _FIRST:
             return
         words = " ".join(text.split())
@@ -261,7 +270,7 @@ class Context:
             else "a server that keeps to the JSON schema it is sent"
         )  # fmt: skip
         cooler = ", or `temperature: 0`" if settings.temperature != 0 else ""
-        self._notice(
+        self.notice(
             f"the first {_FIRST} answers of {settings.full_name} to {agent} cannot be used. The "
             f"last one{begins} fails: {reason}. If the others are like these, nothing will be "
             f"accepted: try a larger model, {constrained}{cooler}. Ctrl-C stops; what was "
@@ -293,6 +302,9 @@ class Context:
             oldest = f", {agent} for {out:.0f} s" if out >= _LONG else ""
             parts.append(f"{self._flight.count} in flight{oldest}{held}")
         parts.append(f"{stage.rejected} rejected")
+        unusable, answers = count_unusable(tally.answers.values())
+        if unusable:
+            parts.append(f"{unusable} of {answers} answers unusable")
         parts.append(f"{sum(tally.calls.values()) / passed:.1f} requests/s")
         parts.append(f"{tally.tokens / passed:.0f} tokens/s")
         return ", ".join(parts)

@@ -7,8 +7,9 @@ is `caller`'s business.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 _LEASE = 60.0  # seconds that a lease outlasts the time limit of a request
 _LOOK = 0.5  # seconds between two looks at a request that another process has out
+_LOOP = 80  # characters of a text that repeats itself
+_SLOW = 4  # answers in this part of the time limit: more at a time would come too late
 _SILENT = 2.0  # seconds of waiting for another process after which it is said
 
 
@@ -48,6 +51,8 @@ class Tally:
     tokens: int = 0  # in and out, of calls
     silent: int = 0  # calls whose answers did not say, or not credibly, what they took
     nano_usd: int = 0
+    # what they were worth (`answers`), by agent, those from the ledger too
+    answers: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def count_cached(self, agent: str, answer: LedgerAnswer | Refusal) -> None:
         """Count an answer that the ledger held."""
@@ -70,6 +75,15 @@ class Sent(NamedTuple):
         """Whether visible text alone fills the room: two bytes a token, no thoughts in the open."""
         text = self.response.text
         return len(text.encode()) >= 2 * self.room and not text.lstrip().startswith("<")
+
+    @property
+    def loops(self) -> bool:
+        """Whether what fills the room ends in words that stood there before, so that more room is
+        no use. Numbers may differ, but not in JSON, whose items are alike."""
+        text = self.response.text
+        text = text if "{" in text else re.sub(r"\d+", "", text)
+        tail = text[-max(_LOOP, len(text) // 4) :]
+        return self.rambles and tail in text[: -len(tail)]
 
     @property
     def reason(self) -> str:
@@ -124,7 +138,7 @@ class Sender:
         self._requests = RateLimit(settings.requests_per_minute)
         self._tokens = RateLimit(settings.tokens_per_minute)
         self._limited = bool(settings.requests_per_minute or settings.tokens_per_minute)
-        self._lease = settings.timeout + _LEASE
+        self._timeout, self._lease = settings.timeout, settings.timeout + _LEASE
         self._whom = settings.endpoint(), settings.name
         # whose documentation says what costs nothing; nobody's, of a server of one's own
         self._provider = "" if settings.address() else settings.provider
@@ -160,7 +174,10 @@ class Sender:
                             self._attribution.finish(token)
                         again = sent.row.outcome in ("retry", "later")
                         # of no account for the pace: an answer that was cut off, or refused
-                        well = False if again else sent.row.outcome == "answer" or None
+                        in_time = time.monotonic() - entered < self._timeout / _SLOW
+                        well = (
+                            False if again else (in_time and sent.row.outcome == "answer") or None
+                        )
                         if again:
                             raise Failed(sent)
                         return sent

@@ -199,6 +199,12 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     took = sum(manifest["timings"].values())
     head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
     lines = [head, f"  verdict     {evidence.verdict(manifest)}"]
+    poor, answers = evidence.model_answers(manifest)
+    lines += [
+        f"  {name:<11} {text}"
+        for name, text in (("warning", poor), *(("answers", one) for one in answers))
+        if text
+    ]
     if labels["structural"]:
         shown = evidence.proven_labels(
             labels["structural"], counts["qrels"], manifest["proof"], split

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from retgen.agents.answers import answer_lines, poor_texts
 from retgen.generators import families, family
 from retgen.validators.baselines import best_at, headline, solves
 
@@ -70,6 +71,12 @@ def traces_labels(name: str) -> bool:
 def split_counts(files: Iterable[str]) -> str:
     """Of which qrels the counts are, if there are several splits: "test "."""
     return "test " if sum(name.startswith("dataset/qrels.") for name in files) > 1 else ""
+
+
+def model_answers(manifest: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """("" or that a model's texts are not good, a line for each agent with unusable answers)."""
+    answers = manifest.get("answers") or {}
+    return poor_texts(answers, manifest.get("models") or {}), list(answer_lines(answers))
 
 
 def verdict(manifest: Mapping[str, Any]) -> str:

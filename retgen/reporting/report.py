@@ -65,6 +65,7 @@ _OF_MODELS = (
     "models",
     "judges",
     "calls",
+    "answers",
     "cache_hits",
     "tokens",
     "usd",

@@ -55,6 +55,7 @@ def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
         "seed": recipe.get("seed"),
         "pattern": (recipe.get("params") or {}).get("pattern"),
         "verdict": _verdict(content, statistics),
+        "poor_texts": evidence.model_answers(manifest)[0],
         "tiles": _tiles(
             manifest.get("counts") or {},
             statistics,
@@ -113,6 +114,7 @@ def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
                 f"{tokens['in']:,} tokens in, {tokens['out']:,} out; {price}",
             )
         )
+    rows += [("answers", line) for line in evidence.model_answers(manifest)[1]]
     return rows
 
 

@@ -388,7 +388,12 @@ def _impossible_facts(manifest: Mapping[str, Any], recipe: Recipe) -> Iterator[F
                 yield FieldDifference(f"timings.{name}", f"is {quote(value)}, which is no time")
     if offline(recipe):
         return
-    tokens = manifest.get("tokens")
+    tokens, answers = manifest.get("tokens"), manifest.get("answers", {})
+    counts = answers.values() if isinstance(answers, dict) else [None]
+    if not all(
+        isinstance(one, dict) and all(_number(n, (int,)) for n in one.values()) for one in counts
+    ):
+        yield FieldDifference("answers", f"is {quote(answers)}, which are no counts of answers")
     for name, value in {
         **{key: manifest.get(key) for key in COSTS[:3]},
         "tokens.in": tokens.get("in") if isinstance(tokens, dict) else None,

@@ -79,6 +79,32 @@ def test_what_was_answered_is_not_asked_again(server: Server, ledger: Ledger) ->
     ]
 
 
+@pytest.mark.parametrize(("timeout", "grows"), [(0.4, False), (60, True)])
+def test_a_slow_server_does_not_get_more_at_a_time(
+    ledger: Ledger, timeout: float, grows: bool
+) -> None:
+    """Where an answer takes a large part of the time limit, more of them would pass it."""
+    out, most, lock = 0, 0, threading.Lock()
+
+    def say(body: dict[str, Any]) -> str:
+        nonlocal out, most
+        with lock:
+            out += 1
+            most = max(most, out)
+        time.sleep(0.2)
+        with lock:
+            out -= 1
+        return "hello"
+
+    with serving(say) as server:
+        result = ask(
+            server, ledger, *(request(i) for i in range(80)),
+            limits={"timeout": timeout, "concurrency": 24},
+        )  # fmt: skip
+    assert kinds(result) == {str: 80}
+    assert (most > 8) == grows
+
+
 def test_the_tally_counts_by_agent(server: Server, ledger: Ledger) -> None:
     ask(server, ledger, request(0))
     tally = Tally()

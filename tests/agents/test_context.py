@@ -359,7 +359,11 @@ def test_progress(tmp_path: Path) -> None:
         asyncio.run(run(server))
     assert shown[0] == (0, 2, "$0.0000 of $2, 0 in flight, 0 rejected, RATES")
     assert (0, 2, "$0.0000 of $2, 2 in flight, 0 rejected, RATES") in shown
-    assert shown[-1] == (2, 2, "$0.0090 of $2, 0 in flight, 1 rejected, RATES")
+    assert shown[-1] == (
+        2,
+        2,
+        "$0.0090 of $2, 0 in flight, 1 rejected, 1 of 3 answers unusable, RATES",
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import orjson
 from retgen.data import Query
 from retgen.tokenizer import STOPWORDS
 from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
+from retgen.validators.capretrieval.two_documents import two_documents_findings
 from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
@@ -86,6 +87,10 @@ class OwnDocuments(CorpusRule):
         group = dict(zip(documents, shared.groups.tolist(), strict=True))
         yield from self._splits(passages, group)
         yield from self._labels(documents, passages)
+        for ids, message in two_documents_findings(
+            self._judgements, documents, passages, list(_lines(self._spec.queries))
+        ):
+            yield self._finding(ids, message)
         number = {name: i for i, name in enumerate(documents)}
 
         def near(name: str, others: Iterable[str]) -> bool:
@@ -300,9 +305,10 @@ def _shown(
         bare = _without(title, rest)
         return [bare] if note["kind"] == "title" else [f"{title} {rest}".strip(), bare]
     result = [f"{title} {text}".strip()]
-    span = _span(note, len(source["text"]))
-    sentence = note.get("kind") in ("summary", "question")
-    if sentence and span is not None and note.get("source") == place["source"]:
+    other = note.get("other_source") == place["source"]  # of a question that needs two documents
+    span = _span(note, len(source["text"]), "other_span" if other else "span")
+    sentence = note.get("kind") in ("summary", "question", "two_documents")
+    if sentence and span is not None and (other or note.get("source") == place["source"]):
         start, stop = span[0] - place["start"], span[1] - place["start"]
         if 0 <= start < stop <= len(text):
             rest = f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
@@ -447,9 +453,9 @@ def _bare(text: str) -> str:
     return re.sub(r"[\W_]", "", _plain(text))
 
 
-def _span(note: Mapping[str, Any], length: int) -> tuple[int, int] | None:
+def _span(note: Mapping[str, Any], length: int, name: str = "span") -> tuple[int, int] | None:
     """The characters that a query rests on, None where these are none of a document so long."""
-    match note.get("span"):
+    match note.get(name):
         case [int(start), int(stop)] if 0 <= start < stop <= length:
             return start, stop
     return None

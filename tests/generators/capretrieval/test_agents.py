@@ -79,6 +79,45 @@ def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
     assert len(server.requests) == sum(calls.values())
 
 
+def test_a_model_of_which_nothing_can_be_used_leaves_the_words_of_people(
+    ask: Gen, server: Server, tmp_path: Path
+) -> None:
+    server.say = lambda body: "Sure! Here are some queries."
+    titles = ["Windmills", "Lighthouses", "Copper pans", "Owls", "Trams", "Bees", "Glass", "Chess"]
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS, titles))
+    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "gen: passages: 0 of 8 were accepted; rejected were 8 (write_queries/answer 8 times), see "
+        "rejected.jsonl. The run goes on with what people wrote.\n"
+    ) in done.stderr
+    poor = (
+        "The texts of openai:gpt-5-mini are not good: 24 of 24 answers were unusable. Use a "
+        "stronger model."
+    )
+    assert f"  warning     {poor}\n" in done.stdout
+    assert (
+        "  answers     write_queries: 24 of 24 answers unusable (24 not JSON); of 8 questions 0 "
+        "repaired, 8 failed\n"
+    ) in done.stdout
+    assert "  written     0 queries by a model, for 0 of 8 passages (0%)\n" in done.stdout
+    page = (tmp_path / "kb" / "report.html").read_text()
+    assert f"<b>WEAK MODEL</b><span>{poor}</span>" in page
+    queries = read_jsonl(tmp_path / "kb" / "dataset" / "queries.jsonl")
+    assert {row["metadata"]["evidence"] for row in queries} == {"found"}
+    manifest = tmp_path / "kb" / "manifest.json"
+    assert json.loads(manifest.read_text())["answers"] == {
+        "write_queries": {"failed": 8, "not JSON": 24}
+    }
+    assert ask("validate", "kb").returncode == 0
+    manifest.write_text(manifest.read_text().replace('"not JSON":24', '"not JSON":-1').replace(
+        '"not JSON": 24', '"not JSON": -1'
+    ))  # fmt: skip
+    done = ask("validate", "kb")
+    assert done.returncode == 1
+    assert "no counts of answers" in done.stdout
+
+
 def test_nobody_is_asked_where_nothing_can_be_held_out(
     ask: Gen, server: Server, tmp_path: Path
 ) -> None:

@@ -1,0 +1,329 @@
+"""Questions that need two documents: a model writes them for related passages, another judges them.
+
+    passages  "The windmill on the hill was built in 1784 ..."
+              "The bakery's rye bread is made with flour from the windmill ..."
+    question  "How old is the mill that grinds the flour for the bakery's rye bread?"
+
+Kept is a question that the judge can answer from both passages, and from neither alone; both are
+relevant to it, each by the words that the model copied from it. The judge is measured on bundled
+cases. Leaves `two_documents.json` in the run's sources/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import Field
+
+from retgen.agents.agent import (
+    Agent,
+    AnswerSchema,
+    Question,
+    RepairsFailed,
+    Turn,
+    models_work,
+)
+from retgen.errors import ChecksFailed
+from retgen.generators.agents import calibration_answers, rounded_share
+from retgen.generators.capretrieval.agents import LONGEST, fault, numbered_passages
+from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.language import fold_text, words_of
+from retgen.generators.capretrieval.passages import Passage, PassageLabels, shown_text
+from retgen.generators.capretrieval.queries import TWO, PassageQuery, placed
+from retgen.generators.tables import read_rows
+from retgen.prompts import bundled
+from retgen.streams import Stream
+from retgen.validators.capretrieval.wording import Wording
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+TWO_DOCUMENTS = "two_documents.json"
+_RATES = dict[str, float | int | None]
+JUDGED_QUESTIONS = {
+    "model": str, "wanted": int, "pairs": int, "kept": int, "calibration": _RATES | None,
+}  # fmt: skip
+_TRIED = 3  # pairs of passages, for each question that is wanted
+_CASES = Path(__file__).parent / "data" / "two_documents.jsonl"
+
+
+# --- agents ---------------------------------------------------------------------------------------
+
+
+class AskTwoDocuments(Question):
+    """Two related passages of different documents. `language`: ISO 639-1."""
+
+    language: str
+    first_title: str
+    first: str
+    second_title: str
+    second: str
+
+
+class TwoDocumentQuestion(AnswerSchema):
+    """A question that needs both, and the words of each that it needs; all empty: there is none."""
+
+    question: str = Field(max_length=LONGEST["SM"])
+    first_quote: str = Field(max_length=2000)
+    second_quote: str = Field(max_length=2000)
+
+
+class AskAnswerable(Question):
+    """A question, and what it is to be answered from."""
+
+    question: str
+    passages: tuple[str, ...]
+
+    def variables(self) -> dict[str, str]:
+        return {"question": self.question, "passages": numbered_passages(self.passages)}
+
+
+class Answerable(AnswerSchema):
+    """Whether all that a question asks stands there. `answer`: it, or what is missing."""
+
+    answer: str = Field(max_length=1000)
+    answerable: bool
+
+
+def _fault(asked: AskTwoDocuments, answer: TwoDocumentQuestion) -> str | None:
+    if not answer.question.strip():
+        return None  # nothing needs both, which is no fault
+    for name, quote, passage in (
+        ("first_quote", answer.first_quote, asked.first),
+        ("second_quote", answer.second_quote, asked.second),
+    ):
+        if not quote.strip():
+            return f"{name} is empty"
+        if reason := fault("question", answer.question, quote, passage, asked.language):
+            return f"question and {name}: {reason}"
+    return None
+
+
+WRITE_TWO_DOCUMENTS = Agent(
+    name="write_two_documents",
+    role="write",
+    prompt=bundled("capretrieval/write_two_documents"),
+    question=AskTwoDocuments,
+    answer=TwoDocumentQuestion,
+    offline=models_work("write_two_documents", "asking for two documents"),
+    check=_fault,
+    max_tokens=384,
+)
+JUDGE_TWO_DOCUMENTS = Agent(
+    name="judge_two_documents",
+    role="judge",
+    prompt=bundled("capretrieval/judge_two_documents"),
+    question=AskAnswerable,
+    answer=Answerable,
+    offline=models_work("judge_two_documents", "judging what answers a question"),
+    max_tokens=192,
+)
+# a name of its own: what a ledger says of the corpus does not depend on the calibration
+CALIBRATE_TWO_DOCUMENTS = replace(JUDGE_TWO_DOCUMENTS, name="calibrate_two_documents")
+TWO_DOCUMENT_AGENTS = (WRITE_TWO_DOCUMENTS, JUDGE_TWO_DOCUMENTS, CALIBRATE_TWO_DOCUMENTS)
+
+
+# --- pairs, questions -----------------------------------------------------------------------------
+
+
+class _Pair(NamedTuple):
+    first: int
+    second: int
+
+
+class PassagesOfRun(NamedTuple):
+    """The passages with their document (by number) and split, and what documents share."""
+
+    passages: Sequence[Passage]
+    document_of: Sequence[int]
+    splits: Sequence[str]
+    wording: Wording
+    labels: PassageLabels
+
+
+async def write_two_document_questions(
+    wanted: int, run: PassagesOfRun, taken: set[str], counts: CorpusCounts, seed: int,
+    context: Context,
+) -> tuple[list[PassageQuery], dict[str, Any]]:  # fmt: skip
+    """At most `wanted` questions, and what `two_documents.json` says. `taken`: folded texts of the
+    queries that there are, of which none may be one again."""
+    passages = run.passages
+    pairs = _related_pairs(wanted, run, seed)
+    stage = context.stage("two_documents", wanted, *TWO_DOCUMENT_AGENTS[:2], candidates=len(pairs))
+
+    async def work(pair: _Pair) -> tuple[_Pair, TwoDocumentQuestion]:
+        first, second = (passages[i] for i in pair)
+        asked = AskTwoDocuments(
+            language=first.language, first_title=first.title, first=first.text,
+            second_title=second.title, second=second.text,
+        )  # fmt: skip
+        answer = await context.answer(WRITE_TWO_DOCUMENTS, asked)
+        if not answer.question.strip():
+            raise RepairsFailed(
+                f"{TWO}/unrelated", "the writer found no question that needs both", ()
+            )
+        shown = [shown_text(first), shown_text(second)]
+        for texts, expected, where in (
+            (shown, True, "both passages"),
+            (shown[:1], False, "the first passage alone"),
+            (shown[1:], False, "the second passage alone"),
+        ):
+            question = AskAnswerable(question=answer.question, passages=tuple(texts))
+            verdict = await context.answer(JUDGE_TWO_DOCUMENTS, question)
+            if verdict.answerable != expected:
+                reason = f"{'' if verdict.answerable else 'not '}answerable from {where}"
+                turn = Turn(answer.model_dump_json(), f"{reason}: {verdict.answer}")
+                raise RepairsFailed(f"{TWO}/judge", reason, (turn,))
+        return pair, answer
+
+    def admit(made: tuple[_Pair, TwoDocumentQuestion]) -> str | None:
+        pair, answer = made
+        key = fold_text(answer.question, passages[pair.first].language)
+        if key in taken:
+            return f"{answer.question!r} is a query already"
+        taken.add(key)
+        return None
+
+    queries = []
+    try:
+        async for pair, answer in context.accepted_records(
+            stage, pairs, work, lambda pair: {"passages": [passages[i].id for i in pair]}, admit,
+            exact=False,
+        ):  # fmt: skip
+            queries.append(_query(pair, answer, run, counts))
+    except ChecksFailed as error:  # the other queries are there, so the run goes on
+        context.notice(str(error))
+    asked = context.tally.calls[JUDGE_TWO_DOCUMENTS.name]
+    asked += context.tally.cached[JUDGE_TWO_DOCUMENTS.name]
+    return queries, {
+        "model": context.model(JUDGE_TWO_DOCUMENTS),
+        "wanted": wanted,
+        "pairs": stage.done + stage.rejected,
+        "kept": len(queries),
+        "calibration": await _calibrated(context) if asked else None,
+    }
+
+
+def _related_pairs(wanted: int, run: PassagesOfRun, seed: int) -> list[_Pair]:
+    """Passages in drawn order, each with the one of another document of its split that BM25 ranks
+    first for it; near-duplicates need no second document."""
+    from retgen.evaluation.search.mining import mine
+
+    drawn = Stream(seed, f"capretrieval/{TWO}").permutation(len(run.passages)).tolist()
+    drawn = drawn[: 2 * _TRIED * wanted]  # of two passages that are near each other one is enough
+    nearest: dict[int, int] = {}
+    for split in sorted(set(run.splits)):
+        own = [i for i, name in enumerate(run.splits) if name == split]
+        asked = [i for i in drawn if run.splits[i] == split]
+
+        def excluded(
+            query: int, document: int, own: list[int] = own, asked: list[int] = asked
+        ) -> bool:
+            one, other = run.document_of[asked[query]], run.document_of[own[document]]
+            groups = run.wording.groups
+            return bool(groups[one] == groups[other]) or run.wording.directly(one, [other])
+
+        texts = [shown_text(run.passages[i]) for i in own]
+        found = mine(
+            texts, [shown_text(run.passages[i]) for i in asked], [()] * len(asked), count=1,
+            margin=None, excluded=excluded,
+        )  # fmt: skip
+        nearest |= {i: own[one[0]] for i, one in zip(asked, found, strict=True) if one}
+    pairs = {
+        frozenset((i, nearest[i])): _Pair(i, nearest[i]) for i in reversed(drawn) if i in nearest
+    }
+    return list(reversed(pairs.values()))[: _TRIED * wanted]
+
+
+def _query(
+    pair: _Pair, answer: TwoDocumentQuestion, run: PassagesOfRun, counts: CorpusCounts
+) -> PassageQuery:
+    spans = []
+    for number, quote in zip(pair, (answer.first_quote, answer.second_quote), strict=True):
+        one = run.passages[number]
+        spans.append((one.source, *(placed(one, quote) or (one.start, one.stop))))
+    text, split = " ".join(answer.question.split()), run.splits[pair.first]
+    relevant = run.labels.relevant(None, spans)
+    return PassageQuery(
+        text, TWO, pair.first, spans[0][1:], score=round(counts.salience(words_of(text)), 4),
+        split=split, rests_on=spans,
+        positives=sorted(i for i in relevant if run.splits[i] == split),
+    )  # fmt: skip
+
+
+# --- how good the judge is ------------------------------------------------------------------------
+
+
+class CalibrationReading(NamedTuple):
+    """What the judge is shown, and whether that answers the question."""
+
+    question: AskAnswerable
+    answerable: bool
+
+
+@cache
+def calibration_readings() -> tuple[CalibrationReading, ...]:
+    """Each bundled question with both of its passages, and with either."""
+    return tuple(_readings())
+
+
+def _readings() -> Iterator[CalibrationReading]:
+    for row in read_rows(_CASES):
+        for name, texts in (
+            ("both", (row["first"], row["second"])),
+            ("first", (row["first"],)),
+            ("second", (row["second"],)),
+        ):
+            asked = AskAnswerable(question=row["question"], passages=texts)
+            yield CalibrationReading(asked, name in row["answered_by"])
+
+
+async def _calibrated(context: Context) -> dict[str, Any]:
+    """How often the judge is right about cases whose answers are known."""
+    every = calibration_readings()
+    answers = await calibration_answers(
+        context, CALIBRATE_TWO_DOCUMENTS, [one.question for one in every]
+    )
+    pairs = [
+        (answer.answerable, one.answerable)
+        for one, answer in zip(every, answers, strict=False)
+        if answer is not None  # what got no answer is rejected, not wrong
+    ]
+    hits = sum(stated and known for stated, known in pairs)
+    return {
+        "cases": len(answers),
+        "answered": len(pairs),
+        "right": sum(stated == known for stated, known in pairs),
+        "precision": rounded_share(hits, sum(stated for stated, _ in pairs)),
+        "recall": rounded_share(hits, sum(known for _, known in pairs)),
+    }
+
+
+def judge_of_questions(judged: Mapping[str, Any]) -> dict[str, Any]:
+    """How good the judge was found to be; see `Family.judges`."""
+    known = judged["calibration"]
+    if known is None:
+        return {"measured": "never asked"}
+    if not known["answered"]:
+        return {**known, "measured": "unmeasured, as no answer came"}
+    precision, recall = (
+        "undefined" if known[name] is None else f"{known[name]:.0%}"
+        for name in ("precision", "recall")
+    )
+    return {
+        **known,
+        "measured": (
+            f"right about {known['right']} of {known['cases']} calibration cases"
+            f"{_unanswered(known)} (of what it calls answerable {precision} is, and it finds "
+            f"{recall} of it)"
+        ),
+    }
+
+
+def _unanswered(known: Mapping[str, Any]) -> str:
+    missing = known["cases"] - known["answered"]
+    return f", {missing} without an answer" if missing else ""

@@ -1,0 +1,44 @@
+"""The proof of questions that need two documents: they rest on both, and both are relevant.
+
+That a question cannot be answered from either alone is a judge's word, which nothing here proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from retgen.validators.rule import Judgements
+
+
+def two_documents_findings(
+    judgements: Judgements,
+    documents: Mapping[str, Any],
+    passages: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[list[str], str]]:
+    """What is wrong, with the ids. `rows`: of sources/queries.jsonl."""
+    evidence = {row["text"]: row["rests_on"] for row in rows if row["kind"] == "two_documents"}
+    relevant: dict[str, set[str]] = {}
+    for _, qrels in judgements.splits():
+        for query_id, doc_id, relevance in qrels:
+            if relevance > 0 and doc_id in passages:
+                relevant.setdefault(query_id, set()).add(passages[doc_id]["source"])
+    for query in judgements.queries:
+        note = query.metadata if isinstance(query.metadata, dict) else {}
+        if note.get("kind") != "two_documents":
+            continue
+        stated = [[note["source"], *note["span"]], [note["other_source"], *note["other_span"]]]
+        for source, start, stop in stated:
+            if source not in documents or not 0 <= start < stop <= len(documents[source]["text"]):
+                yield [query.query_id], f"{query.query_id}: rests on no characters of {source}"
+            elif source not in relevant.get(query.query_id, ()):
+                yield (
+                    [query.query_id],
+                    f"{query.query_id}: rests on {source}, which is not relevant",
+                )
+        if note["source"] == note["other_source"]:
+            yield [query.query_id], f"{query.query_id}: rests on one document, not on two"
+        if evidence.get(query.text, [])[:2] != stated:
+            message = f"{query.query_id}: rests on other characters than the run's sources say"
+            yield [query.query_id], message
