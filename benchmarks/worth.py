@@ -17,7 +17,7 @@ from typing import Any
 
 MEASURE = "nDCG@10"
 STEPS = {
-    "static:minilm": ["max_steps=300"],
+    "static:minilm": ["max_steps=100"],
     "minilm": ["max_steps=60", "batch_size=32", "hard_negatives=0", "max_length=128"],
 }
 
