@@ -287,6 +287,7 @@ class OwnDocuments(CorpusRule):
 
 _PAIR = ("anchor", "positive", "query-id", "positive-id", "negatives-id")
 _ROWS = 1000  # that are read at once
+_ANSWER = 12  # words of a paragraph that can answer who names its document
 
 
 def _shown(
@@ -367,7 +368,10 @@ def _not_found(
         return _no_link(words, there, note, home, source, targets)
     if home["id"] != source["id"]:
         return f"was found in {home['id']}, and rests on {source['id']}"
-    if any(name == kind and _plain(text) == _plain(form) for name, form in home["short_forms"]):
+    short = any(name == kind and _plain(text) == _plain(form) for name, form in home["short_forms"])
+    if (short or kind == "title") and note["span"] != _lead(source):
+        return "rests on other characters than those that its document begins with"
+    if short:
         return None if not places or words == there else f"its words are not at {places}"
     if not _in_order(words, [*_single(home["title"]), *there]):
         return f"its words are not at {places}, and not in the title"
@@ -383,6 +387,15 @@ def _not_found(
     if kind != "caption" and heading != [own[-1]]:
         return "rests on another section than its own"
     return None
+
+
+def _lead(source: Mapping[str, Any]) -> list[int]:
+    """The characters that answer who names a document: up to the end of its first paragraph that
+    is long enough, or all.
+    """
+    paragraphs = (one for one in source["blocks"] if one[0] == "paragraph")
+    ends = (one[2] for one in paragraphs if len(source["text"][one[1] : one[2]].split()) >= _ANSWER)
+    return [0, next(ends, len(source["text"]))]
 
 
 def _no_link(
@@ -402,8 +415,7 @@ def _no_link(
         if low <= start and stop <= high and source["id"] in targets.get(place, ()):
             heads = [one for one in source["blocks"] if one[0] in ("title", "heading")]
             section = [one for one in heads if one[1] <= span[0]][-1:]
-            whole = span[0] == 0  # a document is named for what it begins with
-            if whole or (section and section[0][4] == anchor):
+            if span == _lead(source) or (section and section[0][4] == anchor):
                 return None
     return f"no link to {source['id']}, or to what it rests on there, stands at {start} to {stop}"
 

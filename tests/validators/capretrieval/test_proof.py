@@ -406,6 +406,7 @@ def test_what_people_wrote_is_found_where_it_says(pages: Path) -> None:
         ("the mill by the river", {"source": "tram", "span": [0, 40]}, "no link to tram"),
         ("sunrise checks", {"span": [0, 30]}, "no link to tram, or to what it rests on there"),
         ("Where flour is ground on Sundays", {"kind": "subject"}, "its words are not at []"),
+        ("Where flour is ground on Sundays", {"span": [0, 30]}, "rests on other characters than"),
     ],
 )  # fmt: skip
 def test_a_forged_place_of_found_words(
