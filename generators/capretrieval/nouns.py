@@ -34,6 +34,7 @@ _BEFORE_PARTICIPLES = {
 _PERFECT = ("is", "are", "was", "were", "be", "been", "has", "have", "had")
 _HEADLINE = 9  # words of a headline
 _LINKS = frozenset({"IN", "TO", "CC", "VBG", "VBN"})  # between the noun phrases of a headline
+_DENIALS = frozenset("cannot instead neither never nor not than".split())
 _NAMING = ("named", "called")  # a name follows, without which they say nothing
 # words that begin another clause, though tagged as prepositions
 _CLAUSES = frozenset(
@@ -69,7 +70,14 @@ class Phrase(NamedTuple):
 def noun_phrases(text: str, language: str) -> Iterator[Phrase]:
     """The noun phrases of a text in their order, single nouns among them."""
     for run in _runs(text):
-        yield from _tagged(run) if language == "en" else _between_stopwords(run, language)
+        if not (language == "en" and _denies(run)):
+            yield from _tagged(run) if language == "en" else _between_stopwords(run, language)
+
+
+def _denies(run: Sequence[_Word]) -> bool:
+    """Whether English words may say that a thing is not so: no tool bars, more than requests."""
+    words = (one.text.casefold() for one in run)
+    return any(word in _DENIALS or word.endswith("n't") for word in words)
 
 
 def is_prose(text: str, language: str, sentences: bool = True) -> bool:
@@ -200,6 +208,8 @@ def headlines(text: str) -> Iterator[list[str]]:
     its clause does, or before a preposition, so that it is whole.
     """
     for run in _runs(text):
+        if _denies(run):
+            continue
         tags = _in_context(run)
         begin = 0
         while begin < len(run):

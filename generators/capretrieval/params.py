@@ -25,7 +25,7 @@ class QueryCounts(Params):
     keywords: int = Field(6, ge=0, le=50)
     summaries: int = Field(3, ge=0, le=50)
     common: float = Field(0.05, gt=0, le=1)
-    quality: float = Field(0.67, ge=0, lt=1)
+    quality: float = Field(0.5, ge=0, lt=1)
     together: bool = True
     two_documents: int = Field(0, ge=0, le=100_000)
     like: InputFile | None = Field(

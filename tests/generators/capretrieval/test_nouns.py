@@ -68,6 +68,7 @@ def test_adjectives_and_names_are_told() -> None:
         ("It is able to read a number of archives, written by Brett Cannon and Koos Zevenhoven.",
          ["read number of archives"]),
         ("Passive mode of the server and few people know it.", ["Passive mode of server"]),
+        ("It does not provide functionality for billing.", []),
         ("Packages install fonts with extension `.ttf`, in a list.", []),
         ("a library for very fast conversion of large audio and video files between many formats",
          ["conversion of large audio and video files"]),
