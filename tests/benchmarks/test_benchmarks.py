@@ -284,7 +284,11 @@ CASES: dict[str, tuple[str, list[str]]] = {
 }  # fmt: skip
 
 
-NEED_DEBIAN = {"worth", "worth_corpora"}  # and its package lists, manual pages and documentation
+NEED_DEBIAN = {
+    "words_not_in_text",
+    "worth",
+    "worth_corpora",
+}  # and its lists, pages and documentation
 
 
 def test_every_script_has_a_case() -> None:
