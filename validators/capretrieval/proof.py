@@ -88,7 +88,7 @@ class OwnDocuments(CorpusRule):
         yield from self._splits(passages, group)
         yield from self._labels(documents, passages)
         for ids, message in two_documents_findings(
-            self._judgements, documents, passages, list(_lines(self._spec.queries))
+            self._judgements, documents, passages, _lines(self._spec.queries)
         ):
             yield self._finding(ids, message)
         number = {name: i for i, name in enumerate(documents)}

@@ -5,7 +5,7 @@ That a question cannot be answered from either alone is a judge's word, which no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from retgen.validators.rule import Judgements
@@ -15,17 +15,23 @@ def two_documents_findings(
     judgements: Judgements,
     documents: Mapping[str, Any],
     passages: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[list[str], str]]:
     """What is wrong, with the ids. `rows`: of sources/queries.jsonl."""
     evidence = {row["text"]: row["rests_on"] for row in rows if row["kind"] == "two_documents"}
+    notes = {
+        query.query_id: query.metadata if isinstance(query.metadata, dict) else {}
+        for query in judgements.queries
+    }
+    if not any(note.get("kind") == "two_documents" for note in notes.values()):
+        return
     relevant: dict[str, set[str]] = {}
     for _, qrels in judgements.splits():
         for query_id, doc_id, relevance in qrels:
             if relevance > 0 and doc_id in passages:
                 relevant.setdefault(query_id, set()).add(passages[doc_id]["source"])
     for query in judgements.queries:
-        note = query.metadata if isinstance(query.metadata, dict) else {}
+        note = notes[query.query_id]
         if note.get("kind") != "two_documents":
             continue
         stated = [[note["source"], *note["span"]], [note["other_source"], *note["other_span"]]]
