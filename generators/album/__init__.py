@@ -8,8 +8,9 @@
 Paper: CapRetrieval (Dense Retrievers Can Fail on Simple Queries), section 2 and Appendix B: short
 queries of eight types over captions, every pair graded 0, 1 or 2.
 Where we deviate: captions are composed and not of photographs; grade 1 is what holds by hypernym or
-in passing, so "seafood" has oysters at 1 where the paper's annotators give 2 to all that is
-certain, and what is merely likely (a garden has flowers) is 0; each query has a relevant caption.
+in passing, so "seafood" has oysters at 1 in the qrels, where the paper's annotators give 2 to all
+that is certain. Grades beside them (`qrels_graded`) are the paper's: 2 certain, 1 likely (a garden
+has flowers), by a table and not by judgement.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Album(Family[AlbumParams]):
 
     def plan(self, job: Job[AlbumParams]) -> Plan:
         tables = _tables(job.params, job.seed)
-        written = (_corpus(tables), _queries(tables), _qrels(tables))
+        judged = _qrels(tables, 1)
+        written = (_corpus(tables), _queries(tables), judged, _qrels(tables, 2))
         sample = 400  # rows say how long the others are
         size = 0
         for rows in written:
@@ -74,7 +76,7 @@ class Album(Family[AlbumParams]):
         return Plan(
             documents=len(tables.captions),
             queries=len(tables.queries),
-            qrels=sum(len(query.grades) for query in tables.queries),
+            qrels=judged.count,
             bytes=size,
         )
 
@@ -86,7 +88,8 @@ class Album(Family[AlbumParams]):
         return Records(
             corpus=_corpus(tables),
             queries=_queries(tables),
-            qrels={"test": _qrels(tables)},
+            qrels={"test": _qrels(tables, 1)},
+            graded={"test": _qrels(tables, 2)},
             training=training,
             features={
                 "corpus": {"facts": ["string"]},
@@ -104,13 +107,19 @@ class Album(Family[AlbumParams]):
                 "pairs graded": f"{len(tables.captions) * len(tables.queries):,}",
                 "graded 2": f"{strong:,}",
                 "graded 1": f"{weak:,}",
+                "likely": f"{sum(len(query.likely) for query in tables.queries):,}",
+                "queries without an answer": f"{sum(not q.grades for q in tables.queries):,}",
             },
         )  # fmt: skip
 
     def checks(self, job: Job[AlbumParams], judgements: Judgements) -> Sequence[CorpusRule]:
         params = job.params
         spec = proof.AlbumSpec(
-            params.language, params.captions, params.queries, bool(params.training)
+            params.language,
+            params.captions,
+            params.queries,
+            round(params.queries * params.unanswerable),
+            bool(params.training),
         )
         return proof.proof_rules(spec, judgements)
 
@@ -123,8 +132,12 @@ _CARD = [
     "facts (middle) or a whole scene (coarse), `level` whether by name or by a hypernym.",
     "Every query is graded on every caption: 2 where the caption has what is asked for, in those "
     "terms and as a salient part of the scene, 1 where it has it by a hypernym or in passing, 0 "
-    "(no row) elsewhere. Grade 1 is relevant, as in the paper, and not a hard negative; so the "
-    "grades stand in the qrels themselves, and nDCG counts both.",
+    "elsewhere. So the qrels hold what is certain, and nDCG counts both grades.",
+    "`qrels_graded` has the scale of the paper: 2 where the caption says or entails what is asked "
+    "for, 1 where it does not but a viewer would expect it (flowers in a garden), 0 else. Pairs "
+    "that are likely only have a row of 0 in the qrels: do not train on them as negatives.",
+    "Some queries have no relevant caption, nor a likely one. They have rows of 0 for captions "
+    "that meet all but one part, and no measure of a ranking counts them, as in the paper.",
 ]
 
 _TRAINING = (
@@ -140,7 +153,7 @@ def _tables(params: AlbumParams, seed: int) -> _Tables:
     scenes, captions, speaker = _captions(params.language, params.captions, seed)
     count = params.captions
     asking = QuerySampler(bundled_catalogue(), scenes, seed, speaker.query)
-    queries = asking.draw(params.queries)
+    queries = asking.draw(params.queries, params.unanswerable)
     doc_ids = Ids(seed, "album/ids", "d", count).texts(np.arange(count))
     query_ids = Ids(seed, "album/ids", "q", len(queries)).texts(np.arange(len(queries)))
     return _Tables(scenes, captions, queries, doc_ids, query_ids)
@@ -209,17 +222,24 @@ def _queries(tables: _Tables) -> Rows:
     return rows_of(row, len(tables.queries))
 
 
-def _qrels(tables: _Tables) -> Rows:
-    ends = np.cumsum([len(query.grades) for query in tables.queries])
-    pairs = [list(query.grades.items()) for query in tables.queries]
+def _qrels(tables: _Tables, column: int) -> Rows:
+    """Judged pairs with the score of the qrels (`column` 1) or their grade beside them (2)."""
+    judged = [
+        (query, document, score, certain)
+        for query, drawn in enumerate(tables.queries)
+        for document, score, certain in (
+            *((i, grade, 2) for i, grade in drawn.grades.items()),
+            *((i, 0, 1) for i in drawn.likely),
+            *((i, 0, 0) for i in drawn.near),
+        )
+    ]
 
     def row(i: int) -> Mapping[str, Any]:
-        query = int(np.searchsorted(ends, i, side="right"))
-        document, grade = pairs[query][i - int(ends[query]) + len(pairs[query])]
+        query, document, *scores = judged[i]
         return {
             "query-id": tables.query_ids[query],
             "corpus-id": tables.doc_ids[document],
-            "score": grade,
+            "score": scores[column - 1],
         }
 
-    return rows_of(row, int(ends[-1]))
+    return rows_of(row, len(judged))

@@ -17,6 +17,12 @@ class AlbumParams(Params):
     language: Language = "en"
     captions: int = Field(3024, ge=100)
     queries: int = Field(404, ge=8)
+    unanswerable: float = Field(
+        0.05,
+        ge=0,
+        le=0.5,
+        description="share of queries that no caption answers, though some nearly do",
+    )
     training: int = Field(
         0, ge=0, description="captions more, to train on: keywords and summaries ask for them"
     )

@@ -7,6 +7,9 @@ time, a topic, another thing. Its grade is
     1   the scene has it: as a kind of what is asked for, or in passing
     0   else
 
+Of the scenes with 0, some *likely* have it: a caption of a garden does not say that there are
+flowers. What makes what likely stands in likely.yaml, which the proof reads by itself.
+
 Types are CapRetrieval's eight (arXiv 2506.08592, Appendix B.1). `granularity`: "fine" asks for one
 thing, "middle" for two facts, "coarse" for a whole scene, as a summary does. `level`: "named", or
 "hypernym" where a name of it is that of a kind.
@@ -15,6 +18,7 @@ thing, "middle" for two facts, "coarse" for a whole scene, as a summary does. `l
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,17 +26,21 @@ from typing import Any, NamedTuple
 from retgen.errors import RecipeError
 from retgen.generators.album.scenes import ConceptCatalogue, Scene
 from retgen.streams import Stream
+from retgen.validators.album import LIKELY_FILE
+from retgen.yaml_text import read_yaml
 
-# of 100 queries; what a type lacks (there are only so many names) goes to the last two
-SHARES = {"object": 26, "person": 6, "place": 10, "concept": 9, "event": 11, "conjunction": 9,
-          "simple condition": 17, "complex condition": 12}  # fmt: skip
+# of 100 queries; what a type lacks (there are only so many names) goes to the last three
+SHARES = {"object": 8, "person": 2, "place": 3, "concept": 4, "event": 9, "conjunction": 20,
+          "simple condition": 28, "complex condition": 26}  # fmt: skip
 
 GRANULARITY = dict.fromkeys(("object", "person", "place", "concept", "event"), "fine") | {
     "conjunction": "middle", "simple condition": "middle", "complex condition": "coarse",
 }  # fmt: skip
 
 _TYPES = {"person": "person"}  # kinds of things that are no objects
-_GENERAL = 4  # one part of every so many conditions is asked for by its kind
+_BELOW = 2**32
+_GENERAL = 6  # one part of every so many conditions is asked for by its kind
+_NEAR = 10  # captions a query without an answer is judged 0 on, which nearly answer it
 _TRIES = 8  # scenes looked at for each query before there are too few
 
 
@@ -97,6 +105,46 @@ class SceneGrades:
                 for one in (name, *album.concepts[name].parents):
                     holders[one].add(i)
         self.holders: Mapping[str, set[int]] = holders
+        expected = read_yaml(LIKELY_FILE)
+        self._likely = [self._expected(expected, scene) for scene in scenes]
+        likely: defaultdict[str, set[int]] = defaultdict(set)
+        for i, expected_names in enumerate(self._likely):
+            for one in expected_names:
+                likely[one].add(i)
+        self._likely_holders = likely
+
+    def _expected(self, expected: Mapping[str, Any], scene: Scene) -> frozenset[str]:
+        """What a scene makes likely, and all that it is a kind of."""
+        result: set[str] = set()
+        for part, table in expected.items():
+            there = getattr(scene, part)
+            for name in (there, *self._concepts[there].parents) if there else ():
+                for one in table.get(name, ()):
+                    result.update((one, *self._concepts[one].parents))
+        return frozenset(result)
+
+    def likely(self, asked: Conjunction) -> list[int]:
+        """The scenes that do not say it, or not all of it, and likely have it."""
+        parts = {name: value for name, value in asked.parts().items() if name in self._loose(asked)}
+        near = sorted(set().union(*(self._likely_holders[str(v)] for v in parts.values())))
+        return [i for i in near if self.is_likely(asked, i)]
+
+    def is_likely(self, asked: Conjunction, i: int) -> bool:
+        """Whether scene `i` is one of those."""
+        expected = self._likely[i]
+        absent = {key: None for key in self._loose(asked) if getattr(asked, key) in expected}
+        return bool(absent and not self.grade(asked, i) and self.grade(asked._replace(**absent), i))
+
+    @staticmethod
+    def _loose(asked: Conjunction) -> Sequence[str]:
+        """The parts that may be likely: not a thing of which more is asked for."""
+        more = asked.number, asked.colour, asked.action, asked.topic, asked.month
+        return ("other", "place", "moment", *(["thing"] if not any(more) else []))
+
+    def near(self, asked: Conjunction) -> list[int]:
+        """The first scenes that have all that is asked for but one part."""
+        less = [asked._replace(**{key: None}) for key in asked.parts() if key != "thing"]
+        return sorted(set().union(*(self.of(one) for one in less)))[:_NEAR]
 
     def of(self, asked: Conjunction) -> dict[int, int]:
         """The scenes that have it, and their grades."""
@@ -153,6 +201,8 @@ class AlbumQuery(NamedTuple):
     type: str
     level: str
     grades: dict[int, int]
+    likely: list[int]
+    near: list[int]
 
     @property
     def granularity(self) -> str:
@@ -176,16 +226,18 @@ class QuerySampler:
         self._words = Stream(seed, "album/query words")
         self._seen: set[Conjunction] = set()
 
-    def draw(self, count: int) -> list[AlbumQuery]:
-        """So many queries, all different, each with a relevant caption; shuffled."""
+    def draw(self, count: int, unanswerable: float) -> list[AlbumQuery]:
+        """So many queries, all different, shuffled; that share of them without an answer.
+
+        Of single names, those that few captions hold are drawn first, in proportion.
+        """
         wanted = {kind: round(count * share / 100) for kind, share in SHARES.items()}
         result: list[AlbumQuery] = []
         missing = count
         for kind, candidates in self._single().items():
-            order = self._stream.permutation(len(candidates))
             taken = []
-            for i in order[: wanted[kind]]:
-                query = self._query(candidates[int(i)], kind)
+            for asked in self._narrow_first(candidates)[: wanted[kind]]:
+                query = self._query(asked, kind)
                 taken += [query] if query is not None else []
             result += taken
         several = [kind for kind in SHARES if GRANULARITY[kind] != "fine"]
@@ -193,8 +245,12 @@ class QuerySampler:
         total = sum(SHARES[kind] for kind in several)
         counts = [missing * SHARES[kind] // total for kind in several]
         counts[-1] = missing - sum(counts[:-1])
-        for kind, number in zip(several, counts, strict=True):
-            result += self._conditions(kind, number)
+        without = round(count * unanswerable)
+        empty = [min(without * number // max(1, missing), number) for number in counts]
+        empty[-1] = without - sum(empty[:-1])
+        for kind, number, none in zip(several, counts, empty, strict=True):
+            result += self._conditions(kind, none, answered=False)
+            result += self._conditions(kind, number - none)
         if len(result) < count:
             raise RecipeError(
                 f"params.queries: {len(self._scenes):,} captions give no more than about "
@@ -232,8 +288,18 @@ class QuerySampler:
         result["event"] += [acts[i] for i in chosen]
         return result
 
-    def _conditions(self, kind: str, count: int) -> list[AlbumQuery]:
-        """Queries of several facts, each true of a drawn scene."""
+    def _narrow_first(self, candidates: list[Conjunction]) -> list[Conjunction]:
+        """Drawn without replacement, each by the inverse of the number of its captions."""
+        draws = self._stream.integers(_BELOW, len(candidates)).tolist()
+        keys = [
+            math.log((draw + 0.5) / _BELOW) * len(self._grades.of(asked))
+            for draw, asked in zip(draws, candidates, strict=True)
+        ]
+        order = sorted(range(len(candidates)), key=lambda i: (-keys[i], i))
+        return [candidates[i] for i in order]
+
+    def _conditions(self, kind: str, count: int, *, answered: bool = True) -> list[AlbumQuery]:
+        """Queries of several facts, each true of a drawn scene; or of none, but for one detail."""
         result: list[AlbumQuery] = []
         for _ in range(_TRIES):
             for i in self._stream.permutation(len(self._scenes)):
@@ -243,11 +309,34 @@ class QuerySampler:
                 if not choices:
                     continue
                 asked = choices[self._below(len(choices))]
-                if self._below(_GENERAL) == 0:
+                if not answered:
+                    changed = self._other_detail(asked)
+                    if changed is None or self._grades.of(changed) or self._grades.likely(changed):
+                        continue
+                    asked = changed
+                elif self._below(_GENERAL) == 0:
                     asked = self._general(asked)
                 query = self._query(asked, kind)
                 result += [query] if query is not None else []
         return result
+
+    def _other_detail(self, asked: Conjunction) -> Conjunction | None:
+        """The same with one detail replaced by another that could have been there."""
+        concepts, parts = self._album.concepts, asked.parts()
+        keys = [key for key in ("colour", "place", "moment", "topic", "month", "other")
+                if key in parts]  # fmt: skip
+        if not keys:
+            return None
+        key = keys[self._below(len(keys))]
+        old = concepts.get(str(parts[key]))
+        if old is None:  # a colour
+            choices = concepts[str(asked.thing)].colours
+        else:
+            choices = tuple(one.name for one in concepts.values() if one.leaf and one.asked
+                            and (one.part, one.where) == (old.part, old.where)
+                            and (key != "other" or one.kind == old.kind))  # fmt: skip
+        changed: dict[str, Any] = {key: choices[self._below(len(choices))]}
+        return asked._replace(**changed)
 
     def _general(self, asked: Conjunction) -> Conjunction:
         """The same with one name replaced by that of a kind it is of, where there is one."""
@@ -255,16 +344,14 @@ class QuerySampler:
             (key, parent)
             for key, value in asked.parts().items()
             if key not in ("number", "colour", "other", "month")
+            and not (key == "thing" and asked.number)  # "two people" is too wide
             for parent in self._album.concepts[str(value)].parents
             if self._album.concepts[parent].asked
         ]
         if not up:
             return asked
         key, parent = up[self._below(len(up))]
-        name = self._album.concepts[parent].english[0]
         changed: dict[str, Any] = {key: parent}
-        if key == "thing" and not name.also and name.unit is None:  # no "two fruit"
-            changed["number"] = None
         return asked._replace(**changed)
 
     def _query(self, asked: Conjunction, kind: str) -> AlbumQuery | None:
@@ -279,7 +366,9 @@ class QuerySampler:
         concepts = self._album.concepts
         general = any(not concepts[n].leaf or self._kinds(n) for n in names if n in concepts)
         level = "hypernym" if general else "named"
-        return AlbumQuery(asked, text, kind, level, self._grades.of(asked))
+        grades, likely = self._grades.of(asked), self._grades.likely(asked)
+        near = [] if grades else self._grades.near(asked)
+        return AlbumQuery(asked, text, kind, level, grades, likely, near)
 
     def _kinds(self, name: str) -> bool:
         """Whether other concepts are kinds of this one."""

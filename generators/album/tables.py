@@ -92,14 +92,14 @@ class TrainingTables:
         yield from together("simple condition", scene)
 
     def _negative(self, asked: Conjunction, i: int, below: Deal) -> int | None:
-        """A scene that shares a fact with scene `i`, and whose grade is 0."""
+        """A scene that shares a fact with scene `i`, and which does not have it, nor likely."""
         scene = self._scenes[i]
         shared = [one.name for one in mentions(scene)]
         shared += [one for one in (scene.action, scene.moment, scene.month) if one is not None]
         for _ in range(_TRIES):
             holders = self._holders[shared[below(len(shared))]]
             other = holders[below(len(holders))]
-            if not self._grades.grade(asked, other):
+            if not (self._grades.grade(asked, other) or self._grades.is_likely(asked, other)):
                 return other
         return None
 

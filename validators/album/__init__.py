@@ -6,14 +6,17 @@ Nothing of the generator is used, and none of its words: the reader has a lexico
 from __future__ import annotations
 
 from retgen.validators.album.proof import AlbumProof, AlbumSpec, AlbumTrainingPairs
+from retgen.validators.album.reader import LIKELY_FILE
 from retgen.validators.rule import CorpusRule, Judgements
 
-__all__ = ["COVERS", "RULES", "AlbumSpec", "proof_rules"]
+__all__ = ["COVERS", "LIKELY_FILE", "RULES", "AlbumSpec", "proof_rules"]
 
 # generic rules that the proof replaces by a stronger statement: captions that are alike differ in a
 # fact, no two queries ask for the same, and where all words of a query stand in a caption its grade
-# was derived; every word of a text is one of the lexicon's
-COVERS = frozenset({"near-duplicate", "near-duplicate-query", "lexical-ambiguity", "language"})
+# was derived; every word of a text is one of the lexicon's; queries without an answer are counted,
+# and rows of 0 are no hard negatives: they say what is likely, or nearly an answer
+COVERS = frozenset({"near-duplicate", "near-duplicate-query", "lexical-ambiguity", "language",
+                    "query-without-qrels", "origin"})  # fmt: skip
 RULES = frozenset({"album-proof"})
 
 

@@ -16,9 +16,16 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.data import Dataset
-from retgen.validators.album.reader import Unreadable, lexicon, read_caption, read_query
+from retgen.validators.album.reader import (
+    LIKELY_FILE,
+    Unreadable,
+    lexicon,
+    read_caption,
+    read_query,
+)
 from retgen.validators.rows import RowFaults, read_rows
 from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding, Judgements, RuleState
+from retgen.yaml_text import read_yaml
 
 _SCENE = ("action", "object", "place", "moment", "topic", "month")
 _MENTIONED = ("subject", "object", "place", "topic", "passing")
@@ -49,6 +56,14 @@ class Captions:
         self._at, self._what, self._number, self._colour = table[:, :4].T
         self._salient, self._subject = table[:, 4:].T.astype(bool)
         self.count = len(facts)
+        # what caption [row] makes likely; a fact of a kind counts for what is of it
+        self._likely = np.zeros((self.count, size), bool)
+        for key, table in read_yaml(LIKELY_FILE).items():
+            for cause, effects in table.items():
+                holds = self._fits[self._scene[key], self._codes[cause]] > 0
+                for effect in effects:
+                    codes = [self._codes[one] for one in (effect, *lexicon().above[effect])]
+                    self._likely[np.ix_(holds, codes)] = True
 
     def _rows(self, i: int, listed: Iterable[str]) -> list[tuple[int, int, int, int, bool, bool]]:
         pairs = [(key, value) for key, _, value in (fact.partition("=") for fact in listed)]
@@ -70,13 +85,19 @@ class Captions:
             rows.append((i, self._codes[what], number, shade, key != "passing", key == "subject"))
         return rows
 
-    def grades(self, asked: Mapping[str, Any]) -> NDArray[np.int8]:
-        """0, 1 or 2 of every caption."""
+    def grades(self, asked: Mapping[str, Any], expected: bool = False) -> NDArray[np.int8]:
+        """0, 1 or 2 of every caption. `expected`: what is likely there counts as 1."""
+
+        def there(key: str, worth: NDArray[np.int8], bound: bool = False) -> None:
+            if expected and not bound:
+                worth = np.maximum(worth, self._likely[:, self._codes[asked[key]]])
+            np.minimum(result, worth, out=result)
+
         result = np.full(self.count, 2, np.int8)
         for key in _SCENE:
             if key in asked:
                 code = self._codes[asked[key]]
-                np.minimum(result, self._fits[self._scene[key], code], out=result)
+                there(key, self._fits[self._scene[key], code], key not in ("place", "moment"))
         if "thing" in asked:
             fits = np.ones(len(self._at), bool)
             if "number" in asked:
@@ -85,9 +106,17 @@ class Captions:
                 fits &= self._colour == _COLOURS.index(asked["colour"])
             if {"action", "topic", "month"} & asked.keys():  # only a subject does, or is of a topic
                 fits &= self._subject
-            np.minimum(result, self._best(asked["thing"], fits), out=result)
+            bound = bool({"number", "colour", "action", "topic", "month"} & asked.keys())
+            there("thing", self._best(asked["thing"], fits), bound)
         if "other" in asked:
-            np.minimum(result, self._best(asked["other"], np.True_), out=result)
+            there("other", self._best(asked["other"], np.True_))
+        return result
+
+    def near(self, asked: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Whether a caption has all that is asked for but one part."""
+        result = np.zeros(self.count, bool)
+        for key in asked.keys() - {"thing"}:
+            result |= self.grades({k: v for k, v in asked.items() if k != key}) > 0
         return result
 
     def _best(self, meaning: str, allowed: Any) -> NDArray[np.int8]:
@@ -108,6 +137,7 @@ class AlbumSpec(NamedTuple):
     language: str
     captions: int
     queries: int
+    unanswerable: int = 0
     training: bool = False
 
 
@@ -130,10 +160,15 @@ class AlbumProof(CorpusRule):
     def __init__(self, spec: AlbumSpec, judgements: Judgements) -> None:
         self.spec = spec
         self.judgements = judgements
+        self._graded: dict[tuple[str, str], float] | None = None
         self.start()
 
     def start(self) -> None:
         self.state = CaptionState()
+
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
+        rows = dataset.read_graded(split)[0] if split in dataset.graded else []
+        self._graded = {(query_id, doc_id): grade for query_id, doc_id, grade in rows}
 
     def scan(self, batch: Batch) -> None:
         state = self.state
@@ -179,6 +214,7 @@ class AlbumProof(CorpusRule):
         captions = Captions(self.state.facts)
         place = {doc_id: i for i, doc_id in enumerate(self.state.ids)}
         read: dict[bytes, str] = {}
+        unanswerable = 0
         for query in queries:
             query_id = query.query_id
             try:
@@ -192,17 +228,59 @@ class AlbumProof(CorpusRule):
                 message = f"{read[key]} and {query_id} ask for the same"
                 yield self.finding([read[key], query_id], message)
             grades = captions.grades(asked)
-            rows = np.zeros(seen, np.int64)
+            unanswerable += not grades.any()
+            rows = np.full(seen, -1, np.int64)
             for doc_id, relevance in given[query_id].items():
-                if doc_id in place and relevance in (1, 2):
+                if doc_id in place and relevance in (0, 1, 2):
                     rows[place[doc_id]] = relevance
-                elif relevance not in (1, 2):
-                    message = f"{query_id}: {doc_id} has the grade {relevance:g}; rows are 1 or 2"
+                elif relevance not in (0, 1, 2):
+                    message = f"{query_id}: {doc_id} has the grade {relevance:g}; rows are 0 to 2"
                     yield self.finding([query_id, doc_id], message)
-            for i in np.flatnonzero(grades != rows).tolist():
+            for i in np.flatnonzero(grades != np.maximum(rows, 0)).tolist():
                 doc_id = self.state.ids[i]
-                message = f"{query_id}: {doc_id} is graded {rows[i]}, and by its words it is "
+                message = (
+                    f"{query_id}: {doc_id} is graded {max(rows[i], 0)}, and by its words it is "
+                )
                 yield self.finding([query_id, doc_id], f"{message}{grades[i]}")
+            likely = (captions.grades(asked, expected=True) > 0) & (grades == 0)
+            yield from self._zeros(query_id, grades, likely, captions.near(asked), rows)
+        if unanswerable != self.spec.unanswerable:
+            message = f"{unanswerable:,} queries have no answer, and {self.spec.unanswerable:,} in "
+            yield self.finding([], f"{message}the recipe")
+
+    def _zeros(
+        self,
+        query_id: str,
+        grades: NDArray[np.int8],
+        likely: NDArray[np.bool_],
+        near: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+    ) -> Iterator[Finding]:
+        """Rows of 0 are of likely captions, all of them, and of near ones where none answers.
+
+        The grades beside the qrels are 2 for what is certain, 1 for what is likely.
+        """
+        if not grades.any():
+            if likely.any():
+                yield self.finding([query_id], f"{query_id} has no answer, and a likely one")
+            if not ((rows == 0) & near).any():
+                message = f"{query_id} has no answer, and no row of a caption that nearly is one"
+                yield self.finding([query_id], message)
+        else:
+            near = np.zeros_like(near)
+        wrong = likely & (rows < 0) | (rows == 0) & (grades == 0) & ~likely & ~near
+        wanted = 2 * (grades > 0) + likely
+        for i in np.flatnonzero(wrong | (rows >= 0)).tolist():
+            doc_id = self.state.ids[i]
+            if wrong[i]:
+                message = f"{query_id}: {doc_id} is {'likely' if likely[i] else 'neither likely'}"
+                message += ", and has no row" if likely[i] else " nor near, and has a row of 0"
+                yield self.finding([query_id, doc_id], message)
+            elif self._graded is not None:
+                given = self._graded.get((query_id, doc_id))
+                if given != wanted[i]:
+                    message = f"{query_id}: {doc_id} has the grade {given} in qrels_graded, and by "
+                    yield self.finding([query_id, doc_id], f"{message}its words it is {wanted[i]}")
 
     def _metadata(self, query_id: str, metadata: Any, asked: dict[str, Any]) -> Iterator[Finding]:
         """The metadata of a query are those of its words."""
@@ -302,7 +380,8 @@ class AlbumTrainingPairs(CorpusRule):
             both = facts[2 * i : 2 * i + 2]
             if wanted is None or None in both:
                 continue
-            positive, negative = captions.grades(wanted)[2 * i : 2 * i + 2]
+            positive = captions.grades(wanted)[2 * i]
+            negative = captions.grades(wanted, expected=True)[2 * i + 1]
             if not positive:
                 faults.add("positive", i + 1, "its positive has the grade 0")
             if negative:
