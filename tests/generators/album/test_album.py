@@ -36,6 +36,11 @@ def rows(records: Records, name: str) -> list[dict[str, object]]:
     return [orjson.loads(line) for line in table.jsonl(0, table.count).splitlines()]
 
 
+def graded_lines(records: Records) -> list[bytes]:
+    table = records.graded["test"]
+    return table.jsonl(0, table.count).splitlines()
+
+
 def first(bound: int) -> int:
     return 0
 
@@ -119,7 +124,7 @@ def test_both_languages_show_the_same_scenes_and_ask_the_same() -> None:
         assert [row["metadata"] for row in one] == [row["metadata"] for row in other]
         assert len({row["text"] for row in one}) == len({row["text"] for row in other}) == count
     assert (english.languages, chinese.languages) == (["eng-Latn"], ["zho-Hans"])
-    assert {row["score"] for row in rows(english, "qrels")} == {1, 2}
+    assert {row["score"] for row in rows(english, "qrels")} == {0, 1, 2}
 
 
 def test_the_first_records() -> None:
@@ -140,25 +145,56 @@ def test_the_first_records() -> None:
     }  # fmt: skip
     assert rows(records, "queries")[0] == {
         "_id": "q5196187",
-        "text": "doctor and sedan",
+        "text": "firefighter",
         "metadata": {
-            "type": "conjunction",
-            "granularity": "middle",
+            "type": "person",
+            "granularity": "fine",
             "level": "named",
-            "expression": '{"thing":"doctor","other":"sedan"}',
+            "expression": '{"thing":"firefighter"}',
         },
     }
     assert rows(records, "qrels")[0] == {
         "query-id": "q5196187",
-        "corpus-id": "d4158411",
+        "corpus-id": "d3825205",
         "score": 2,
     }
 
 
-def test_every_query_has_a_relevant_caption_and_types_keep_their_shares() -> None:
+@pytest.mark.parametrize(
+    ("asked", "likely"),
+    [
+        (Conjunction("flowers"), [0]),
+        (Conjunction("flowers", other="dog"), [0]),
+        (Conjunction("flowers", place="garden"), [0]),
+        (Conjunction("flowers", other="cat"), []),
+        (Conjunction("flowers", colour="red"), []),
+        (Conjunction("medical worker"), [1]),
+        (Conjunction("nurse", action="feeding", object="cat"), []),
+        (Conjunction("food", other="cat"), [1]),
+        (Conjunction(place="garden", moment="rain"), [0]),
+        (Conjunction("garden"), []),  # is said
+    ],
+)
+def test_what_is_likely_is_not_said(asked: Conjunction, likely: list[int]) -> None:
+    scenes = [
+        Scene("dog", action="sleeping", place="garden", moment="rainbow"),
+        Scene("child", action="feeding", object="cat", place="hospital"),
+    ]
+    assert SceneGrades(bundled_catalogue(), scenes).likely(asked) == likely
+
+
+def test_queries_without_an_answer_have_rows_of_near_ones_and_types_keep_their_shares() -> None:
     records = made("zh")
     queries = rows(records, "queries")
-    assert {row["query-id"] for row in rows(records, "qrels")} == {row["_id"] for row in queries}
+    judged, graded = rows(records, "qrels"), list(map(orjson.loads, graded_lines(records)))
+    assert {row["query-id"] for row in judged} == {row["_id"] for row in queries}
+    answered = {row["query-id"] for row in judged if row["score"]}
+    assert len(queries) - len(answered) == 5
+    pairs = Counter(
+        (row["query-id"] in answered, row["score"] > 0, grade["score"])
+        for row, grade in zip(judged, graded, strict=True)
+    )
+    assert pairs.keys() == {(True, True, 2), (True, False, 1), (False, False, 0)}
     types = Counter(row["metadata"]["type"] for row in queries)  # type: ignore[index]
     assert types == SHARES
 

@@ -38,3 +38,28 @@ FACTS = [
 )
 def test_grades(asked: dict[str, Any], grades: list[int]) -> None:
     assert Captions(FACTS).grades(asked).tolist() == grades
+
+
+@pytest.mark.parametrize(
+    ("asked", "grades"),
+    [
+        ({"thing": "flowers"}, [0, 0, 1]),
+        ({"thing": "flowers", "other": "person"}, [0, 0, 0]),
+        ({"thing": "flowers", "colour": "red"}, [0, 0, 0]),
+        ({"thing": "food"}, [0, 1, 0]),
+        ({"thing": "food", "other": "nurse"}, [0, 1, 0]),
+        ({"place": "garden", "moment": "rain"}, [0, 0, 1]),
+        ({"thing": "dog", "moment": "rain"}, [0, 0, 1]),
+        ({"thing": "dog", "action": "sleeping", "moment": "rain"}, [0, 0, 1]),
+    ],
+)
+def test_what_is_likely(asked: dict[str, Any], grades: list[int]) -> None:
+    garden = ["subject=dog", "number=1", "action=sleeping", "place=garden", "moment=rainbow"]
+    captions = Captions([*FACTS[:2], garden])
+    assert captions.grades(asked).tolist() == [0, 0, 0]
+    assert captions.grades(asked, expected=True).tolist() == grades
+
+
+def test_near_captions_lack_one_part() -> None:
+    asked = {"thing": "dog", "colour": "white", "action": "sleeping", "place": "kitchen"}
+    assert Captions(FACTS).near(asked).tolist() == [True, False, False]

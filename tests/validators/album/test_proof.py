@@ -7,12 +7,13 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import pytest
 
-from retgen.data import Qrel, Query
+from retgen.data import Qrel, Query, open_dataset
 from retgen.generators import family
 from retgen.generators.album.params import AlbumParams
 from retgen.generators.params import Job
@@ -63,7 +64,7 @@ def found(made: Tables, changed: Tables) -> list[Finding]:
         [Query(row["_id"], row["text"], row["metadata"]) for row in changed.queries],
         [Qrel(*row) for row in changed.qrels],
     )
-    rule, _training = proof_rules(AlbumSpec(made.language, CAPTIONS, QUERIES), judgements)
+    rule, _training = proof_rules(AlbumSpec(made.language, CAPTIONS, QUERIES, 6), judgements)
     old = read(made.language)
     for before, row in zip(made.corpus, changed.corpus, strict=True):
         if row is before:
@@ -213,7 +214,8 @@ def queries_moved(made: Tables, draw: random.Random) -> Tables | None:
 
 
 def qrel_dropped(made: Tables, draw: random.Random) -> Tables:
-    i = draw.randrange(len(made.qrels))
+    near = {query_id for query_id, _, score in made.qrels} - {q for q, _, s in made.qrels if s}
+    i = draw.choice([i for i, row in enumerate(made.qrels) if row[0] not in near])
     return made._replace(qrels=made.qrels[:i] + made.qrels[i + 1 :])
 
 
@@ -223,6 +225,23 @@ def grade_changed(made: Tables, draw: random.Random) -> Tables:
     query_id, doc_id, grade = qrels[i]
     qrels[i] = (query_id, doc_id, draw.choice([g for g in (0, 1, 2, 3) if g != grade]))
     return made._replace(qrels=qrels)
+
+
+def certain_made_likely(made: Tables, draw: random.Random) -> Tables:
+    """A relevant caption is judged 0, as if it did not say it."""
+    qrels = list(made.qrels)
+    i = draw.choice([i for i, row in enumerate(qrels) if row[2]])
+    qrels[i] = (*qrels[i][:2], 0)
+    return made._replace(qrels=qrels)
+
+
+def zero_added(made: Tables, draw: random.Random) -> Tables | None:
+    """A row of 0 for a caption that has nothing of what an answered query asks for."""
+    answered = sorted({query_id for query_id, _, score in made.qrels if score})
+    query_id, doc_id = draw.choice(answered), draw.choice(made.corpus)["_id"]
+    if any((q, d) == (query_id, doc_id) for q, d, _ in made.qrels):
+        return None
+    return made._replace(qrels=[*made.qrels, (query_id, doc_id, 0)])
 
 
 def qrel_added(made: Tables, draw: random.Random) -> Tables | None:
@@ -236,7 +255,7 @@ def qrel_added(made: Tables, draw: random.Random) -> Tables | None:
 CHANGES: list[Callable[[Tables, random.Random], Tables | None]] = [
     caption_value, things_exchanged, captions_exchanged, caption_moved, caption_word_dropped,
     fact_changed, query_word, query_hypernym, queries_moved, qrel_dropped, grade_changed,
-    qrel_added,
+    certain_made_likely, zero_added, qrel_added,
 ]  # fmt: skip
 
 
@@ -269,6 +288,36 @@ def test_hundreds_of_each_change_are_found(
     """200 of each of the twelve kinds; 420, more than 10,000 in all, in the long proofs."""
     for changed in mutations(change, language, 420 if LONG else 200):
         assert found(tables(language), changed), changed
+
+
+def test_grades_beside_the_qrels_are_read(tmp_path: Path) -> None:
+    made = tables("en")
+    likely = next(row for row in made.qrels if not row[2])
+    answered = {query_id for query_id, _, score in made.qrels if score}
+    for name, rows in (
+        ("corpus", made.corpus),
+        ("queries", made.queries),
+        ("qrels", [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in made.qrels]),
+        ("qrels_graded", [
+            {"query-id": q, "corpus-id": d,
+             "score": 2 if (q, d, s) == likely else 2 if s else int(q in answered)}
+            for q, d, s in made.qrels
+        ]),
+    ):  # fmt: skip
+        (tmp_path / f"{name}.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in rows))
+    judgements = Judgements(
+        [Query(row["_id"], row["text"], row["metadata"]) for row in made.queries],
+        [Qrel(*row) for row in made.qrels],
+    )
+    rule, _training = proof_rules(AlbumSpec("en", CAPTIONS, QUERIES, 6), judgements)
+    rule.scan(batch(made.corpus))
+    rule.read_qrels(open_dataset(tmp_path), "test")
+    (finding,) = rule.findings()
+    assert finding.ids == list(likely[:2])
+    assert finding.message == (
+        f"{likely[0]}: {likely[1]} has the grade 2 in qrels_graded, and by its words it is "
+        f"{int(likely[0] in answered)}"
+    )
 
 
 def test_findings_name_the_records() -> None:
