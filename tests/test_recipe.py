@@ -168,8 +168,8 @@ def test_bundled_recipe(name: str) -> None:
 
 PLANNED = {
     "capretrieval": (500, 2_000, 2_000),
-    "capretrieval_album": (3_024, 404, 23_660),
-    "capretrieval_album_zh": (3_024, 404, 23_660),
+    "capretrieval_album": (3_024, 404, 7_268),
+    "capretrieval_album_zh": (3_024, 404, 7_268),
     "capretrieval_judged": (500, 120, 30_000),
     "limit_5m": (5_000_000, 1000, 2000),
     "limit_balanced": (200, 1000, 2000),

@@ -44,14 +44,14 @@ def test_keywords_name_anything_and_summaries_the_whole_scene(english: Records) 
     }
     assert facts == {"kw": {1: 123, 2: 70, 3: 4}, "sm": {3: 51, 4: 90, 5: 39, 6: 2}}
     assert pairs(english, "kw")[0] == {
-        "anchor": "handwritten note about ballet",
+        "anchor": "toy",
         "positive": (
-            "The picture shows a handwritten note from August about ballet. A line in the footer "
-            "mentions visa applications."
+            "A snapshot of three brown cats sleeping in a library, with a doll at the edge of the "
+            "picture."
         ),
         "negative_1": (
-            "A picture of a leaflet from October; it is about flight delays, with a small link to "
-            "a page on visa applications at the bottom."
+            "Under a rainbow, two white cats are chasing a peacock in front of a lighthouse. In "
+            "the background there is a white sedan."
         ),
         "query-id": "t2574056",
     }

@@ -285,7 +285,7 @@ def test_every_change_is_found(change: Callable[..., Tables | None], language: s
 def test_hundreds_of_each_change_are_found(
     change: Callable[..., Tables | None], language: str
 ) -> None:
-    """200 of each of the twelve kinds; 420, more than 10,000 in all, in the long proofs."""
+    """200 of each of the fourteen kinds; 420, more than 10,000 in all, in the long proofs."""
     for changed in mutations(change, language, 420 if LONG else 200):
         assert found(tables(language), changed), changed
 
