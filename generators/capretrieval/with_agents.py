@@ -73,6 +73,7 @@ from retgen.generators.capretrieval.queries import (
     drop_near_duplicates,
     mark_sides,
     select_queries,
+    spread_queries,
     usable_queries,
     without_lowest,
 )
@@ -156,6 +157,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         kept += more
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
     kept = drop_near_duplicates(kept, passages, rejected)
+    kept = spread_queries(kept, passages, params.queries.per_document, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
         why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)

@@ -20,7 +20,14 @@ from retgen.sources.markdown import (
 from retgen.sources.office import read_docx, read_pdf
 from retgen.sources.pages import read_page
 from retgen.sources.plain import plain_blocks
-from retgen.sources.records import Block, Link, ReadOptions, RefusedRow, SourceDocument
+from retgen.sources.records import (
+    Block,
+    Link,
+    ReadOptions,
+    RefusedRow,
+    SourceDocument,
+    part_id,
+)
 from retgen.sources.structure import Parsed, cut_place, part_of
 
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
@@ -157,7 +164,7 @@ def _parts(
 def _part(document: SourceDocument, parsed: Parsed, number: int) -> SourceDocument:
     """The document's part with a number from 1; of the first, its short forms."""
     return document._replace(
-        id=document.id if number == 1 else f"{document.id}#part-{number}",
-        text=parsed.text, blocks=tuple(parsed.blocks), links=tuple(parsed.links),
+        id=part_id(document.id, number), text=parsed.text,
+        blocks=tuple(parsed.blocks), links=tuple(parsed.links),
         short_forms=document.short_forms if number == 1 else (),
     )  # fmt: skip
