@@ -70,7 +70,7 @@ def dataset_card(
         "",
         f"{evidence.what_it_is(family.from_user(recipe.job))}: "
         f"{escape_markdown(family.about(recipe.job))}. "
-        f"{counts['documents']:,} documents, "
+        f"{evidence.corpus_counts(counts['documents'], records.source_documents)}, "
         f"{_queries_and_qrels(counts, list(records.qrels), family.from_user(recipe.job))}"
         + (" (every other pair is known to be not relevant)." if records.complete else "."),
         "",
@@ -82,7 +82,7 @@ def dataset_card(
         "",
         *_agents(recipe),
         *_what_for(family, result.baselines),
-        *_shortcut(result.baselines),
+        *([] if family.traces_labels else _shortcut(result.baselines)),
         *_origin(result.origin),
         *([] if family.tests else _certificate(result.certificate)),
         "## Licence and sources",
@@ -102,7 +102,11 @@ def _what_for(family: Family[Any], baselines: Mapping[str, Any]) -> list[str]:
         "## Query-blind baselines",
         "",
         f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
-        "A set that these solve tests nothing.",
+        + (
+            "The documents are real ones, as they are: a model has to score above this."
+            if family.traces_labels
+            else "A set that these solve tests nothing."
+        ),
         "",
         _baseline_table(baselines),
     ]
