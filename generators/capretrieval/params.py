@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -121,16 +122,24 @@ class Judge(Params):
 _WRITTEN = ("queries", "mine", "splits", "decontaminate")
 
 
+def _language(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch("[a-z]{2}", value):
+        raise ValueError(
+            f"{value!r} is no code of a language: two small letters (ISO 639-1), such as en, de or "
+            "zh; without the key the language of each document is recognized"
+        )
+    return value
+
+
 class CapRetrievalParams(Params):
     """Queries over the documents of a source: written for them, or given and judged."""
 
     source: DocumentSource | None = Field(
         None, description="default: bundled captions of a phone album, English and Chinese"
     )
-    language: str | None = Field(
-        None, pattern="^[a-z]{2}$",
-        description="ISO 639-1, of all documents; default: told for each document",
-    )  # fmt: skip
+    language: Annotated[str | None, AfterValidator(_language)] = Field(
+        None, description="ISO 639-1, of all documents; default: told for each document"
+    )
     passages: PassageSize | None = None
     queries: QueryCounts = QueryCounts()
     mine: MiningParams = MiningParams()

@@ -71,7 +71,8 @@ def file_documents(
     except OSError as error:
         yield refused("unreadable", f"cannot be read: {error.strerror}")
     except _NotText as error:
-        yield refused("encoding", str(error))
+        rule = "binary" if b"\0" in content else "encoding"
+        yield refused(rule, str(error))
     except DatasetError as error:
         yield refused("unreadable", str(error).removeprefix(f"{path}: "))
     except RecursionError:
