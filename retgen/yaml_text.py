@@ -74,8 +74,8 @@ def _beginning(fault: Any, text: str) -> str:
     if mark is None or mark.line >= len(lines := text.splitlines()):
         return ""
     return (
-        f". It begins in line {mark.line + 1}: {lines[mark.line].strip()[:80]!r}. Look for a comma, a "
-        "bracket or a quote that is missing"
+        f". It begins in line {mark.line + 1}: {lines[mark.line].strip()[:80]!r}. Look for a "
+        "comma, a bracket or a quote that is missing"
     )
 
 

@@ -16,6 +16,7 @@ from retgen.data import GRADED
 from retgen.errors import UsageError
 from retgen.generators.family import Family
 from retgen.generators.records import Records
+from retgen.licences import licence_fault
 from retgen.manifest import models_and_prompts
 from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
@@ -38,8 +39,10 @@ def check_licence(text: str) -> str:
     if not name or name == NOT_STATED or len(name) > 200 or not name.isprintable():
         raise UsageError(
             f"--licence {text!r}: name the licence in a line of at most 200 characters, as "
-            "CC-BY-4.0 or 'internal, not for others'"
+            "CC-BY-4.0 or 'other: internal, not for others'"
         )
+    if fault := licence_fault(name):
+        raise UsageError(f"--licence: {fault}")
     return name
 
 
