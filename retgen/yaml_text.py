@@ -71,6 +71,8 @@ _SIGNS = {"stream end": "the end of the file", "scalar": "more words"}
 def _beginning(fault: Any, text: str) -> str:
     """The line where what cannot be read begins, and what to look for."""
     mark = fault.context_mark or fault.problem_mark
+    if not (fault.problem or "").startswith("expected"):
+        return ""
     if mark is None or mark.line >= len(lines := text.splitlines()):
         return ""
     return (

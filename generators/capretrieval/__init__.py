@@ -47,24 +47,24 @@ from retgen.generators.capretrieval.plan import (
     plan_notes,
 )
 from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
-from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
-from retgen.generators.capretrieval.two_documents import (
-    JUDGE_TWO_DOCUMENTS,
-    JUDGED_QUESTIONS,
-    TWO_DOCUMENT_AGENTS,
-    TWO_DOCUMENTS,
-    judge_of_questions,
-)
-from retgen.generators.capretrieval.with_agents import (
+from retgen.generators.capretrieval.reading import (
     DOCUMENT_ROW,
     DOCUMENTS,
-    MINED,
     PASSAGE,
     PASSAGES,
     QUERIES,
-    agents_of,
-    write_queries,
 )
+from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
+from retgen.generators.capretrieval.two_document_agents import (
+    JUDGE_TWO_DOCUMENTS,
+    TWO_DOCUMENT_AGENTS,
+)
+from retgen.generators.capretrieval.two_documents import (
+    JUDGED_QUESTIONS,
+    TWO_DOCUMENTS,
+    judge_of_questions,
+)
+from retgen.generators.capretrieval.with_agents import MINED, agents_of, write_queries
 from retgen.generators.family import Evidence, Family, Plan, RowType
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, Example, Records

@@ -47,7 +47,7 @@ def test_gates_are_in_the_tree_the_card_and_the_answer_and_refuse_nothing(
         0,
         [
             f"published: {tmp_path / 'out'}",
-            "note: MTEB would ask for more, metadata: failed: reference not stated: mteb.yaml in "
+            "note: MTEB would ask for more, metadata: failed: nothing says reference: mteb.yaml in "
             "the run may",
         ],
     )
@@ -61,7 +61,7 @@ def test_gates_are_in_the_tree_the_card_and_the_answer_and_refuse_nothing(
     }  # fmt: skip
     assert shown[5]["message"] == "MTEB's random baseline and minilm were not scored"
     card = (tmp_path / "out" / "README.md").read_text()
-    assert "| metadata | failed | reference not stated: mteb.yaml in the run may |" in card
+    assert "| metadata | failed | nothing says reference: mteb.yaml in the run may |" in card
     assert "| leaks | passed | no query is the text of a document or a query of train |" in card
     assert not (kb / "mteb").exists()
 
