@@ -54,6 +54,9 @@ _READ = {"words": 190, "characters": 250}  # of 256 word pieces, about
 _LARGE = 0.2  # of a source's text, from which on one document is named
 
 
+_FEW = 10  # documents, of which each is much
+
+
 _UNSEEN = 0.2  # of a source's text, from which on passages are proposed
 
 
@@ -142,7 +145,7 @@ class LargestDocument(NamedTuple):
         """That it is a large part of `what`, and what to do; "" where it is not. `documents`: how
         many there are.
         """
-        if self.share <= max(_LARGE, 2 / documents):
+        if documents < _FEW or self.share <= _LARGE:
             return ""
         return (
             f"{self.id} is {self.share:.0%} of the {what}: if nobody searches in it (a changelog, "
