@@ -88,7 +88,7 @@ class LadderSampler:
         self._opening = openings(params)[1]
         self._width = max(5, len(str(self.wanted)))
         pairs = _PAIRS * self.wanted + 100
-        self.world = World(self.domain, seed, 2 * pairs)
+        self.world = World(self.domain, seed, 2 * pairs, f"multiconir/{params.half}")
         self._pairs = pairs
         self._composer = Composer(self.world)
         self._begun: set[str] = set()  # clauses that a ladder begins with, or would
@@ -309,10 +309,7 @@ class LadderSampler:
 def _links(domain: Domain) -> frozenset[tuple[str, str]]:
     """(slot, other): what can be a value of the slot depends on the other's."""
     return frozenset(
-        (name, other)
-        for name, slot in domain.slots.items()
-        for other in (slot.given_slot, slot.before, slot.low.slot, slot.high.slot)
-        if other
+        (name, other) for name, slot in domain.slots.items() for other in slot.dependences
     )
 
 

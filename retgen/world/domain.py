@@ -20,12 +20,14 @@ from pydantic import ValidationError
 from retgen.errors import UsageError
 from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.world.domain_file import (
+    LARGEST,
     LISTED,
     ORDERED,
     DependentValues,
     DomainFile,
     End,
     Entity,
+    Members,
     NamingBlock,
     Persons,
     Problem,
@@ -53,13 +55,26 @@ class SlotBound(NamedTuple):
     offset: int
 
 
+class Dependence(NamedTuple):
+    """Which values of a slot go with those of an earlier one.
+
+    The earlier slot's codes, of a date its years, are in group i from `starts[i - 1]` on; those
+    below the first start, `ABSENT`, are in group 0. `allowed`: by group the indices of the values
+    that go with it; of a slot of numbers or years the lowest and the highest.
+    """
+
+    slot: str
+    starts: tuple[int, ...]
+    allowed: tuple[tuple[int, ...], ...]
+
+
 @dataclass(frozen=True)
 class Slot:
     """What can be true of an entity in one respect. Dates are proleptic Gregorian ordinals.
 
-    `low`, `high`: of ordered slots. `given`: by values of an earlier slot, the indices of the
-    values that go with them. `before`: of relations, the slot whose value is smaller for the other
-    entity, by at least `by[0]` and at most `by[1]`. `share`: of the entities that have a value.
+    `low`, `high`: of ordered slots. `given`: what else its values depend on. `before`: of
+    relations, the slot whose value is smaller for the other entity, by at least `by[0]` and at most
+    `by[1]`. `share`: of the entities that have a value.
     """
 
     name: str
@@ -75,12 +90,17 @@ class Slot:
     by: tuple[int, int | None]
     share: float
     skew: float
-    given_slot: str
-    given: Mapping[int, tuple[int, ...]]
+    given: tuple[Dependence, ...]
     document: tuple[str, ...]
     query: tuple[str, ...]
     most: tuple[str, str] | None
     least: tuple[str, str] | None
+
+    @property
+    def dependences(self) -> list[str]:
+        """The earlier slots that say what values there can be."""
+        named = (self.low.slot, self.high.slot, self.before, *(one.slot for one in self.given))
+        return [name for name in named if name]
 
     @property
     def is_ordered(self) -> bool:
@@ -172,12 +192,12 @@ class _Builder:
     def _slot(self, name: str, block: SlotBlock) -> Slot:
         values = self._values(name, block)
         low, high = self._range(name, block)
-        given_slot, given = self._given(name, block.given, values)
+        given = tuple(self._dependence(name, block, one, values) for one in block.given)
         self._needs(name, block)
         return Slot(
             name, block.about, block.type, values, low, high, block.step, block.unit or ("", ""),
             block.pool or 20_000, block.before or "", block.by or (1, None), block.share,
-            block.skew, given_slot, given, block.document, block.query, block.most, block.least,
+            block.skew, given, block.document, block.query, block.most, block.least,
         )  # fmt: skip
 
     def _note(self, name: str, key: str, said: str) -> None:
@@ -191,7 +211,7 @@ class _Builder:
         }[block.type]  # fmt: skip
         known = {"values", "range", "unit", "pool", "before", "by", "given", "most", "least"}
         allowed = {*needed}
-        allowed |= {"given"} if block.type in LISTED else set()
+        allowed |= {"given"} if block.type in (*LISTED, "number", "year") else set()
         allowed |= {"most", "least"} if block.type in ORDERED else set()
         allowed |= {"pool"} if block.type == "person" else set()
         allowed |= {"by"} if block.type == "relation" else set()
@@ -199,7 +219,7 @@ class _Builder:
             if getattr(block, key) is None:
                 self._note(name, "", f"a slot of type {block.type} needs {key!r}")
         for key in sorted(known - allowed):
-            if getattr(block, key) is not None:
+            if getattr(block, key) not in (None, ()):
                 self._note(name, key, f"means nothing to a slot of type {block.type}")
         if block.by is not None and not 1 <= block.by[0] <= block.by[1]:
             self._note(name, "by", "at least 1, and its first end not above its second")
@@ -291,27 +311,69 @@ class _Builder:
             return SlotBound(None, 0)
         return SlotBound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 
-    def _given(
-        self, name: str, given: DependentValues | None, values: tuple[Value, ...]
-    ) -> tuple[str, dict[int, tuple[int, ...]]]:
-        if given is None:
-            return "", {}
+    def _dependence(
+        self, name: str, block: SlotBlock, given: DependentValues, values: tuple[Value, ...]
+    ) -> Dependence:
         other = self.slots.get(given.slot)
-        if other is None or not other.is_listed:
-            self._note(name, "given", f"{given.slot!r} is no earlier slot with a list of values")
-            return "", {}
-        index = {value.name: i for i, value in enumerate(values)}
-        result: dict[int, tuple[int, ...]] = {}
-        for key, allowed in given.of.items():
-            codes = [i for i, v in enumerate(other.values) if key == v.name or key in v.parents]
-            if not codes:
-                self._note(name, "given", f"{key!r} is no value of {given.slot}, nor a parent")
-            if unknown := [one for one in allowed if one not in index]:
-                hint = did_you_mean(unknown[0], list(index))
-                self._note(name, "given", f"{unknown[0]!r} is no value of {name}{hint}")
-            picked = tuple(sorted({index[one] for one in allowed if one in index}))
-            result |= dict.fromkeys(codes, picked)
-        return given.slot, result
+        if other is None or not (other.is_listed or other.is_ordered):
+            said = f"{given.slot!r} is no earlier slot with values, years or numbers"
+            self._note(name, "given", said)
+            return Dependence("", (), ())
+        for key, blocks in (("of", given.of), ("except", given.but), ("from", given.since),
+                            ("until", given.until)):  # fmt: skip
+            ranged = key in ("of", "from") and block.type not in LISTED
+            if blocks and (key in ("of", "except")) is not other.is_listed:
+                self._note(
+                    name, "given", f"{key!r} means nothing beside {other.name}, a {other.type}"
+                )
+            elif any(isinstance(one, tuple) is not ranged for one in blocks.values()):
+                said = "a lowest and a highest number" if ranged else "a list of values"
+                self._note(name, "given", f"{key!r} needs {said} each")
+        every: tuple[int, ...] = (0, LARGEST)
+        if block.type in LISTED:
+            every = tuple(range(len(values)))
+        of, but, since, until = (
+            {key: self._members(name, one, values) for key, one in blocks.items()}
+            for blocks in (given.of, given.but, given.since, given.until)
+        )
+        if other.is_listed:
+            starts = range(len(other.values))
+            keys = [(value.name, *value.parents) for value in other.values]
+            known = set(chain(*keys))
+            for key in (key for key in (*of, *but) if key not in known):
+                self._note(name, "given", f"{key!r} is no value of {other.name}, nor a parent")
+            only = [next((of[key] for key in above if key in of), every) for above in keys]
+            without = [set(chain(*(but.get(key, ()) for key in above))) for above in keys]
+        else:
+            starts = sorted({0, *since, *(year + 1 for year in until)})
+            only, without = [every] * len(starts), [set[int]() for _ in starts]
+            for i, start in enumerate(starts):
+                if block.type in LISTED:
+                    without[i] = set(chain(*(one for year, one in since.items() if year > start)))
+                    without[i].update(*(one for year, one in until.items() if year < start))
+                elif earlier := [year for year in since if year <= start]:
+                    only[i] = since[max(earlier)]
+        allowed = (
+            one if not left_out else tuple(i for i in one if i not in left_out)
+            for one, left_out in zip(only, without, strict=True)
+        )
+        return Dependence(given.slot, tuple(starts), (every, *allowed))
+
+    def _members(self, name: str, given: Members, values: tuple[Value, ...]) -> tuple[int, ...]:
+        """Indices of values by name or parent; the two ends of a range are as they are."""
+        if isinstance(given, tuple):
+            if given[0] > given[1]:
+                self._note(name, "given", f"{[*given]}: its first end is above its second")
+            return given
+        known = {said for value in values for said in (value.name, *value.parents)}
+        if unknown := [one for one in given if one not in known]:
+            hint = did_you_mean(unknown[0], sorted(known))
+            self._note(name, "given", f"{unknown[0]!r} is no value of {name}, nor a parent{hint}")
+        wanted = set(given)
+        return tuple(
+            i for i, value in enumerate(values)
+            if not wanted.isdisjoint((value.name, *value.parents))
+        )  # fmt: skip
 
     def _naming(self) -> None:
         """Names use the parts that there are, are all different, and hold no value of a slot."""
