@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -19,15 +19,13 @@ from pydantic import ValidationError
 
 from retgen.errors import UsageError
 from retgen.messages import SourceMap, did_you_mean, validation_messages
+from retgen.world.dependence import Dependence, Value, dependence
 from retgen.world.domain_file import (
-    LARGEST,
     LISTED,
     ORDERED,
-    DependentValues,
     DomainFile,
     End,
     Entity,
-    Members,
     NamingBlock,
     Persons,
     Problem,
@@ -40,32 +38,11 @@ from retgen.yaml_text import read_yaml
 _FOLDER = Path(__file__).parent / "domains"
 
 
-class Value(NamedTuple):
-    """A value of a slot, other names of it, and what it is one of, nearest first."""
-
-    name: str
-    synonyms: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
-
-
 class SlotBound(NamedTuple):
     """An end of a range: `offset`, or so much more than an earlier slot of the entity says."""
 
     slot: str | None
     offset: int
-
-
-class Dependence(NamedTuple):
-    """Which values of a slot go with those of an earlier one.
-
-    The earlier slot's codes, of a date its years, are in group i from `starts[i - 1]` on; those
-    below the first start, `ABSENT`, are in group 0. `allowed`: by group the indices of the values
-    that go with it; of a slot of numbers or years the lowest and the highest.
-    """
-
-    slot: str
-    starts: tuple[int, ...]
-    allowed: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -192,7 +169,7 @@ class _Builder:
     def _slot(self, name: str, block: SlotBlock) -> Slot:
         values = self._values(name, block)
         low, high = self._range(name, block)
-        given = tuple(self._dependence(name, block, one, values) for one in block.given)
+        given = tuple(self._given(name, block, values))
         self._needs(name, block)
         return Slot(
             name, block.about, block.type, values, low, high, block.step, block.unit or ("", ""),
@@ -311,69 +288,16 @@ class _Builder:
             return SlotBound(None, 0)
         return SlotBound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 
-    def _dependence(
-        self, name: str, block: SlotBlock, given: DependentValues, values: tuple[Value, ...]
-    ) -> Dependence:
-        other = self.slots.get(given.slot)
-        if other is None or not (other.is_listed or other.is_ordered):
-            said = f"{given.slot!r} is no earlier slot with values, years or numbers"
-            self._note(name, "given", said)
-            return Dependence("", (), ())
-        for key, blocks in (("of", given.of), ("except", given.but), ("from", given.since),
-                            ("until", given.until)):  # fmt: skip
-            ranged = key in ("of", "from") and block.type not in LISTED
-            if blocks and (key in ("of", "except")) is not other.is_listed:
-                self._note(
-                    name, "given", f"{key!r} means nothing beside {other.name}, a {other.type}"
-                )
-            elif any(isinstance(one, tuple) is not ranged for one in blocks.values()):
-                said = "a lowest and a highest number" if ranged else "a list of values"
-                self._note(name, "given", f"{key!r} needs {said} each")
-        every: tuple[int, ...] = (0, LARGEST)
-        if block.type in LISTED:
-            every = tuple(range(len(values)))
-        of, but, since, until = (
-            {key: self._members(name, one, values) for key, one in blocks.items()}
-            for blocks in (given.of, given.but, given.since, given.until)
-        )
-        if other.is_listed:
-            starts = range(len(other.values))
-            keys = [(value.name, *value.parents) for value in other.values]
-            known = set(chain(*keys))
-            for key in (key for key in (*of, *but) if key not in known):
-                self._note(name, "given", f"{key!r} is no value of {other.name}, nor a parent")
-            only = [next((of[key] for key in above if key in of), every) for above in keys]
-            without = [set(chain(*(but.get(key, ()) for key in above))) for above in keys]
-        else:
-            starts = sorted({0, *since, *(year + 1 for year in until)})
-            only, without = [every] * len(starts), [set[int]() for _ in starts]
-            for i, start in enumerate(starts):
-                if block.type in LISTED:
-                    without[i] = set(chain(*(one for year, one in since.items() if year > start)))
-                    without[i].update(*(one for year, one in until.items() if year < start))
-                elif earlier := [year for year in since if year <= start]:
-                    only[i] = since[max(earlier)]
-        allowed = (
-            one if not left_out else tuple(i for i in one if i not in left_out)
-            for one, left_out in zip(only, without, strict=True)
-        )
-        return Dependence(given.slot, tuple(starts), (every, *allowed))
-
-    def _members(self, name: str, given: Members, values: tuple[Value, ...]) -> tuple[int, ...]:
-        """Indices of values by name or parent; the two ends of a range are as they are."""
-        if isinstance(given, tuple):
-            if given[0] > given[1]:
-                self._note(name, "given", f"{[*given]}: its first end is above its second")
-            return given
-        known = {said for value in values for said in (value.name, *value.parents)}
-        if unknown := [one for one in given if one not in known]:
-            hint = did_you_mean(unknown[0], sorted(known))
-            self._note(name, "given", f"{unknown[0]!r} is no value of {name}, nor a parent{hint}")
-        wanted = set(given)
-        return tuple(
-            i for i, value in enumerate(values)
-            if not wanted.isdisjoint((value.name, *value.parents))
-        )  # fmt: skip
+    def _given(self, name: str, block: SlotBlock, values: Sequence[Value]) -> Iterator[Dependence]:
+        for given in block.given:
+            other = self.slots.get(given.slot)
+            if other is None or not (other.is_listed or other.is_ordered):
+                said = f"{given.slot!r} is no earlier slot with values, years or numbers"
+                self._note(name, "given", said)
+                continue
+            yield dependence(
+                given, values, other.values, lambda said: self._note(name, "given", said)
+            )
 
     def _naming(self) -> None:
         """Names use the parts that there are, are all different, and hold no value of a slot."""

@@ -10,13 +10,15 @@ import datetime
 import math
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
 from retgen.streams import Permutation, Stream
-from retgen.world.domain import Dependence, Domain, Slot, SlotBound
+from retgen.world.dependence import Dependence
+from retgen.world.domain import Domain, Slot, SlotBound
 from retgen.world.domain_file import Numbers
 
 ABSENT = -1  # the entity has no value of this slot
@@ -168,8 +170,8 @@ class World:
             near, far = slot.by
             apart = others[slot.before] - self._of(slot.before, np.maximum(codes, 0))
             result &= (apart >= near) & (far is None or apart <= far)
-        result |= codes == ABSENT
-        return result
+        fitting: NDArray[np.bool_] = result | (codes == ABSENT)
+        return fitting
 
     # --- drawing ------------------------------------------------------------------------------
 
@@ -200,10 +202,12 @@ class World:
             for one in self._given[slot.name]:
                 table = table * len(one.allowed) + one.ids(self._years_of(one.slot, others))
             codes, limits = self._tables[slot.name]
-            return codes[np.searchsorted(limits, (table << 32) + drawn, side="right")]
+            found: Codes = codes[np.searchsorted(limits, (table << 32) + drawn, side="right")]
+            return found
         if slot.type == "person":
             pool = min(slot.pool, self._names.persons_count)
-            return (drawn * _share(drawn) * pool).astype(np.int64) >> 32
+            person: Codes = (drawn * _share(drawn) * pool).astype(np.int64) >> 32
+            return person
         if slot.type == "relation":
             return self._related(slot, drawn, others[slot.before])
         low, high = self.ends(slot, others, len(drawn))
@@ -286,7 +290,7 @@ class World:
         size = len(slot.values)
         shuffled = Permutation(self.seed, f"world/{slot.name}", max(size, 1))
         order = np.argsort(shuffled(np.arange(size)), kind="stable")
-        allowed = np.ones((1, size), np.bool_)
+        allowed: Any = np.ones((1, size), np.bool_)
         for one in self._given[slot.name]:
             allowed = (allowed[:, None] & one.allowed[None]).reshape(-1, size)
         allowed = allowed[:, order]
