@@ -232,6 +232,14 @@ class World:
                 high = np.minimum(high, one.allowed[ids, 1])
         return low, high
 
+    def possible(self, slot: Slot, others: Mapping[str, Codes]) -> NDArray[np.bool_]:
+        """Which values of a listed slot go with earlier slots (n,): (n, values)."""
+        count = len(next(iter(others.values())))
+        result: NDArray[np.bool_] = np.ones((count, len(slot.values)), np.bool_)
+        for one in self._given[slot.name]:
+            result &= one.allowed[one.ids(self._years_of(one.slot, others))]
+        return result
+
     def _years_of(self, name: str, others: Mapping[str, Codes]) -> Codes:
         """Codes of a slot, of dates their years."""
         codes = others[name]
