@@ -1,4 +1,4 @@
-"""What the rules of a domain forbid: values that no entity can have, entities that can have none."""
+"""What a domain's rules forbid: values that no entity can have, entities that can have none."""
 
 from __future__ import annotations
 

@@ -253,18 +253,21 @@ class Composer:
         name, _, pronoun = forms
         marks = dict(zip("spo", _FORMS[pronoun], strict=True))
         base = 4 * len(self._slots)
+        chosen: set[int] = set()
         for j in range((draws[-1] * (self.fillers + 1)) >> 32):
-            idle = self._idle[(draws[base + 3 * j] * len(self._idle)) >> 32]
+            which = (draws[base + 3 * j] * len(self._idle)) >> 32
+            if which in chosen:
+                continue
+            chosen.add(which)
+            idle = self._idle[which]
             where = 1 + ((draws[base + 3 * j + 1] * len(sentences)) >> 32)
             misled = misleading[where - 1]
             if isinstance(idle, _Wording):
                 subject = _declined(idle.first, name, not misled, pronoun)
                 idle = idle.text.format(subject, **marks)
                 misled = False
-            said = f"{_capital(idle)}."
-            if said not in sentences:
-                sentences.insert(where, said)
-                misleading.insert(where, misled)
+            sentences.insert(where, f"{_capital(idle)}.")
+            misleading.insert(where, misled)
 
 
 def _capital(text: str) -> str:

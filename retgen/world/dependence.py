@@ -61,10 +61,9 @@ def dependence(
         for one, members in rule.items():
             if others and one not in known:
                 note(f"{one!r} is no value of {given.slot}, nor a parent")
-            if isinstance(members, tuple) is bool(values) or (
-                key in ("except", "until") and not values
-            ):
-                note(f"{key!r} {one}: {'values' if values else 'a lowest and a highest number'}")
+            if isinstance(members, tuple) is bool(values):
+                wanted = "a list of values" if values else "a lowest and a highest number"
+                note(f"{key!r} {one}: needs {wanted}")
             for said in _problems(members, values):
                 note(said)
     of, but = _codes(given.of, values), _codes(given.but, values)
@@ -84,9 +83,10 @@ def dependence(
             without.append([codes for year, codes in since.items() if year > start])
             without[i] += [codes for year, codes in until.items() if year < start]
     allowed = [every, *only]
-    for i, left_out in enumerate(without, 1):
-        if values:
-            allowed[i] = tuple(code for code in allowed[i] if code not in {*chain(*left_out)})
+    if values:
+        for i, listed in enumerate(without, 1):
+            left_out = {*chain(*listed)}
+            allowed[i] = tuple(code for code in allowed[i] if code not in left_out)
     return Dependence(given.slot, tuple(starts), tuple(allowed))
 
 
