@@ -201,17 +201,16 @@ class World:
             table = np.zeros(len(drawn), np.int64)
             for one in self._given[slot.name]:
                 table = table * len(one.allowed) + one.ids(self._years_of(one.slot, others))
-            codes, limits = self._tables[slot.name]
-            found: Codes = codes[np.searchsorted(limits, (table << 32) + drawn, side="right")]
-            return found
+            values, limits = self._tables[slot.name]
+            return values[np.searchsorted(limits, (table << 32) + drawn, side="right")]
         if slot.type == "person":
             pool = min(slot.pool, self._names.persons_count)
-            person: Codes = (drawn * _share(drawn) * pool).astype(np.int64) >> 32
-            return person
+            skewed: Codes = (drawn * _share(drawn) * pool).astype(np.int64)
+            return skewed >> 32
         if slot.type == "relation":
             return self._related(slot, drawn, others[slot.before])
         low, high = self.ends(slot, others, len(drawn))
-        steps = np.maximum(high - low, 0) // slot.step + 1
+        steps: Codes = np.maximum(high - low, 0) // slot.step + 1
         return low + ((drawn * steps) >> 32) * slot.step
 
     def ends(self, slot: Slot, others: Mapping[str, Codes], count: int) -> tuple[Codes, Codes]:
