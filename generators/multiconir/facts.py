@@ -35,7 +35,9 @@ from retgen.world.facts import ABSENT, World
 T = TypeVar("T")
 FACTS = "facts"  # in place of a judge
 _DRAWS = 400  # of a pair, 32 bits each
+_ORDERS = 4  # in which slots are tried: what goes with what leaves some without a condition
 _PAIRS = 4  # that there are for a ladder; some are too much alike
+_PAIRS_OF_HALF = 32  # where only values of a half may be asked for
 _WORLDS = {"movies": "films"}  # other domains go by their names
 
 # two facts in a sentence; {0} is the entity's, {1} another's
@@ -76,6 +78,7 @@ class _EntityPair(NamedTuple):
     second: dict[str, int]
     forms: tuple[str, str, str]
     pick: Callable[[int], int]
+    mixes: dict[tuple[str, str], bool]  # of two slots, once it was looked up
 
 
 class LadderSampler:
@@ -87,8 +90,8 @@ class LadderSampler:
         self.wanted = params.count()
         self._opening = openings(params)[1]
         self._width = max(5, len(str(self.wanted)))
-        pairs = _PAIRS * self.wanted + 100
-        self.world = World(self.domain, seed, 2 * pairs)
+        pairs = (_PAIRS_OF_HALF if params.half else _PAIRS) * self.wanted + 100
+        self.world = World(self.domain, seed, 2 * pairs, f"multiconir/{params.half}")
         self._pairs = pairs
         self._composer = Composer(self.world)
         self._begun: set[str] = set()  # clauses that a ladder begins with, or would
@@ -127,14 +130,17 @@ class LadderSampler:
                 first, second = (
                     {slot: codes[2 * i + k] for slot, codes in listed.items()} for k in (0, 1)
                 )
-                yield _EntityPair(first, second, forms[i], _picker(draws[i]))
+                yield _EntityPair(first, second, forms[i], _picker(draws[i]), {})
 
     # --- which conditions ---------------------------------------------------------------------
 
     def _ladder(self, name: str, pair: _EntityPair) -> Ladder | None:
         """The ladder of a pair; None where the two are too much alike."""
-        asked = self._conditions(pair)
-        if len(asked) < CONDITIONS:
+        free = [slot for slot in self.domain.slots.values() if self._differ(slot, pair)]
+        for _ in range(_ORDERS if len(free) >= CONDITIONS else 0):
+            if len(asked := self._conditions(pair, free)) == CONDITIONS:
+                break
+        else:
             return None
         _shuffle(asked, pair.pick)
         for place, one in enumerate(asked):  # no other ladder begins as this one does
@@ -145,15 +151,15 @@ class LadderSampler:
                 return self._ladder_of(name, pair, asked)
         return None
 
-    def _conditions(self, pair: _EntityPair) -> list[PairCondition]:
-        """Ten conditions, or as many as there are, over slots on which the two differ."""
+    def _conditions(self, pair: _EntityPair, able: Sequence[Slot]) -> list[PairCondition]:
+        """Ten conditions, or as many as there are, over slots on which the two differ: `able`."""
         pick, wordings = pair.pick, self.params.wordings
         turns = [*wordings] * (CONDITIONS // len(wordings))
         rest = list(wordings)
         _shuffle(rest, pick)
         turns += rest[: CONDITIONS - len(turns)]
         turns.sort(key="entailed".__ne__)  # which the fewest slots have
-        free = [slot for slot in self.domain.slots.values() if self._differ(slot, pair)]
+        free = list(able)
         _shuffle(free, pick)
         taken: list[PairCondition] = []
         for wording in turns:
@@ -189,6 +195,11 @@ class LadderSampler:
 
     def _mix(self, one: str, two: str, pair: _EntityPair) -> bool:
         """Whether each entity's value of a slot goes with the other's of another one."""
+        if (one, two) not in pair.mixes:
+            pair.mixes[one, two] = pair.mixes[two, one] = self._crossed(one, two, pair)
+        return pair.mixes[one, two]
+
+    def _crossed(self, one: str, two: str, pair: _EntityPair) -> bool:
         for name, other in ((one, two), (two, one)):
             if (name, other) in self._links:
                 if self.domain.slots[name].before == other:
@@ -309,10 +320,7 @@ class LadderSampler:
 def _links(domain: Domain) -> frozenset[tuple[str, str]]:
     """(slot, other): what can be a value of the slot depends on the other's."""
     return frozenset(
-        (name, other)
-        for name, slot in domain.slots.items()
-        for other in (slot.given_slot, slot.before, slot.low.slot, slot.high.slot)
-        if other
+        (name, other) for name, slot in domain.slots.items() for other in slot.dependences
     )
 
 

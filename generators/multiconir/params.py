@@ -26,6 +26,7 @@ from retgen.generators.params import Params
 from retgen.generators.source import DocumentSource
 from retgen.messages import did_you_mean
 from retgen.sources import HUB, RefusedRow, SourceDocument
+from retgen.world.dependence import Dependence
 from retgen.world.domain import Domain, Slot
 from retgen.yaml_text import read_yaml
 
@@ -256,15 +257,15 @@ def _every_second(items: Sequence[_T], half: Half) -> Sequence[_T]:
 
 
 def _values(slot: Slot, half: Half) -> list[int]:
-    """The indices that are kept: within each parent, and of what goes with each other value."""
-    groups: dict[object, list[int]] = {}
-    of: dict[int, tuple[tuple[int, ...], ...]] = {}
-    for codes in sorted(set(slot.given.values())):
-        for code in codes:
-            of[code] = (*of.get(code, ()), codes)
+    """The indices that are kept: within each parent, and one of what goes with each other value."""
+    groups: dict[tuple[str, ...], list[int]] = {}
     for code, value in enumerate(slot.values):
-        groups.setdefault((value.parents[:1], of.get(code)), []).append(code)
-    return sorted(code for group in groups.values() for code in _some(group, half))
+        groups.setdefault(value.parents[:1], []).append(code)
+    kept = {code for group in groups.values() for code in _some(group, half)}
+    for codes in (codes for one in slot.given if slot.is_listed for codes in one.allowed):
+        if kept.isdisjoint(codes):
+            kept.update(codes[:1])
+    return sorted(kept)
 
 
 def _some(group: Sequence[int], half: Half) -> Iterable[int]:
@@ -273,18 +274,19 @@ def _some(group: Sequence[int], half: Half) -> Iterable[int]:
 
 def _slot(slot: Slot, kept: dict[str, list[int]], half: Half) -> Slot:
     own = {code: place for place, code in enumerate(kept[slot.name])}
-    given = {}
-    if slot.given_slot:
-        other = {code: place for place, code in enumerate(kept[slot.given_slot])}
-        given = {
-            other[key]: tuple(own[code] for code in codes if code in own)
-            for key, codes in slot.given.items()
-            if key in other
-        }
+    given = []
+    for one in slot.given:
+        allowed, starts = one.allowed, one.starts
+        if others := kept[one.slot]:  # of a list, whose values are groups
+            allowed = (allowed[0], *(allowed[1 + code] for code in others))
+            starts = tuple(range(len(others)))
+        if slot.is_listed:
+            allowed = tuple(tuple(own[c] for c in codes if c in own) for codes in allowed)
+        given.append(Dependence(one.slot, starts, allowed))
     return replace(
         slot,
         values=tuple(slot.values[code] for code in kept[slot.name]),
-        given=given,
+        given=tuple(given),
         document=_wordings(slot.document, half),
         query=tuple(_every_second(slot.query, half)),
     )

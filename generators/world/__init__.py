@@ -29,6 +29,7 @@ from retgen.generators.world.tables import (
     composed_corpus,
     job_queries,
     query_tables,
+    world_of,
 )
 from retgen.generators.world.with_agents import (
     CALIBRATION,
@@ -44,7 +45,6 @@ from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
-from retgen.world.facts import World as Facts
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -87,7 +87,7 @@ class World(Family[WorldParams]):
         document = len(corpus.jsonl(0, min(_SAMPLE, corpus.count))) / min(_SAMPLE, corpus.count)
         estimates, planned = {}, list[str]()
         if with_agents.is_written(job):
-            estimates = call_estimates(Facts(domain, job.seed, params.documents), job.live)
+            estimates = call_estimates(world_of(params, job.seed), job.live)
             if params.documents > _MANY:
                 planned.append(
                     f"a model writes each of {params.documents:,} documents, and another reads it: "
@@ -125,9 +125,7 @@ class World(Family[WorldParams]):
             return
         params = job.params
         await calibrate(context)
-        await write_documents(
-            Facts(load_domain(params.domain), job.seed, params.documents), context
-        )
+        await write_documents(world_of(params, job.seed), context)
 
     def sources(self, job: Job[WorldParams]) -> Mapping[str, RowType]:
         return {CALIBRATION: MEASURED, DOCUMENTS: DOCUMENT} if with_agents.is_written(job) else {}

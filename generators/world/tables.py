@@ -6,7 +6,7 @@ processes which only write parts of the corpus draw none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -49,9 +49,17 @@ _NEAREST = 100  # entities whose value is nearest to a number or day that is ask
 Entities = NDArray[np.int64]
 
 
+def world_of(params: WorldParams, seed: int, kept: Sequence[int] | None = None) -> World:
+    """The world of a job; of the entities `kept`, if any, alone."""
+    domain = load_domain(params.domain)
+    if kept is not None:
+        return Selection(domain, seed, params.documents, kept, "world")
+    return World(domain, seed, params.documents, "world")
+
+
 def composed_corpus(params: WorldParams, seed: int) -> Rows:
     """Row i: the document of entity i, composed by rules."""
-    composer = Composer(World(load_domain(params.domain), seed, params.documents))
+    composer = Composer(world_of(params, seed))
     ids = Ids(seed, "world/ids", "d", params.documents)
 
     def documents(start: int, stop: int) -> Iterator[Row]:
@@ -112,11 +120,7 @@ class WorldQueries:
     """
 
     def __init__(self, params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> None:
-        domain = load_domain(params.domain)
-        world = World(domain, seed, params.documents)
-        if kept is not None:
-            world = Selection(domain, seed, params.documents, kept)
-        self.table = EntityTable(world)
+        self.table = EntityTable(world_of(params, seed, kept))
         found = _search_queries(params, seed, self.table, exact=kept is None)
         order = Stream(seed, "world/query order").permutation(len(found)).tolist()
         self.all = [found[i] for i in order]

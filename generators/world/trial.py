@@ -13,6 +13,7 @@ from retgen.generators.world.queries import QueryCell, Search
 from retgen.generators.world.tables import asker, cells
 from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.queries import domain_readers
+from retgen.world.check import contradictions
 from retgen.world.compose import ComposedDocument, Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
@@ -44,11 +45,14 @@ class ProofReadings(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What came out. `entities`: how many have a name; `missing`: queries that cannot be had."""
+    """What came out. `entities`: how many have a name; `contradictions`: what the domain's rules
+    forbid; `missing`: queries that cannot be had.
+    """
 
     domain: Domain
     entities: int
     tried: int
+    contradictions: list[str]
     documents: list[ComposedDocument]
     queries: list[TrialQuery]
     missing: list[QueryCell]
@@ -56,8 +60,8 @@ class Trial(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether the proof reads all that it was given."""
-        return not self.readings.problems
+        """Whether the domain contradicts itself nowhere, and the proof reads all it was given."""
+        return not self.contradictions and not self.readings.problems
 
     def to_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -67,6 +71,7 @@ class Trial(NamedTuple):
             "slots": {name: slot.type for name, slot in self.domain.slots.items()},
             "names": self.entities,
             "tried_on": self.tried,
+            "contradictions": self.contradictions,
             "documents": [one._asdict() for one in self.documents],
             "queries": [
                 {**one.cell._asdict(), "text": one.text, "expression": one.expression}
@@ -82,12 +87,15 @@ class Trial(NamedTuple):
         entailed = [one for one in slots if one.is_ordered or any(v.parents for v in one.values)]
         always = [one for one in slots if one.share == 1]
         state = "is sound" if self.sound else "is not all read"
+        if self.contradictions:
+            state = "contradicts itself"
         lines = [
             f"{domain.path} {state}: domain {domain.name}",
             f"  slots   {len(slots)}; {len(always)} that every {domain.entity.singular} has; "
             f"{len(entailed)} that can be asked one step up",
             f"  names   {self.entities:,}",
         ]
+        lines += [f"  never   {line}" for line in self.contradictions]
         for written in self.documents:
             lines += ["", written.name, f"  {written.text}"]
         lines.append("")
@@ -140,7 +148,10 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
             queries.append(asked[-1])
     written = Composer(world).documents(0, min(_READ, tried))
     readings = _read(domain.path, written, asked)
-    return Trial(domain, entities, tried, written[:documents], queries, missing, readings)
+    return Trial(
+        domain, entities, tried, contradictions(world), written[:documents], queries, missing,
+        readings,
+    )  # fmt: skip
 
 
 def _read(

@@ -99,7 +99,7 @@ def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
     """A world, and the triples that are drawn of it. Raises `RecipeError` where it has too few."""
     domain = load_domain(params.domain)
     wanted = [cell for cell in cells(params, domain) for _ in range(params.triples_per_cell)]
-    world = World(domain, seed, ENTITIES * len(wanted))
+    world = World(domain, seed, ENTITIES * len(wanted), "world_twins")
     draw = _Draw(params, world, seed)
     table = EntityTable(world)
     return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]

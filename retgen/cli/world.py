@@ -38,8 +38,9 @@ def check_command(
 ) -> None:  # fmt: skip
     """Check a domain file, compose a few documents, ask a query of every operator.
 
-    Also lists numbers of answers that its queries cannot have, and what the proof of a run could
-    not read (exit code 1).
+    Draws 10,000 entities and lists what the file's own rules forbid: values that none can have,
+    entities that can have none. Also lists numbers of answers that its queries cannot have, and
+    what the proof of a run could not read. Exit code 1: rules contradict, or a text is not read.
     """
     from retgen.generators.world.trial import trial
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -100,9 +100,11 @@ class Composer:
             slot.name: tuple(_cut(wording) for wording in slot.document) for slot in self._slots
         }
         self._place = {slot.name: k for k, slot in enumerate(self._slots)}
+        self._naming = {slot.name for slot in self._slots if slot.type in ("relation", "person")}
+        self._things = {slot.name for slot in self._slots if slot.type == "relation"}
         self._others = [one.replace("{P}", "{0}") for one in self.domain.others]
         self._idle = [_cut(one) if _MARK.search(one) else one for one in self.domain.fillers]
-        self._stream = Stream(world.seed, f"world/{self.domain.name}/text/{variant}")
+        self._stream = Stream(world.seed, f"{world.purpose}/text/{variant}")
         # per slot: its place, wording, subject, whether it is joined; per filler: which and where
         self._draws = 4 * len(self._slots) + 3 * self.fillers + 1
         self._bounds = np.full(self._draws, np.uint64(_FULL))
@@ -150,37 +152,38 @@ class Composer:
         she, her, _ = _FORMS[pronoun]
         nouns = (*((short,) if short else ()), *self.domain.nouns)
         marks = dict(zip("spo", _FORMS[pronoun], strict=True))
+        naming = self._things if pronoun == "it" else self._naming
         sentences: list[str] = []
+        misleading: list[bool] = []  # of each: whether a pronoun behind it may be another's
         opened = ""  # the sentence under way
         head: Stated | None = None  # the fact in it, if another can be joined
         ordered = self._begin(stated)
         for k, one in enumerate(ordered):
             wording = self.wordings[one.slot][one.wording]
             value, bare = one.spoken
-            if one.holder >= 0:
-                subject = self._others[one.holder].format(f"{name}'s" if k == 0 else her)
-            elif k == 0:
+            own = one.holder < 0
+            by_name = not misleading or misleading[-1]
+            if not own:
+                subject = self._others[one.holder].format(f"{name}'s" if by_name else her)
+            elif by_name:
                 subject = name
             else:
                 drawn = draws[4 * k + 2]
                 subject = she
                 if drawn & 3 == 0 and nouns:
                     subject = nouns[(drawn >> 2) % len(nouns)]
-            own = one.holder < 0
-            joined = (
+            misled = not own or one.slot in naming
+            if (
                 head is not None
                 and own
                 and draws[4 * k + 3] < _JOINED * _FULL
                 and self._joins(head, one)
-            )
-            if joined and wording.first == "S":
-                said = wording.text.format("", v=value, n=bare, **marks)
-                sentences[-1] = f"{opened} and{said}."
-                head = None
-                continue
-            if joined:
-                said = wording.text.format(her, v=value, n=bare, **marks)
-                sentences[-1] = f"{opened}, and {said}."
+                and (wording.first == "S" or not by_name)
+            ):
+                subject, link = ("", " and") if wording.first == "S" else (her, ", and ")
+                said = wording.text.format(subject, v=value, n=bare, **marks)
+                sentences[-1] = f"{opened}{link}{said}."
+                misleading[-1] |= misled
                 head = None
                 continue
             said = wording.text.format(
@@ -189,8 +192,9 @@ class Composer:
             )  # fmt: skip
             opened = _capital(said)
             sentences.append(f"{opened}.")
+            misleading.append(misled)
             head = one if own and wording.joins and wording.first == "S" else None
-        self._idle_sentences(sentences, draws, pronoun, marks)
+        self._idle_sentences(sentences, misleading, draws, forms)
         return ComposedDocument(name, " ".join(sentences), [one.fact for one in ordered])
 
     def subjects(self, forms: tuple[str, str, str]) -> list[str]:
@@ -239,19 +243,31 @@ class Composer:
         return ordered
 
     def _idle_sentences(
-        self, sentences: list[str], draws: Sequence[int], pronoun: str, marks: Mapping[str, str]
+        self,
+        sentences: list[str],
+        misleading: list[bool],
+        draws: Sequence[int],
+        forms: tuple[str, str, str],
     ) -> None:
         """Put some sentences without a fact between the others."""
+        name, _, pronoun = forms
+        marks = dict(zip("spo", _FORMS[pronoun], strict=True))
         base = 4 * len(self._slots)
+        chosen: set[int] = set()
         for j in range((draws[-1] * (self.fillers + 1)) >> 32):
-            idle = self._idle[(draws[base + 3 * j] * len(self._idle)) >> 32]
+            which = (draws[base + 3 * j] * len(self._idle)) >> 32
+            if which in chosen:
+                continue
+            chosen.add(which)
+            idle = self._idle[which]
+            where = 1 + ((draws[base + 3 * j + 1] * len(sentences)) >> 32)
+            misled = misleading[where - 1]
             if isinstance(idle, _Wording):
-                subject = _FORMS[pronoun]["SPO".index(idle.first)]
+                subject = _declined(idle.first, name, not misled, pronoun)
                 idle = idle.text.format(subject, **marks)
-            said = f"{_capital(idle)}."
-            if said not in sentences:
-                where = 1 + ((draws[base + 3 * j + 1] * len(sentences)) >> 32)
-                sentences.insert(where, said)
+                misled = False
+            sentences.insert(where, f"{_capital(idle)}.")
+            misleading.insert(where, misled)
 
 
 def _capital(text: str) -> str:

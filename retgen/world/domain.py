@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -19,10 +19,10 @@ from pydantic import ValidationError
 
 from retgen.errors import UsageError
 from retgen.messages import SourceMap, did_you_mean, validation_messages
+from retgen.world.dependence import Dependence, Value, dependence
 from retgen.world.domain_file import (
     LISTED,
     ORDERED,
-    DependentValues,
     DomainFile,
     End,
     Entity,
@@ -38,14 +38,6 @@ from retgen.yaml_text import read_yaml
 _FOLDER = Path(__file__).parent / "domains"
 
 
-class Value(NamedTuple):
-    """A value of a slot, other names of it, and what it is one of, nearest first."""
-
-    name: str
-    synonyms: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
-
-
 class SlotBound(NamedTuple):
     """An end of a range: `offset`, or so much more than an earlier slot of the entity says."""
 
@@ -57,9 +49,9 @@ class SlotBound(NamedTuple):
 class Slot:
     """What can be true of an entity in one respect. Dates are proleptic Gregorian ordinals.
 
-    `low`, `high`: of ordered slots. `given`: by values of an earlier slot, the indices of the
-    values that go with them. `before`: of relations, the slot whose value is smaller for the other
-    entity, by at least `by[0]` and at most `by[1]`. `share`: of the entities that have a value.
+    `low`, `high`: of ordered slots. `given`: what else its values depend on. `before`: of
+    relations, the slot whose value is smaller for the other entity, by at least `by[0]` and at most
+    `by[1]`. `share`: of the entities that have a value.
     """
 
     name: str
@@ -75,12 +67,17 @@ class Slot:
     by: tuple[int, int | None]
     share: float
     skew: float
-    given_slot: str
-    given: Mapping[int, tuple[int, ...]]
+    given: tuple[Dependence, ...]
     document: tuple[str, ...]
     query: tuple[str, ...]
     most: tuple[str, str] | None
     least: tuple[str, str] | None
+
+    @property
+    def dependences(self) -> list[str]:
+        """The earlier slots that say what values there can be."""
+        named = (self.low.slot, self.high.slot, self.before, *(one.slot for one in self.given))
+        return [name for name in named if name]
 
     @property
     def is_ordered(self) -> bool:
@@ -172,12 +169,12 @@ class _Builder:
     def _slot(self, name: str, block: SlotBlock) -> Slot:
         values = self._values(name, block)
         low, high = self._range(name, block)
-        given_slot, given = self._given(name, block.given, values)
+        given = tuple(self._given(name, block, values))
         self._needs(name, block)
         return Slot(
             name, block.about, block.type, values, low, high, block.step, block.unit or ("", ""),
             block.pool or 20_000, block.before or "", block.by or (1, None), block.share,
-            block.skew, given_slot, given, block.document, block.query, block.most, block.least,
+            block.skew, given, block.document, block.query, block.most, block.least,
         )  # fmt: skip
 
     def _note(self, name: str, key: str, said: str) -> None:
@@ -191,7 +188,7 @@ class _Builder:
         }[block.type]  # fmt: skip
         known = {"values", "range", "unit", "pool", "before", "by", "given", "most", "least"}
         allowed = {*needed}
-        allowed |= {"given"} if block.type in LISTED else set()
+        allowed |= {"given"} if block.type in (*LISTED, "number", "year") else set()
         allowed |= {"most", "least"} if block.type in ORDERED else set()
         allowed |= {"pool"} if block.type == "person" else set()
         allowed |= {"by"} if block.type == "relation" else set()
@@ -199,7 +196,7 @@ class _Builder:
             if getattr(block, key) is None:
                 self._note(name, "", f"a slot of type {block.type} needs {key!r}")
         for key in sorted(known - allowed):
-            if getattr(block, key) is not None:
+            if getattr(block, key) not in (None, ()):
                 self._note(name, key, f"means nothing to a slot of type {block.type}")
         if block.by is not None and not 1 <= block.by[0] <= block.by[1]:
             self._note(name, "by", "at least 1, and its first end not above its second")
@@ -291,27 +288,16 @@ class _Builder:
             return SlotBound(None, 0)
         return SlotBound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 
-    def _given(
-        self, name: str, given: DependentValues | None, values: tuple[Value, ...]
-    ) -> tuple[str, dict[int, tuple[int, ...]]]:
-        if given is None:
-            return "", {}
-        other = self.slots.get(given.slot)
-        if other is None or not other.is_listed:
-            self._note(name, "given", f"{given.slot!r} is no earlier slot with a list of values")
-            return "", {}
-        index = {value.name: i for i, value in enumerate(values)}
-        result: dict[int, tuple[int, ...]] = {}
-        for key, allowed in given.of.items():
-            codes = [i for i, v in enumerate(other.values) if key == v.name or key in v.parents]
-            if not codes:
-                self._note(name, "given", f"{key!r} is no value of {given.slot}, nor a parent")
-            if unknown := [one for one in allowed if one not in index]:
-                hint = did_you_mean(unknown[0], list(index))
-                self._note(name, "given", f"{unknown[0]!r} is no value of {name}{hint}")
-            picked = tuple(sorted({index[one] for one in allowed if one in index}))
-            result |= dict.fromkeys(codes, picked)
-        return given.slot, result
+    def _given(self, name: str, block: SlotBlock, values: Sequence[Value]) -> Iterator[Dependence]:
+        for given in block.given:
+            other = self.slots.get(given.slot)
+            if other is None or not (other.is_listed or other.is_ordered):
+                said = f"{given.slot!r} is no earlier slot with values, years or numbers"
+                self._note(name, "given", said)
+                continue
+            yield dependence(
+                given, values, other.values, lambda said: self._note(name, "given", said)
+            )
 
     def _naming(self) -> None:
         """Names use the parts that there are, are all different, and hold no value of a slot."""

@@ -26,7 +26,7 @@ ORDERED: frozenset[SlotType] = frozenset({"year", "date", "number"})
 LISTED: frozenset[SlotType] = frozenset({"category", "place"})
 
 _LONGEST = 400  # characters of a text
-_LARGEST = 1_000_000_000
+LARGEST = 1_000_000_000  # of numbers
 _PARENTS = 3  # levels of them, at most
 
 
@@ -43,14 +43,14 @@ def _words(text: str) -> str:
 
 
 def _end(given: Any) -> int | datetime.date | str:
-    if type(given) is int and 0 <= given <= _LARGEST:
+    if type(given) is int and 0 <= given <= LARGEST:
         return given
     if isinstance(given, datetime.date) and not isinstance(given, datetime.datetime):
         return given
     if isinstance(given, str):
         return _words(given)
     raise ValueError(
-        f"{given!r}: a whole number from 0 to {_LARGEST:,}, a day (1990-01-31), or an earlier slot "
+        f"{given!r}: a whole number from 0 to {LARGEST:,}, a day (1990-01-31), or an earlier slot "
         "of the same type and a difference, such as 'birth + 20'"
     )
 
@@ -156,11 +156,23 @@ class Persons(_Block):
     family: list[Words] = Field(min_length=2)
 
 
+# values, or parents of values; of a slot of numbers or years the lowest and the highest
+Members = _Some | tuple[int, int]
+
+
 class DependentValues(_Block):
-    """What values a slot may have, by the value of an earlier one or a parent of it."""
+    """What values go with the value of an earlier slot.
+
+    Of a value of that slot, or a parent: `of` has the only values that go with it, `except` those
+    that do not. Of a year or number: `from` and `until` have values that there are only from it on,
+    or up to it; of numbers, `from` has the range that holds from it on.
+    """
 
     slot: str
-    of: dict[Words, _Some] = Field(min_length=1)
+    of: dict[Words, Members] = Field(default_factory=dict)
+    but: dict[Words, _Some] = Field(default_factory=dict, alias="except")
+    since: dict[int, Members] = Field(default_factory=dict, alias="from")
+    until: dict[int, _Some] = Field(default_factory=dict)
 
 
 class SlotBlock(_Block):
@@ -177,7 +189,7 @@ class SlotBlock(_Block):
     by: tuple[int, int] | None = None
     share: float = Field(1.0, gt=0, le=1)
     skew: float = Field(0.7, ge=0, le=3)
-    given: DependentValues | None = None
+    given: tuple[DependentValues, ...] = ()
     document: tuple[Words, ...] = Field(min_length=1)
     query: tuple[Words, ...] = Field(min_length=1)
     most: tuple[Words, Words] | None = None

@@ -10,12 +10,14 @@ import datetime
 import math
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
 from retgen.streams import Permutation, Stream
+from retgen.world.dependence import Dependence
 from retgen.world.domain import Domain, Slot, SlotBound
 from retgen.world.domain_file import Numbers
 
@@ -30,7 +32,7 @@ _DRAWS = 4  # of a slot: three for its value, one for whether it has any
 class EntityNames:
     """All combinations of a domain's parts of names, in the order of a keyed bijection."""
 
-    def __init__(self, domain: Domain, seed: int) -> None:
+    def __init__(self, domain: Domain, seed: int, purpose: str) -> None:
         naming = domain.naming
         self._pattern, self._short = naming.pattern, naming.short
         self._parts: dict[str, list[str]] = {}
@@ -49,6 +51,7 @@ class EntityNames:
                 self._parts[name] = list(part)
         self.count = math.prod(map(len, self._parts.values()))
         self._order = Permutation(seed, f"world/{domain.name}/names", self.count)
+        self._first = int(Stream(seed, f"{purpose}/names").integers(self.count, 1)[0])
         persons = domain.persons
         self._persons = (persons.given, persons.family) if persons else ([""], [""])
         self.persons_count = len(self._persons[0]) * len(self._persons[1])
@@ -61,7 +64,7 @@ class EntityNames:
 
     def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
         """Name, short name and pronoun of entities (n,)."""
-        left = self._order(entities)
+        left = self._order((entities + self._first) % self.count)
         columns: dict[str, list[str]] = {}
         pronouns = [self._fixed] * len(entities)
         for name, listed in self._parts.items():
@@ -90,37 +93,29 @@ class World:
 
     A code is an index into the slot's values (category, place), the value itself (year, number),
     the proleptic Gregorian ordinal (date), an index into the persons (person) or of the entity
-    (relation). Raises `RecipeError` where there are fewer names than entities.
+    (relation). Worlds of other purposes or sizes have other entities. Raises `RecipeError` where
+    there are fewer names than entities.
     """
 
-    def __init__(self, domain: Domain, seed: int, entities: int) -> None:
+    def __init__(self, domain: Domain, seed: int, entities: int, purpose: str = "") -> None:
         self.domain = domain
         self.seed = seed
         self.entities = entities
-        self._names = EntityNames(domain, seed)
+        self.purpose = f"world/{domain.name}/{purpose}/{entities}"
+        self._names = EntityNames(domain, seed, self.purpose)
         self.names_count = self._names.count
         if entities > self._names.count:
             raise RecipeError(
                 f"domain {domain.name} has {self._names.count:,} names for {entities:,} entities: "
                 "ask for fewer, or give its name more parts"
             )
-        self._stream = Stream(seed, f"world/{domain.name}/facts")
+        self._stream = Stream(seed, f"{self.purpose}/facts")
         slots = list(domain.slots.values())
         self._place = {slot.name: _DRAWS * i for i, slot in enumerate(slots)}
         self._bounds = np.full(_DRAWS * len(slots), _FULL)
         self._ordered: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
-        self._frequency = {
-            slot.name: self._thresholds(slot, tuple(range(len(slot.values))))
-            for slot in slots
-            if slot.is_listed
-        }
-        self._given = {
-            slot.name: [
-                (np.array(keys), self._thresholds(slot, codes))
-                for codes, keys in _grouped(slot).items()
-            ]
-            for slot in slots
-        }
+        self._given = {slot.name: [_Group(slot, one) for one in slot.given] for slot in slots}
+        self._tables = {slot.name: self._table(slot) for slot in slots if slot.is_listed}
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:
         """Facts of entities start..stop-1: for every slot int64 (stop - start,), or `ABSENT`."""
@@ -162,26 +157,21 @@ class World:
         """
         slot = self.domain.slots[name]
         result = np.ones(len(codes), np.bool_)
-        if slot.given_slot in others:
-            for keys, (allowed, _) in self._given[name]:
-                result &= ~np.isin(others[slot.given_slot], keys) | np.isin(codes, allowed)
-        if slot.is_ordered:
-            least, most = (
-                self._bound(slot, end, others, len(codes), last=bool(last))
-                if end.slot is None or end.slot in others
-                else None
-                for last, end in enumerate((slot.low, slot.high))
-            )
-            if least is not None:
-                result &= (codes >= least) & ((codes - least) % slot.step == 0)
-            if most is not None:  # one below the other end bounds nothing, as in drawing
-                result &= codes <= (most if least is None else np.maximum(most, least))
+        given = [one for one in self._given[name] if one.slot in others]
+        if slot.is_listed:
+            for one in given:
+                result &= one.allowed[one.ids(self._years_of(one.slot, others)), codes]
+        elif slot.is_ordered:
+            least, most = self.ends(slot, others, len(codes))
+            result &= (codes >= least) & (codes <= most)
+            if slot.low.slot is None or slot.low.slot in others:
+                result &= (codes - least) % slot.step == 0
         if slot.before in others:
             near, far = slot.by
             apart = others[slot.before] - self._of(slot.before, np.maximum(codes, 0))
             result &= (apart >= near) & (far is None or apart <= far)
-        result |= codes == ABSENT
-        return result
+        fitting: NDArray[np.bool_] = result | (codes == ABSENT)
+        return fitting
 
     # --- drawing ------------------------------------------------------------------------------
 
@@ -208,21 +198,53 @@ class World:
         if slot.is_ordered:  # the mean of three: most near the middle, and few near the ends
             drawn = draws.sum(axis=1) // 3
         if slot.is_listed:
-            order, limits = self._frequency[slot.name]
-            codes = order[np.searchsorted(limits, drawn, side="right")]
-            for keys, (order, limits) in self._given[slot.name]:
-                rows = np.isin(others[slot.given_slot], keys)
-                codes[rows] = order[np.searchsorted(limits, drawn[rows], side="right")]
-            return codes
+            table = np.zeros(len(drawn), np.int64)
+            for one in self._given[slot.name]:
+                table = table * len(one.allowed) + one.ids(self._years_of(one.slot, others))
+            values, limits = self._tables[slot.name]
+            return values[np.searchsorted(limits, (table << 32) + drawn, side="right")]
         if slot.type == "person":
             pool = min(slot.pool, self._names.persons_count)
-            return (drawn * _share(drawn) * pool).astype(np.int64) >> 32
+            skewed: Codes = (drawn * _share(drawn) * pool).astype(np.int64)
+            return skewed >> 32
         if slot.type == "relation":
             return self._related(slot, drawn, others[slot.before])
-        low = self._bound(slot, slot.low, others, len(drawn), last=False)
-        high = np.maximum(self._bound(slot, slot.high, others, len(drawn), last=True), low)
-        steps = (high - low) // slot.step + 1
+        low, high = self.ends(slot, others, len(drawn))
+        steps: Codes = np.maximum(high - low, 0) // slot.step + 1
         return low + ((drawn * steps) >> 32) * slot.step
+
+    def ends(self, slot: Slot, others: Mapping[str, Codes], count: int) -> tuple[Codes, Codes]:
+        """The lowest and the highest value, (count,) each, of an ordered slot beside earlier slots.
+
+        What `others` lacks bounds nothing. No value fits where the first is above the second.
+        """
+        low, high = (
+            self._bound(slot, end, others, count, last=bool(last))
+            if end.slot is None or end.slot in others
+            else np.full(count, (0, 1 << 40)[last])
+            for last, end in enumerate((slot.low, slot.high))
+        )
+        for one in self._given[slot.name]:
+            if one.slot in others:
+                ids = one.ids(self._years_of(one.slot, others))
+                low = np.maximum(low, one.allowed[ids, 0])
+                high = np.minimum(high, one.allowed[ids, 1])
+        return low, high
+
+    def possible(self, slot: Slot, others: Mapping[str, Codes]) -> NDArray[np.bool_]:
+        """Which values of a listed slot go with earlier slots (n,): (n, values)."""
+        count = len(next(iter(others.values())))
+        result: NDArray[np.bool_] = np.ones((count, len(slot.values)), np.bool_)
+        for one in self._given[slot.name]:
+            result &= one.allowed[one.ids(self._years_of(one.slot, others))]
+        return result
+
+    def _years_of(self, name: str, others: Mapping[str, Codes]) -> Codes:
+        """Codes of a slot, of dates their years."""
+        codes = others[name]
+        if self.domain.slots[name].type == "date":
+            return np.where(codes == ABSENT, ABSENT, _years(codes))
+        return codes
 
     def _bound(
         self, slot: Slot, bound: SlotBound, others: Mapping[str, Codes], count: int, *, last: bool
@@ -266,32 +288,57 @@ class World:
             self._ordered[name] = values[order], order
         return self._ordered[name]
 
-    def _thresholds(self, slot: Slot, codes: tuple[int, ...]) -> tuple[Codes, Codes]:
-        """Values in the order of how often they are drawn, and where the draws of each end."""
-        shuffled = Permutation(self.seed, f"world/{slot.name}", max(len(slot.values), 1))
-        order = sorted(codes, key=shuffled(np.arange(len(slot.values))).tolist().__getitem__)
-        weights = (np.arange(len(order)) + 2.0) ** -slot.skew
-        limits = np.floor(np.cumsum(weights) / max(weights.sum(), 1e-9) * (1 << 32))
-        return np.array(order, np.int64), limits.astype(np.int64)[:-1]
+    def _table(self, slot: Slot) -> tuple[Codes, Codes]:
+        """Values in the order of how often they are drawn, and where the draws of each end.
+
+        A table for each combination of groups of the slots that this one depends on, in a row;
+        that of number t has the draws from t << 32 on. One without a value draws `ABSENT`.
+        """
+        size = len(slot.values)
+        shuffled = Permutation(self.seed, f"world/{slot.name}", max(size, 1))
+        order = np.argsort(shuffled(np.arange(size)), kind="stable")
+        allowed: Any = np.ones((1, size), np.bool_)
+        for one in self._given[slot.name]:
+            allowed = (allowed[:, None] & one.allowed[None]).reshape(-1, size)
+        allowed = allowed[:, order]
+        rank = np.cumsum(allowed, axis=1) + 1.0
+        shares = np.cumsum(np.where(allowed, rank**-slot.skew, 0), axis=1)
+        limits = np.floor(shares / np.maximum(shares[:, -1:], 1e-9) * (1 << 32)).astype(np.int64)
+        empty = ~allowed.any(axis=1)
+        limits[empty] = 1 << 32
+        codes = np.where(empty[:, None], ABSENT, order)
+        return codes.ravel(), (limits + (np.arange(len(limits)) << 32)[:, None]).ravel()
+
+
+class _Group:
+    """A dependence as arrays. `allowed`: by id of a group which values go with it (groups, values);
+    of numbers the ends (groups, 2).
+    """
+
+    def __init__(self, slot: Slot, given: Dependence) -> None:
+        self.slot = given.slot
+        self._starts = np.array(given.starts)
+        groups = dict.fromkeys(given.allowed)
+        number = {allowed: i for i, allowed in enumerate(groups)}
+        self._ids = np.array([number[allowed] for allowed in given.allowed])
+        rows = list(groups)
+        if slot.is_listed:
+            rows = [tuple(i in one for i in range(len(slot.values))) for one in map(set, rows)]
+        self.allowed = np.array(rows)
+
+    def ids(self, codes: Codes) -> Codes:
+        """Groups (n,) of the other slot's codes (n,), of a date its years."""
+        return self._ids[np.searchsorted(self._starts, codes, side="right")]
 
 
 def _share(drawn: Codes) -> NDArray[np.float64]:
     return drawn / float(1 << 32)
 
 
-def _grouped(slot: Slot) -> dict[tuple[int, ...], list[int]]:
-    """Allowed values -> values of the other slot that allow them."""
-    result: dict[tuple[int, ...], list[int]] = {}
-    for key, codes in slot.given.items():
-        result.setdefault(codes, []).append(key)
-    return result
-
-
 def _needed(domain: Domain, name: str) -> frozenset[str]:
     """A slot and those that it follows from."""
-    slot = domain.slots[name]
-    further = {slot.low.slot, slot.high.slot, slot.given_slot, slot.before} - {None, ""}
-    return frozenset({name}).union(*(_needed(domain, one) for one in further if one))
+    further = domain.slots[name].dependences
+    return frozenset({name}).union(*(_needed(domain, one) for one in further))
 
 
 def _years(ordinals: Codes) -> Codes:
@@ -314,8 +361,10 @@ class Selection(World):
     is absent: nothing can be asked of it.
     """
 
-    def __init__(self, domain: Domain, seed: int, entities: int, kept: Sequence[int]) -> None:
-        super().__init__(domain, seed, entities)
+    def __init__(
+        self, domain: Domain, seed: int, entities: int, kept: Sequence[int], purpose: str = ""
+    ) -> None:
+        super().__init__(domain, seed, entities, purpose)
         self._kept = np.array(kept, np.int64)
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:

@@ -13,17 +13,35 @@ WORLD = World(SHIPS, 1, 2000)
 
 def test_a_text_to_the_letter() -> None:
     one = Composer(WORLD).documents(3, 4)[0]
-    assert one.name == "Eager Heron 7"
+    assert one.name == "Bold Plover 9"
     assert one.text == (
-        "Eager Heron 7 was built after the plans of Amber Plover 18, and its first captain "
-        "was Ada Alm. The ship carried wine. Its length was 205 metres. The vessel flew a red"
-        " flag. Its launch came on 28 May 1939. The archives were lost. It was scrapped in "
-        "1963 and was registered in Stavanger."
+        "Bold Plover 9 was registered in Kobe. The slipway let it go on 30 October 1934. It was "
+        "built after the plans of Hasty Plover 12. Bold Plover 9 was first commanded by Cy Falk. "
+        "Its holds were filled with coal. It flew a blue flag, and its length was 140 metres. "
+        "1962 saw the ship's end."
     )
     assert one.facts == [
-        "sister=Amber Plover 18", "captain=Ada Alm", "cargo=wine", "length=205", "flag=a red flag",
-        "launch=1939-05-28", "scrapped=1963", "home=Stavanger",
+        "home=Kobe", "launch=1934-10-30", "sister=Hasty Plover 12", "captain=Cy Falk", "cargo=coal",
+        "flag=a blue flag", "length=140", "scrapped=1962",
     ]  # fmt: skip
+
+
+def test_who_is_meant_behind_another_name() -> None:
+    """After a sentence that names another entity, the next one that names its own has its name."""
+    documents = Composer(World(load_domain("films"), 5, 1000)).documents(0, 1000)
+    behind = 0
+    for one in documents:
+        other = next((f.partition("=")[2] for f in one.facts if f.startswith("predecessor=")), None)
+        if other is None:
+            continue
+        sentences = re.split(r"(?<=[.]) ", one.text)
+        at = next(i for i, sentence in enumerate(sentences) if other in sentence)
+        for sentence in sentences[at + 1 :]:
+            if one.name in sentence:
+                behind += 1
+                break
+            assert not re.search(r"\b(it|its|the film|the picture)\b", sentence, re.I), one.text
+    assert behind > 300
 
 
 def test_blocks_do_not_matter() -> None:

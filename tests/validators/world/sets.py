@@ -16,7 +16,7 @@ from retgen import processes
 from retgen.data import open_dataset
 from retgen.generators.tables import Ids
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.tables import job_queries
+from retgen.generators.world.tables import job_queries, world_of
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Batch, Finding
 from retgen.validators.world import WorldProof, WorldSpec, proof_rules
@@ -95,7 +95,7 @@ def made(domain: str, count: int = 600, sizes: Sequence[int] = (1, 10), each: in
         domain=domain, documents=count, answer_sizes=tuple(sizes), queries_per_cell=each
     )
     asked = job_queries(params, 1)
-    composer = Composer(World(load_domain(domain), 1, count))
+    composer = Composer(world_of(params, 1))
     ids = Ids(1, "world/ids", "d", count).texts(np.arange(count))
     corpus = [
         {"_id": name, "title": one.name, "text": one.text, "metadata": {"facts": one.facts}}

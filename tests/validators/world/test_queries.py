@@ -112,8 +112,8 @@ def test_problems(text: str, problem: str) -> None:
         ("medical", "the five oldest patients from Germany", ["most", 5, "age"]),
         ("people", "Who are the two youngest people born in Germany?", ["most", 2, "birth"]),
         ("people", "Who are the two oldest people born in Germany?", ["least", 2, "birth"]),
-        ("legal", "the oldest case with a claimant from Germany", ["least", 1, "decided"]),
-        ("legal", "Of the cases with a claimant from Germany, the 10 with the most recently lodged "
+        ("legal", "the oldest case with a claimant from Canada", ["least", 1, "decided"]),
+        ("legal", "Of the cases with a claimant from Canada, the 10 with the most recently lodged "
          "papers", ["most", 10, "filed"]),
     ],
 )  # fmt: skip
