@@ -11,8 +11,7 @@ import orjson
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import QueryCell, Search
 from retgen.generators.world.tables import asker, cells
-from retgen.validators.world.clauses import UnreadableQuery
-from retgen.validators.world.queries import domain_readers
+from retgen.validators.world.queries import UnreadableQuery, domain_readers
 from retgen.world.compose import ComposedDocument, Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps

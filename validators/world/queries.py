@@ -1,325 +1,445 @@
-"""Reads a query to its canonical expression (JSON lists): what it asks for, by its words alone."""
+"""Reads queries to expressions, every word of them.
+
+    query      [intro] set
+    set        noun conditions [without] | either ... or ... | at least k of ... | the k with ...
+    condition  a relative clause of the lexicon, whole or reduced, or a value that goes on with it
+
+A query with two readings that differ is an error, as one without any, which names the word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.validators.world.clauses import Clause, ClauseReader, UnreadableQuery, nouns_of
+from retgen.validators.world.automaton import Automaton, Node, either, maybe, words
 from retgen.validators.world.definitions import Definition, read_definition
-from retgen.validators.world.mentions import TOKEN, DomainLexicon
-from retgen.validators.world.query_words import (
-    AMONG,
-    ANY,
-    BOUNDS,
-    ELLIPTIC,
-    FIGURES,
-    HAVE,
-    HINT,
-    INTRO,
-    KIND_OF,
-    LEAST,
-    MOST,
-    OR_MORE,
-    RELATIVES,
-    SOMEBODY,
-    STOPS,
-    Item,
-    Quantity,
-    count_of,
-    is_in,
-    is_word,
-    join_expression,
-    quantities,
-    split_at,
-    superlatives,
-    values_of,
-    wording_of,
-)
+from retgen.validators.world.lexicon import Lexicon, own_lexicon, phrase_nodes, read_lexicon
+from retgen.validators.world.mentions import NUMBER_WORDS, TOKEN, Item, Mention, MentionFinder
+from retgen.validators.world.quantities import FIGURES, OR_MORE, conditions
 from retgen.validators.world.reader import DocumentReader
-from retgen.validators.world.slot_patterns import (
-    Patterns,
-    PhraseMatcher,
-    compile_phrase,
-    own_patterns,
-    read_patterns,
-)
-from retgen.validators.world.unparsed import ranked_by, unparsed_words
+
+Expression = list[Any]
+Way = tuple[int, Any]  # where it ends, what it says
+
+_INTRO = (
+    "[please] (find|list|name|show|give|get|identify|retrieve|select|pick|search for|look for) [me|us] [out]",
+    "[(i|we) (am|are|'m) | i ' m | we ' re] (looking|searching) for",
+    "(i|we) (need|want|seek|would like|would like to see|wish to find|am interested in|am after|are after)",
+    "i ' d like", "(is|are|was|were) there", "what (i|we) (want|need) (is|are)", "it must be", "seeking",
+    "(can|could) you (find|show|name|give|list) [me|us]", "do you (know|have) [of|about]",
+    "(who|what|which) (is|are|was|were)", "tell me [of|about]", "(i|we) (am|are) interested in", "wanted :",
+)  # fmt: skip
+_EACH = "(every|each|all [the|of the]|any|a|an|the|some|which|what|those|another|only)"
+_WITHOUT = (
+    "[,] (leaving|leave) out", "[,] (except|except for|excepting|excluding|but not|though not|without|apart from|"
+    "other than|save for|omitting|ignoring|skipping|barring|minus|with the exception of|not counting|but no|and not|not)",
+)  # fmt: skip
+_FITS = "(that|who|which) (fit|fits|match|matches|meet|meets|satisfy|satisfies) "
+_THESE = "of (these|the|the following|those|the following list of) "
+_OF = "[<n>] (descriptions|conditions|criteria|statements|properties|requirements|features|things|following)"
+_TAKE = "(take|consider|look at|(i am|i ' m) interested in|start from|think of)"
+_NAME = "(, (and|then) | . | ; of (these|those) , | : | , | ; | and)"
+_GIVE = "(name|find|give me|show me|list|pick|tell me|i want|which|return)"
+_WITH = "(with|has|have|had|having|that has|that have|who has|who have)"
+_NOT = frozenset(("not", "never"))
+_BE = frozenset("is was are were has have had been".split())
+_DO = frozenset(("does", "do", "did"))
+_SHORT = {
+    f"{verb}n{mark}t": verb
+    for verb in "is was are were has have had does do did".split() for mark in "'\u2019"
+}  # fmt: skip
+_PREPOSITIONS = frozenset("in on at of to by with for from as into".split())
+_JOINTS = {
+    **dict.fromkeys((("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), (",", "but"), ("as", "well", "as"), ("plus",)), "and"),
+    **dict.fromkeys((("or",), (",", "or"), ("or", "else"), (",", "or", "else")), "or"),
+    (",",): "",
+}  # fmt: skip
+
+
+class UnreadableQuery(Exception):
+    """Why a query cannot be read."""
+
+
+class _Condition(NamedTuple):
+    """A condition. `slot`: of a value that may go on alone; `join`: what stands before it."""
+
+    expression: Expression
+    negated: bool
+    slot: str
+    join: str = ""
 
 
 class QueryReader:
     """Reads queries of a domain."""
 
-    def __init__(self, domain: Definition, patterns: Patterns) -> None:
-        self.domain = domain
-        self.phrases = PhraseMatcher(patterns)
-        self._conditions = ClauseReader(domain, self.phrases)
-        self._lexicon = DomainLexicon(domain, parents=True)
-        self._relations = domain.of_type("relation")
-        self._ordered = domain.of_type("year", "date", "number")
-        nouns = nouns_of(domain) | {"one", "ones"}
-        self._nouns = frozenset(nouns)
-        self._several_nouns = frozenset(noun for noun in nouns if noun.endswith("s")) - {"ones"}
-        self._extremes = [
-            (
-                kind,
-                compile_phrase(phrase),
-                slot,
-                bool(phrase.split()[1:]) and phrase not in (*MOST, *LEAST),
-            )
-            for kind, listed in (("most", patterns.most), ("least", patterns.least))
-            for slot, phrases in listed.items()
-            for phrase in phrases
-        ]
+    def __init__(self, domain: Definition, lexicon: Lexicon) -> None:
+        self.domain, self.lexicon = domain, lexicon
+        self._finder = MentionFinder(domain, parents=True)
+        single = {domain.singular, *(noun.split()[-1] for noun in domain.nouns)}
+        many = {domain.plural, *(f"{noun}s" for noun in single)}
+        if domain.singular == "person":
+            many |= {"persons"}
+        self._nouns = single | many | {"one", "ones", "somebody", "someone", "anybody", "anyone", "those"}
+        self.frames = _Frames(self._nouns)
 
-        self._own = [
-            (kind, phrase.split())
-            for kind, listed in (("most", patterns.most), ("least", patterns.least))
-            for phrases in listed.values()
-            for phrase in phrases
-        ]
-
-    def query(self, text: str) -> list[Any]:
+    def query(self, text: str) -> Expression:
         """The expression. Raises `UnreadableQuery`."""
         text = OR_MORE.sub(lambda m: f"at {'least' if m[2] == 'more' else 'most'} {m[1]} ", text)
-        tokens = TOKEN.findall(FIGURES.sub(r"\1 to \2", KIND_OF.sub("", INTRO.sub("", text))))
+        tokens = TOKEN.findall(FIGURES.sub(r"\1 to \2", text))
         while tokens and tokens[-1] in ".?!":
             tokens.pop()
-        if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
-            tokens[0] = tokens[0][0].lower() + tokens[0][1:]
-        items = quantities(self._lexicon.find_mentions(tokens), self.domain.slots)
-        expression = self._set(items)
-        if word := unparsed_words(items, expression, self.phrases, self._nouns):
-            raise UnreadableQuery(f"{word!r} may change what it asks, and is not understood")
-        return expression
+        items = conditions(self._finder.find_mentions(tokens), self.domain)
+        return _Parse(self, _split_denials(items)).expression()
 
-    def _set(self, items: list[Item]) -> list[Any]:
-        return self._extreme(items) or self._several(items) or self._boolean(items)
 
-    # --- the k with the most or least -------------------------------------------------------
+def _split_denials(items: Sequence[Item]) -> list[Item]:
+    """The items with "isn't" as "is not"."""
+    result: list[Item] = []
+    for item in items:
+        result += [_SHORT[item], "not"] if isinstance(item, str) and item in _SHORT else [item]
+    return result
 
-    def _extreme(self, items: list[Item]) -> list[Any] | None:
-        """ "the 10 with the latest ..." and what it is taken from."""
-        for start, kind, length in superlatives(items, self._own):
-            first = start
-            while (
-                first
-                and isinstance(items[first - 1], str)
-                and not is_in(items[first - 1], HAVE)
-                and not count_of(items[first - 1])
-            ):
-                first -= 1  # "the text completed longest ago"
-            if first and is_in(items[first - 1], HAVE):
-                first -= 1
-            stop = start + length
-            ends = STOPS | RELATIVES | AMONG | self._nouns
-            while stop < len(items) and is_word(items[stop], but=ends):
-                if items[stop] == "of" and items[stop + 1 : stop + 2] in (["all"], ["those"]):
-                    break
-                stop += 1
-            if stop < len(items) and not isinstance(items[stop], str):
-                continue  # "whose earliest breath was drawn in 1884"
-            slot, kind = self._of_extreme(kind, wording_of(items[first:stop]))
-            place, k = self._how_many(items, first)
-            alone = stop < len(items) and is_in(items[stop], self._nouns)
-            if not slot or (place == first and not is_in(items[first], HAVE) and not alone):
-                continue
-            begin = max((i + 1 for i in range(place) if is_in(items[i], STOPS)), default=0)
-            if values_of(items[begin:place]) or values_of(items[place + 1 : first]):
-                rest = [*items[:place], *items[place + 1 : first], *items[stop:]]
-            else:
-                rest = [*items[:begin], *items[stop:]]
-            return [kind, k, slot, self._set(rest)]
-        return None
 
-    def _how_many(self, items: Sequence[Item], end: int) -> tuple[int, int]:
-        """The place of the number of results, and the number; else (`end`, 1).
+class _Frames:
+    """The words around conditions."""
 
-        It stands shortly in front of the superlative, which begins at `end`, or with the noun.
-        """
-        for place in range(end - 1, max(-1, end - 5), -1):
-            if is_in(items[place], STOPS):
-                break
-            if number := count_of(items[place]):
-                return place, number
-        for place in range(min(end, len(items) - 1)):
-            if is_in(items[place + 1], self._nouns) and (number := count_of(items[place])):
-                return place, number
-        return end, 1
+    def __init__(self, nouns: set[str]) -> None:
+        def automaton(*phrases: str) -> Automaton:
+            result = Automaton()
+            for phrase in phrases:
+                result.add(phrase_nodes(phrase.replace("<n>", "\x00"), {}), True)
+            return result
 
-    def _of_extreme(self, kind: str, words: str) -> tuple[str, str]:
-        """The slot whose values some words rank, "" for none, and whether the most or the least.
+        noun = f"({'|'.join(sorted(nouns))})"
+        self.intro = automaton(*_INTRO)
+        self.noun = automaton(f"[{_EACH[1:-1]}] {noun}", *("somebody", "someone", "something"))
+        self.bare_noun = automaton(noun)
+        self.without = automaton(*(f"{one} [any|one|all|every|those|each|anything] [{'|'.join(sorted(nouns))}]" for one in _WITHOUT))
+        self.fits = automaton(_FITS)
+        self.these = automaton(_THESE)
+        self.listed = automaton("[descriptions|conditions|criteria|statements|properties|requirements|features|things] :")
+        self.take = automaton(_TAKE)
+        self.name = automaton(f"{_NAME} [{_GIVE[1:-1]}]")
+        self.with_ = automaton(_WITH)
 
-        The oldest patients have the most years, the oldest films the least.
-        """
-        scores = self.phrases.find(words, ()).scores
-        told = dict(scores)
-        kinds: dict[str, str] = {}
-        for one, pattern, slot, says_what in self._extremes:
-            if pattern.search(f" {words} "):
-                scores[slot] = scores.get(slot, 0.0) + HINT
-                kinds[slot] = one
-                if says_what:
-                    told[slot] = HINT
-        ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
-        if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
-            raise UnreadableQuery(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
-        slot = ranked[0][1] if ranked and ranked[0][0] else ""
-        if (
-            slot
-            and not told.get(slot)
-            and (by := ranked_by(words.split(), self.phrases, self._nouns))
-        ):
-            raise UnreadableQuery(f"{words!r} ranks by {by!r}, which is no slot that is known")
-        return slot, kinds.get(slot, kind)
 
-    # --- at least k of n --------------------------------------------------------------------
+class _Parse:
+    """The ways in which all words of a query make an expression."""
 
-    def _several(self, items: list[Item]) -> list[Any] | None:
-        for place, item in enumerate(items):
-            number = count_of(item)
-            before = wording_of(items[max(0, place - 3) : place])
-            behind = [str(one) for one in items[place + 1 : place + 5]]
-            least = before.endswith(("at least", "no fewer than", "no less than", "minimum of"))
-            open_end = isinstance(item, Quantity) and item.high is None and item.text[3:].isdigit()
-            if behind[:2] == ["or", "more"]:
-                least, behind = True, behind[2:]
-            if not number or not (least or open_end) or behind[:1] != ["of"]:
-                continue
-            colon = next((i for i in range(place, len(items)) if items[i] == ":"), None)
-            if colon is None:
-                colon = place + 1
-                while colon < len(items) and is_word(items[colon], but=RELATIVES):
-                    colon += 1
-                colon -= 1
-            listed = items[colon + 1 :]
-            if ";" in (item for item in listed if isinstance(item, str)):
-                parts = split_at(listed, ";")
-            else:
-                parts = [clause.words for clause in self._conditions.clauses(listed)]
-            frame = wording_of(items[:colon])
-            if self.phrases.find(frame, ()).negated:
-                raise UnreadableQuery(f"{frame!r} denies what it asks for")
-            said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
-            if said and said[-1] != len(parts):
-                raise UnreadableQuery(f"it names {len(parts)} conditions, not {said[-1]}")
-            return ["at least", number, *(self._conditions.one(part) for part in parts)]
-        return None
+    def __init__(self, reader: QueryReader, items: list[Item]) -> None:
+        self._items, self._lexicon, self._frames = items, reader.lexicon, reader.frames
+        self._relations = reader.domain.of_type("relation")
+        self._furthest = 0
+        self._problem = ""
+        self._known: dict[tuple[str, int], list[Way]] = {}
 
-    # --- and, or, not -----------------------------------------------------------------------
-
-    def _boolean(self, items: list[Item]) -> list[Any]:
-        nested = self._nested(items)
-        if nested:
-            since, end, slot = nested
-            before = self._conditions.clauses(items[:since])
-            inner = ["via", slot, self._set(items[end:])]
-            return join_expression(
-                "and", [*(self._conditions.one(clause.words) for clause in before), inner]
-            )
-        clauses = self._conditions.clauses(items)
-        if not clauses:
+    def expression(self) -> Expression:
+        """The only reading."""
+        end = len(self._items)
+        if not any(isinstance(item, Mention) for item in self._items) and not self._lists():
             raise UnreadableQuery("it asks for nothing")
-        first = next((i for i, clause in enumerate(clauses) if clause.without), len(clauses))
-        wanted, unwanted = self._combined(clauses[:first])
-        said = clauses[first - 1].words if first else []
-        _, more = self._combined(clauses[first:], all_unwanted=True, said=said)
-        if not wanted:
-            raise UnreadableQuery("it says only what is not asked for")
-        without = [one for one in (unwanted, more) if one]
-        return ["and not", wanted, join_expression("or", without)] if without else wanted
+        found: list[Expression] = []
+        for start in (0, *self._ends(self._frames.intro, 0)):
+            for stop, expression in self._set(start):
+                if stop == end and expression not in found:
+                    found.append(expression)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UnreadableQuery(f"it reads as {' and as '.join(map(str, found))}")
+        raise UnreadableQuery(self._problem or self._left_over())
 
-    def _combined(
-        self, clauses: Sequence[Clause], all_unwanted: bool = False, said: Sequence[Item] = ()
-    ) -> tuple[list[Any], list[Any]]:
-        """What clauses ask for, and what they deny; "and" binds before "or"."""
-        groups: list[list[Any]] = [[]]
-        unwanted: list[Any] = []
-        words = _connectives(clauses)
-        for word, clause in zip(words, clauses, strict=True):
-            if _is_elliptic(clause.words):
-                atom, negated, _ = self._conditions.read(clause.words, said)
-                if not clause.without and clause.joins & {"or", "nor"}:
-                    negated = negated or self.phrases.find(wording_of(said), ()).negated
-            else:
-                said = clause.words
-                atom, negated = self._conditions.atom(said)
-            if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
-                raise UnreadableQuery(f"{wording_of(clause.words)!r} is denied twice")
-            if negated and not all_unwanted:
-                unwanted.append(atom)
+    def _lists(self) -> bool:
+        return False
+
+    def _left_over(self) -> str:
+        known = self._lexicon.queries.words | self._lexicon.superlatives.words | self._lexicon.adjectives.words
+        frames = set().union(*(one.words for one in vars(self._frames).values()))
+        for item in self._items:
+            if isinstance(item, str) and item not in known | frames and item not in _OTHER_WORDS:
+                return f"no phrase holds {item!r}"
+        if self._furthest >= len(self._items):
+            return "it breaks off"
+        item = self._items[self._furthest]
+        return f"no phrase goes on with {item if isinstance(item, str) else item.text!r}"
+
+    # --- automata ---------------------------------------------------------------------------
+
+    def _ends(self, automaton: Automaton, i: int) -> list[int]:
+        """Where phrases end that begin at a place."""
+        state, result = automaton.start(), []
+        for k in range(i, len(self._items)):
+            self._furthest = max(self._furthest, k)
+            state = automaton.step(state, self._items[k])
+            if state < 0:
+                return result
+            if automaton.outputs(state):
+                result.append(k + 1)
+        self._furthest = len(self._items)
+        return result
+
+    def _chain(self, i: int, *automata: Automaton) -> list[int]:
+        """Where a phrase of each, one behind the other, ends."""
+        ends = [i]
+        for one in automata:
+            ends = [stop for end in ends for stop in self._ends(one, end)]
+        return list(dict.fromkeys(ends))
+
+    # --- sets -------------------------------------------------------------------------------
+
+    def _set(self, i: int) -> Iterator[Way]:
+        yield from self._plain(i)
+        yield from self._either(i)
+        yield from self._several(i)
+        yield from self._extreme(i)
+
+    def _plain(self, i: int) -> Iterator[Way]:
+        """ "every film that ..., leaving out any that ..." """
+        for start in (i, *self._ends(self._frames.noun, i)):
+            for end, wanted in self._boolean(start):
+                yield end, wanted
+
+    def _boolean(self, i: int) -> Iterator[Way]:
+        """Conditions, and those that must not be met."""
+        for end, parts in self._conditions(i):
+            unwanted = [_in_order([one for one in parts if one.negated])] if any(one.negated for one in parts) else []
+            wanted = _in_order([one for one in parts if not one.negated])
+            if not wanted:
+                if end == len(self._items):
+                    self._problem = "it says only what is not asked for"
                 continue
-            if word == "or" and groups[-1]:
-                groups.append([])
-            groups[-1].append(atom)
-        parts = [join_expression("and", group) for group in groups if group]
-        both = join_expression("or", parts) if parts else []
-        return (
-            ([], both)
-            if all_unwanted
-            else (both, join_expression("or", unwanted) if unwanted else [])
-        )
+            yield end, _but_not(wanted, unwanted)
+            for start in self._ends(self._frames.without, end):
+                for stop, dropped in self._conditions(start, parts[-1].slot):
+                    if not any(one.negated for one in dropped):
+                        yield stop, _but_not(wanted, [*unwanted, _in_order(dropped)])
 
-    def _nested(self, items: list[Item]) -> tuple[int, int, str] | None:
-        """(start, end, slot) of the words for another entity in place of the name of the one meant.
+    def _either(self, i: int) -> Iterator[Way]:
+        """ "either a film ... or a film ...", "a film ..., or else a film ..." """
+        begin = i + 1 if self._items[i : i + 1] == ["either"] else i
+        for start in self._ends(self._frames.noun, begin):
+            for end, first in self._boolean(start):
+                for joint, word in _JOINTS.items():
+                    stop = end + len(joint)
+                    if word == "or" and tuple(self._items[end:stop]) == joint:
+                        for second_start in self._ends(self._frames.noun, stop):
+                            for last, second in self._boolean(second_start):
+                                yield last, ["or", first, second]
 
-        "a film that ..." behind what a relation says, or behind a relative clause without a value.
-        """
-        for place in range(2, len(items) - 1):
-            several = is_in(items[place], self._several_nouns)
-            end = place + 1 if several else self._somebody(items, place)
-            if not end:
+    def _several(self, i: int) -> Iterator[Way]:
+        """ "every film that fits at least two of these three descriptions: ..." """
+        nouns = [i, *self._ends(self._frames.noun, i)]
+        for start in [i, *(stop for noun in nouns for stop in self._ends(self._frames.fits, noun))]:
+            for place, k in self._at_least(start):
+                for these in self._ends(self._frames.these, place):
+                    for counted, n in self._count(these):
+                        for end in self._ends(self._frames.listed, counted):
+                            yield from self._listed(end, k, n)
+                        for stop in self._must_fit(counted):
+                            yield from self._listed(stop, k, n)
+
+    def _must_fit(self, i: int) -> list[int]:
+        """ "descriptions must fit the film:" """
+        if isinstance(self._items[i] if i < len(self._items) else 0, str) and self._items[i + 1 : i + 3] in (["must", "fit"], ["must", "match"]):
+            return [stop + 1 for stop in self._ends(self._frames.noun, i + 3) if self._items[stop : stop + 1] == [":"]]
+        return []
+
+    def _at_least(self, i: int) -> Iterator[Way]:
+        for begin in (("at", "least"), ("no", "fewer", "than"), ("no", "less", "than"), ("a", "minimum", "of"), ()):
+            stop = i + len(begin)
+            if tuple(self._items[i:stop]) == begin:
+                for end, k in self._count(stop):
+                    if begin:
+                        yield end, k
+                    elif self._items[end : end + 2] == ["or", "more"]:
+                        yield end + 2, k
+        item = self._items[i] if i < len(self._items) else ""
+        if isinstance(item, Mention) and item.text.startswith(">= ") and item.text[3:].isdecimal():
+            yield i + 1, int(item.text[3:])
+
+    def _count(self, i: int) -> Iterator[Way]:
+        """A number of results or conditions."""
+        item = self._items[i] if i < len(self._items) else ""
+        if isinstance(item, str):
+            if item in NUMBER_WORDS:
+                yield i + 1, NUMBER_WORDS[item]
+        elif item.kind in ("number", "year") and item.text.replace(",", "").isdecimal():
+            yield i + 1, int(item.text.replace(",", ""))
+
+    def _listed(self, i: int, k: int, n: int) -> Iterator[Way]:
+        """Conditions that are set apart by semicolons."""
+        parts: list[Expression] = []
+        while True:
+            start = next(iter(self._ends(self._frames.noun, i)), i)
+            ways = [(end, held[0]) for end, held in self._conditions(start) if len(held) == 1]
+            stops = [(end, one) for end, one in ways if end == len(self._items) or self._items[end] == ";"]
+            if len(stops) != 1 or stops[0][1].negated:
+                return
+            end, one = stops[0]
+            parts.append(one.expression)
+            if end == len(self._items):
+                break
+            i = end + 1
+        if len(parts) != n:
+            self._problem = f"it names {len(parts)} conditions, not {n}"
+        elif k <= n:
+            yield end, ["at least", k, *parts]
+
+    def _extreme(self, i: int) -> Iterator[Way]:
+        """The k with the most or least of a slot."""
+        items = self._items
+        for start in self._ends(self._frames.take, i):  # "take every film ..., and name the one with ..."
+            for end, of in self._plain(start):
+                for name in self._ends(self._frames.name, end):
+                    for stop, (k, slot, way) in self._best(name):
+                        yield stop, [way, k, slot, of]
+        if items[i : i + 1] == ["of"]:  # "of the films ..., the 10 with ..."
+            for end, of in self._plain(i + 1):
+                for stop, (k, slot, way) in self._best(end + (items[end : end + 1] == [","])):
+                    yield stop, [way, k, slot, of]
+        for start in self._ends(self._frames.noun, i):  # "which film ... has the lowest budget"
+            for end, of in self._boolean(start):
+                for stop, (k, slot, way) in self._best(end):
+                    yield stop, [way, k, slot, of]
+            for stop, (k, slot, way) in self._best(start):  # "the film with the ... that ..."
+                for end, of in self._boolean(stop):
+                    yield end, [way, k, slot, of]
+        the = i + (items[i : i + 1] in (["the"], ["which"], ["what"]))
+        for counted, k in ((the, 1), *self._count(the)):  # "the five longest films ..."
+            for end, (slot, way) in self._outputs(self._lexicon.adjectives, counted):
+                for start in self._ends(self._frames.bare_noun, end):
+                    for stop, of in self._boolean(start):
+                        yield stop, [way, k, slot, of]
+
+    def _best(self, i: int) -> Iterator[Way]:
+        """ "the 10 with the latest release"; (k, slot, "most" or "least")."""
+        start = i + (self._items[i : i + 1] == ["the"])
+        for end, k in ((start, 1), *self._count(start)):
+            for noun in (end, *self._ends(self._frames.bare_noun, end)):
+                for held in self._ends(self._frames.with_, noun):
+                    stop = held + (self._items[held : held + 1] == ["the"])
+                    for last, (slot, way) in self._outputs(self._lexicon.superlatives, stop):
+                        yield last, (k, slot, way)
+
+    def _outputs(self, automaton: Automaton, i: int) -> list[Way]:
+        state, result = automaton.start(), []
+        for k in range(i, len(self._items)):
+            self._furthest = max(self._furthest, k)
+            state = automaton.step(state, self._items[k])
+            if state < 0:
+                break
+            result += [(k + 1, one) for one in automaton.outputs(state)]
+        return result
+
+    # --- conditions -------------------------------------------------------------------------
+
+    def _conditions(self, i: int, slot: str = "") -> list[tuple[int, list[_Condition]]]:
+        """Ways to read conditions that are joined. `slot`: of a value that may begin them."""
+        key = (slot, i)
+        if key not in self._known:
+            self._known[key] = []  # no condition begins with itself
+            self._known[key] = list(self._joined(i, slot))
+        return self._known[key]
+
+    def _joined(self, i: int, slot: str) -> Iterator[tuple[int, list[_Condition]]]:
+        firsts = [*self._condition(i), *(self._value(i, slot) if slot else ())]
+        for end, first in firsts:
+            yield end, [first]
+            for joint, word in _JOINTS.items():
+                stop = end + len(joint)
+                if tuple(self._items[end:stop]) == joint:
+                    for last, others in self._conditions(stop, first.slot):
+                        yield last, [first, others[0]._replace(join=word), *others[1:]]
+
+    def _value(self, i: int, slot: str) -> Iterator[tuple[int, _Condition]]:
+        """A value that goes on with the words of another one: "set in Oslo or in Turin"."""
+        begin = i + (isinstance(self._items[i] if i < len(self._items) else 0, str) and self._items[i] in _PREPOSITIONS)
+        item = self._items[begin] if begin < len(self._items) else ""
+        if isinstance(item, Mention) and slot in item.slots:
+            yield begin + 1, _Condition(item.slots[slot], False, slot)
+
+    def _condition(self, i: int) -> Iterator[tuple[int, _Condition]]:
+        """A clause of the lexicon, denied or not."""
+        skips = [(0, 0)]
+        for k in range(i, min(i + 4, len(self._items))):
+            if self._items[k] in _NOT:
+                skips.append((k - 1, k + 1) if k > i and self._items[k - 1] in _DO else (k, k + 1))
+                break
+        for skip in skips:
+            yield from self._clause(i, skip)
+
+    def _clause(self, i: int, skip: tuple[int, int]) -> Iterator[tuple[int, _Condition]]:
+        automaton = self._lexicon.queries
+        state, value = automaton.start(), None
+        k, negated = i, skip[1] > 0
+        while k < len(self._items):
+            if negated and k == skip[0]:
+                k = skip[1]
                 continue
-            since = place
-            while since and is_word(items[since - 1], but=BOUNDS):
-                since -= 1
-            words = items[since:place]
-            start = next((i for i, word in enumerate(words) if is_in(word, RELATIVES)), 0)
-            scores, _, negated = self.phrases.find(wording_of(words[start:]), self._relations)
-            told = {slot: scores.get(slot, 0.0) for slot in self._relations}
-            clause = len(words) > 1 and is_in(words[start], RELATIVES) and start + 1 < len(words)
-            of_others = self.phrases.best_slot(wording_of(words[start:]))
-            plain = (
-                not several and is_in(items[end], RELATIVES) and of_others in ("", *self._relations)
-            )
-            if told and (any(told.values()) or (clause and plain)):
-                if negated:
-                    raise UnreadableQuery(f"{wording_of(words[start:])!r} denies what it asks for")
-                first = since + start if is_in(words[start], RELATIVES) else place
-                return first, end, max(told, key=told.__getitem__)
-        return None
+            self._furthest = max(self._furthest, k)
+            if not isinstance(value, Mention):
+                yield from self._nested(state, k, negated)
+            item = self._items[k]
+            value = item if isinstance(item, Mention) else value
+            state = automaton.step(state, item)
+            if state < 0:
+                return
+            k += 1
+            slots = automaton.outputs(state)
+            if len(slots) > 1:
+                self._problem = f"{self._said(i, k)!r} reads as {' and as '.join(sorted(map(str, slots)))}"
+            elif slots and isinstance(value, Mention):
+                slot = str(next(iter(slots)))
+                yield k, _Condition(value.slots[slot], negated, slot)
+        self._furthest = len(self._items)
 
-    def _somebody(self, items: Sequence[Item], place: int) -> int:
-        """Where "a film", "an earlier case", "somebody" end that begin at a place; 0 for none."""
-        if is_in(items[place], SOMEBODY):
-            return place + 1
-        if not is_in(items[place], ANY):
-            return 0
-        for noun in range(place + 1, min(place + 4, len(items) - 1)):
-            if is_in(items[noun], self._nouns):
-                return noun + 1
-            if not isinstance(items[noun], str):
-                return 0
-        return 0
+    def _nested(self, state: int, k: int, negated: bool) -> Iterator[tuple[int, _Condition]]:
+        """Another entity in place of the name of the one meant: "a film that ..." """
+        automaton = self._lexicon.queries
+        for slot in self._relations:
+            behind = automaton.step(state, Mention.of("name", "", {slot: None}))
+            if behind >= 0 and slot in automaton.outputs(behind):
+                for start in self._ends(self._frames.noun, k):
+                    for end, of in self._boolean(start):
+                        yield end, _Condition(["via", slot, of], negated, "")
+
+    def _said(self, i: int, k: int) -> str:
+        return " ".join(x if isinstance(x, str) else x.text for x in self._items[i:k])
 
 
-def _is_elliptic(part: Sequence[Item]) -> bool:
-    return all(not isinstance(item, str) or item in ELLIPTIC for item in part)
+_OTHER_WORDS = frozenset(
+    {word for joint in _JOINTS for word in joint} | _NOT | _BE | _DO | NUMBER_WORDS.keys() | _PREPOSITIONS
+    | set("either at least no fewer than less a minimum of the must fit match : ; , or more".split())
+)  # fmt: skip
 
 
-def _connectives(clauses: Sequence[Clause]) -> list[str]:
-    """ "and" or "or" in front of each clause; a comma stands for the word of those that follow."""
-    result: list[str] = []
+def _in_order(parts: Sequence[_Condition]) -> Expression:
+    """Conditions as one expression; "and" binds before "or", a comma is what comes behind it."""
+    if not parts:
+        return []
+    joins: list[str] = []
     word = "and"
-    for clause in reversed(clauses):
-        if "or" in clause.joins or "nor" in clause.joins:
-            word = "or"
-        elif clause.joins - STOPS:
-            word = "and"
-        result.append(word)
-    return result[::-1]
+    for one in reversed(parts):
+        word = one.join or word
+        joins.append(word)
+    joins.reverse()
+    groups: list[list[Expression]] = [[parts[0].expression]]
+    for one, join in zip(parts[1:], joins[1:], strict=True):
+        if join == "or":
+            groups.append([])
+        groups[-1].append(one.expression)
+    return _joined("or", [_joined("and", group) for group in groups])
+
+
+def _joined(word: str, parts: list[Expression]) -> Expression:
+    return [word, *parts] if len(parts) > 1 else parts[0]
+
+
+def _but_not(wanted: Expression, unwanted: list[Expression]) -> Expression:
+    return ["and not", wanted, _joined("or", unwanted)] if unwanted else wanted
 
 
 class DomainReaders(NamedTuple):
@@ -332,14 +452,14 @@ class DomainReaders(NamedTuple):
 
 def domain_readers(path: Path) -> DomainReaders:
     """The readers for a domain's file. Raises `BadDefinition`."""
-    return _readers(path, _content(path), _content(own_patterns(path)))
+    return _readers(path, _content(path), _content(own_lexicon(path)))
 
 
 @lru_cache(maxsize=8)
-def _readers(path: Path, definition: bytes, patterns: bytes) -> DomainReaders:
+def _readers(path: Path, definition: bytes, lexicon: bytes) -> DomainReaders:
     """Another content of a file is another key."""
     domain = read_definition(path)
-    found = read_patterns(domain, path)
+    found = read_lexicon(domain, path)
     return DomainReaders(domain, DocumentReader(domain, found), QueryReader(domain, found))
 
 

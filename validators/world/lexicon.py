@@ -1,0 +1,357 @@
+"""The words of a domain: whole phrases, in which every word of a clause stands.
+
+A lexicon (`lexicons/DOMAIN.yaml`, or `my_domain.lexicon.yaml` beside a domain of one's own) lists
+for each slot `phrases`, and what the slot is called: `nouns` ("setting"), `events` ("birth").
+
+    "{S} <be> (set|staged) in {v}"      It is set in Turin. / films set in Turin
+    "{P} story [also] unfolds in {v}"   Its story unfolds in Turin. / whose story unfolds in Turin
+
+`{S}`, `{P}`, `{O}` are the entity, its possessive and its object, `{v}` the value, `{in}` a year or
+day with its preposition; `(a|b)` is either, `[a]` may be left out, `show(s|ed)` may end so,
+`<name>` is a list of `macros`. What one phrase says in other orders (clefts, fronted parts, relative
+clauses) follows from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from retgen.validators.world.automaton import Automaton, Choice, Node, either, maybe, words
+from retgen.validators.world.definitions import BadDefinition, Definition, SlotDefinition
+from retgen.validators.world.mentions import SELF
+from retgen.yaml_text import read_yaml
+
+_BUNDLED = Path(__file__).parent / "lexicons"
+_TOKEN = re.compile(r"\{\w+\}|<\w+>|[()\[\]|]|[^\s()\[\]|<>{}]+|\s+")
+_MARKS = ("S", "P", "O", "v", "in")
+_PREPOSITIONS = frozenset("in on at to for from by of with as into under during".split())
+_MACROS = {
+    "be": "(is|was|are|were|[has|had|have] been)",
+    "has": "(has|had|have|having)",
+    "do": "(does|do|did)",
+    "a": "(a|an|the|one)",
+    "came": "(came|comes|come|fell|falls|fall|took place|takes place|happened|occurred|occurs|<be>)",
+}
+_KEYS = ("nouns", "events", "phrases", "most", "least", "longest", "shortest")
+_WHEN = {"year": "year", "date": "(day|date)"}
+
+
+class Lexicon(NamedTuple):
+    """What reads the clauses of a domain. Outputs of `documents` and `queries` are slots.
+
+    `documents` reads clauses with a subject, "" those without a fact; `queries` reads conditions.
+    `others`: nouns of those who share its slots; `superlatives`: outputs (slot, "most" or "least"),
+    of what stands behind "the"; `adjectives`: those that stand before the noun of an entity.
+    """
+
+    documents: Automaton
+    queries: Automaton
+    others: Automaton
+    superlatives: Automaton
+    adjectives: Automaton
+
+
+def own_lexicon(domain: Path) -> Path:
+    """Where the lexicon for a domain's file stands that is not bundled."""
+    return domain.with_suffix(".lexicon.yaml")
+
+
+def read_lexicon(domain: Definition, beside: Path | None = None) -> Lexicon:
+    """The lexicon of a domain: in a file beside its own, or the bundled one of its name.
+
+    `beside`: the domain's file. Raises `BadDefinition`, which names every slot without phrases.
+    """
+    path = _BUNDLED / f"{domain.domain}.yaml"
+    if beside is not None and (own := own_lexicon(beside)).is_file():
+        path = own
+    raw: Any = read_yaml(path, error=BadDefinition) if path.is_file() else {"slots": {}}
+    if wrong := list(_unknown(raw, domain)):
+        raise BadDefinition(f"{path}: {'; '.join(wrong)}")
+    lacking = [
+        name for name in domain.slots
+        if not any((raw["slots"].get(name) or {}).get(key) for key in ("phrases", "nouns", "events"))
+    ]  # fmt: skip
+    if lacking:
+        where = own_lexicon(beside).name if beside is not None else path.name
+        raise BadDefinition(
+            f"domain {domain.domain} has no phrases for {', '.join(lacking)}: the proof cannot read "
+            f"them. They belong into {where}; `gen world lexicon` writes one to start from"
+        )
+    try:
+        return _Compiler(domain, raw).lexicon()
+    except ValueError as error:
+        raise BadDefinition(f"{path}: {error}") from error
+
+
+def _unknown(raw: Any, domain: Definition) -> Iterator[str]:
+    """What means nothing, and would be left out without a word."""
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("slots"), Mapping):
+        yield "holds no lexicon: it needs 'slots', each with phrases"
+        return
+    yield from (f"unknown key {key!r}" for key in raw if key not in ("macros", "others", "slots"))
+    macros = raw.get("macros") or {}
+    if not isinstance(macros, Mapping) or not all(isinstance(one, str) for one in macros.values()):
+        yield "macros must be a mapping of names to phrases"
+    yield from _no_phrases("others", raw.get("others") or [])
+    for name, given in raw["slots"].items():
+        if name not in domain.slots:
+            yield f"slots: domain {domain.domain} has no slot {name!r}"
+        elif not isinstance(given, Mapping):
+            yield f"slots.{name} must hold lists: {', '.join(_KEYS)}"
+        else:
+            for key, listed in given.items():
+                if key not in _KEYS:
+                    yield f"slots.{name}: unknown key {key!r}"
+                yield from _no_phrases(f"slots.{name}.{key}", listed or [])
+
+
+def _no_phrases(key: str, listed: object) -> Iterator[str]:
+    if not isinstance(listed, list):
+        yield f"{key} must be a list of phrases"
+    else:
+        yield from (f"{key}: {x!r} is no phrase" for x in listed if not isinstance(x, str) or not x)
+
+
+class _Compiler:
+    """Turns the phrases of a lexicon into automata. Raises `ValueError` for what is no phrase."""
+
+    def __init__(self, domain: Definition, raw: Mapping[str, Any]) -> None:
+        self.domain, self.raw = domain, raw
+        self._macros = {**_MACROS, **(raw.get("macros") or {})}
+
+    def lexicon(self) -> Lexicon:
+        documents, queries, others = Automaton(), Automaton(), Automaton()
+        superlatives, adjectives = Automaton(), Automaton()
+        for text in self.domain.fillers:
+            documents.add(self._in_text(self.phrase(text)), "")
+        for text in self.raw.get("others") or []:
+            others.add(self.phrase(text), "other")
+        for name, given in self.raw["slots"].items():
+            slot = self.domain.slots[name]
+            for phrase in self._phrases(slot, given):
+                for form in _orders(phrase, slot):
+                    documents.add(self._in_text(form, slot), name)
+                for form in _conditions(phrase):
+                    queries.add(self._in_query(form, slot), name)
+            for key, way in (("most", "most"), ("least", "least"), ("longest", "most"), ("shortest", "least")):
+                automaton = superlatives if key in ("most", "least") else adjectives
+                for text in given.get(key) or ():
+                    automaton.add(self.phrase(text), (name, way))
+        return Lexicon(documents, queries, others, superlatives, adjectives)
+
+    # --- phrases ----------------------------------------------------------------------------
+
+    def phrase(self, text: str) -> list[Node]:
+        """The nodes of a phrase."""
+        return phrase_nodes(text, self._macros)
+
+    def _phrases(self, slot: SlotDefinition, given: Mapping[str, Any]) -> Iterator[list[Node]]:
+        """The phrases of a slot, and those that its nouns and events give."""
+        for text in given.get("phrases") or ():
+            yield self.phrase(text)
+        at = {"place": "[in]", "year": "[in]", "date": "[on]"}.get(slot.type, "")
+        for noun in given.get("nouns") or ():
+            for frame in (
+                f"{{P}} {noun} <be> {at} {{v}}",
+                f"the {noun} of {{O}} <be> {at} {{v}}",
+                f"{{v}} <be> {{P}} {noun}",
+                f"{{v}} <be> the {noun} of {{O}}",
+                f"{{S}} <has> {{v}} (as|for) [{{P}}|a|an|the] {noun}",
+                f"{{S}} <has> [a|an|the] {noun} (of|in) {{v}}",
+            ):
+                yield self.phrase(frame)
+        for event in given.get("events") or ():
+            kind = _WHEN.get(slot.type, "(place|city|town|scene)")
+            how = "<came> {in}" if slot.type in _WHEN else "(<be>|took place|happened|occurred) in {v}"
+            for frame in (
+                f"{{P}} {event} {how}",
+                f"the {event} of {{O}} {how}",
+                f"{{P}} {kind} of {event} <be> {at} {{v}}",
+                f"the {kind} of {{P}} {event} <be> {{v}}",
+                f"{{v}} <be> the {kind} of {{P}} {event}",
+                f"{{v}} <be> {{P}} {kind} of {event}",
+                *((f"{{v}} (saw|brought) {{P}} {event}",) if slot.type in ("year", "place") else ()),
+            ):
+                yield self.phrase(frame)
+
+    # --- what marks stand for ---------------------------------------------------------------
+
+    def _in_text(self, nodes: Sequence[Node], slot: SlotDefinition | None = None) -> list[Node]:
+        return _filled(nodes, {**_TEXT_MARKS, **_value_marks(slot)})
+
+    def _in_query(self, nodes: Sequence[Node], slot: SlotDefinition) -> list[Node]:
+        return _filled(nodes, {**_QUERY_MARKS, **_value_marks(slot)})
+
+
+
+
+_TEXT_MARKS: dict[str, list[Node]] = {
+    "{S}": [either(*map(words, (SELF, "it", "he", "she")))],
+    "{P}": [either([SELF, "'s"], *map(words, ("its", "his", "her")))],
+    "{O}": [either(*map(words, (SELF, "it", "him", "her")))],
+}
+_QUERY_MARKS: dict[str, list[Node]] = {
+    "{S}": [either(*map(words, ("that", "who", "which")))],
+    "{P}": ["whose"],
+    "{O}": [either(*map(words, ("it", "them", "him", "her", "that", "which", "whom", "who")))],
+}
+
+
+def _value_marks(slot: SlotDefinition | None) -> dict[str, list[Node]]:
+    if slot is None:
+        return {}
+    value: list[Node] = [f"={slot.name}"]
+    if slot.type in _WHEN:
+        value = [maybe("the"), maybe("year"), *value]
+    if slot.type == "place":
+        value = [maybe("the", either(["city"], ["town"]), "of"), *value]
+    before = either(*map(words, ("in", "on", "during")))
+    return {"{v}": value, "{in}": [either([before, *value], [f"~{slot.name}"])]}
+
+
+def _filled(nodes: Sequence[Node], marks: Mapping[str, list[Node]]) -> list[Node]:
+    result: list[Node] = []
+    for node in nodes:
+        if isinstance(node, str):
+            result += marks.get(node, [node])
+        else:
+            result.append(either(*(_filled(one, marks) for one in node.choices)))
+    return result
+
+
+def phrase_nodes(text: str, macros: Mapping[str, str]) -> list[Node]:
+    """The nodes of a phrase. Raises `ValueError`."""
+    tokens = [token for token in _TOKEN.findall(text)]
+    if "".join(tokens) != text:
+        raise ValueError(f"{text!r} is no phrase")
+    nodes, rest = _sequence(tokens, text, macros)
+    if rest:
+        raise ValueError(f"{text!r} has a {rest[0]!r} too many")
+    return nodes
+
+
+def _sequence(
+    tokens: list[str], text: str, macros: Mapping[str, str]
+) -> tuple[list[Node], list[str]]:
+    nodes: list[Node] = []
+    glued = False  # the token before is a word
+    while tokens:
+        token, *rest = tokens
+        if token in ")]|":
+            break
+        if token.isspace():
+            glued = False
+        elif token in "([":
+            choices: list[list[Node]] = [] if token == "(" else [[]]
+            tokens = tokens[:1] + rest
+            while True:
+                one, after = _sequence(tokens[1:], text, macros)
+                choices.append(one)
+                if not after:
+                    raise ValueError(f"{text!r} lacks a closing {token!r}")
+                tokens = after
+                if after[0] != "|":
+                    break
+            if tokens[0] != (")" if token == "(" else "]"):
+                raise ValueError(f"{text!r} closes {token!r} with {tokens[0]!r}")
+            if token == "(" and glued:
+                nodes[-1] = _with_endings(nodes[-1], choices, text)
+            else:
+                nodes.append(either(*choices))
+            rest = tokens[1:]
+            glued = False
+        elif token[0] == "{":
+            if token[1:-1] not in _MARKS:
+                raise ValueError(f"{text!r} holds {token}; known are {{S}}, {{P}}, {{O}}, {{v}}, {{in}}")
+            nodes.append(token)
+        elif token[0] == "<":
+            if token[1:-1] not in macros:
+                raise ValueError(f"{text!r} holds {token}, which no macro is named")
+            nodes += phrase_nodes(macros[token[1:-1]], macros)
+        else:
+            *first, last = re.findall(r"['’]s\b|[,:;]|[^,:;]+?(?=['’]s\b|[,:;]|$)", token.lower())
+            nodes += [*first, last]
+            glued = True
+        tokens = rest
+    return nodes, tokens
+
+
+def _with_endings(word: Node, endings: list[list[Node]], text: str) -> Node:
+    """A word alone or with each ending: play(s|ed)."""
+    if not isinstance(word, str) or any(len(one) != 1 or not isinstance(one[0], str) for one in endings):
+        raise ValueError(f"{text!r}: endings of a word are written word(s|ed)")
+    return either([word], *([f"{word}{one[0]}"] for one in endings))
+
+
+# --- orders -----------------------------------------------------------------------------------------
+
+
+def _be() -> Node:
+    return either(["is"], ["was"])
+
+
+def _orders(phrase: list[Node], slot: SlotDefinition) -> Iterator[list[Node]]:
+    """A phrase in the orders in which a text may have it."""
+    yield phrase
+    while isinstance(phrase[-1], Choice) and [] in phrase[-1].choices:
+        phrase = phrase[:-1]  # what stands behind it may be left out
+    *rest, last = phrase
+    if phrase[0] == "{v}" and len(phrase) > 2:
+        who = either(["who"], ["that"], ["which"])
+        yield ["it", _be(), "{v}", who, *phrase[1:]]
+        return
+    if phrase[0] not in ("{S}", "{P}") or last not in ("{v}", "{in}") or not rest[1:]:
+        return
+    tail, before = [last], rest[-1]
+    fronted = last == "{in}"
+    if last == "{v}" and _is_preposition(before):
+        rest, tail, fronted = rest[:-1], [before, last], True
+    where = either(*map(words, ("that", "where", "when", "which", "who", "whom")))
+    if not rest[1:]:
+        return
+    yield ["it", _be(), *tail, where, *rest]
+    if fronted:
+        yield [*tail, maybe(","), *rest]
+    if slot.type == "place" and fronted:
+        place = either(["where"], [before, "which"])
+        city = either(["city"], ["place"], ["town"])
+        yield ["{v}", _be(), maybe("the", city), place, *rest]
+        yield ["the", city, place, *rest, _be(), "{v}"]
+    elif slot.type in _WHEN and fronted:
+        when = either(["when"], ["that"], ["in", "which"], ["on", "which"])
+        day = either(["year"]) if slot.type == "year" else either(["day"], ["date"])
+        yield ["{v}", _be(), either([when], ["the", day, maybe(when)]), *rest]
+        yield ["the", day, maybe(when), *rest, _be(), "{v}"]
+    elif not fronted:
+        yield ["what", *rest, _be(), "{v}"]
+
+
+def _is_preposition(node: Node) -> bool:
+    if isinstance(node, str):
+        return node in _PREPOSITIONS
+    return all(len(one) == 1 and _is_preposition(one[0]) for one in node.choices)
+
+
+def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
+    """A phrase as a relative clause, whole or reduced: "that is set in", "set in"."""
+    first, *rest = phrase
+    if first == "{P}":
+        yield phrase
+    elif first == "{S}":
+        yield [maybe("{S}"), *rest] if len(rest) > 1 else phrase
+        if len(rest) > 2 and not isinstance(rest[0], str):
+            if ["is"] in rest[0].choices:
+                yield rest[1:]
+            if ["has"] in rest[0].choices:
+                yield ["with", *rest[1:]]
+    elif first == "{v}" and phrase[-1] == "{O}":
+        yield [maybe(either(["that"], ["which"], ["whom"], ["who"])), *phrase[:-1]]
+        if _is_preposition(phrase[-2]):
+            yield [phrase[-2], either(["which"], ["whom"]), *phrase[:-2]]
+    elif first == "{v}" and "{P}" in phrase:
+        at = phrase.index("{P}")
+        yield ["{P}", *phrase[at + 1 :], "{v}", *phrase[1:at]]
