@@ -339,6 +339,11 @@ def _is_preposition(node: Node) -> bool:
 def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
     """A phrase as a relative clause, whole or reduced: "that is set in", "set in"."""
     first, *rest = phrase
+    if "{O}" in phrase and first != "{S}":  # "that a smuggler directed"
+        at = phrase.index("{O}")
+        their = {"{P}": [either(["its"], ["their"], ["his"], ["her"])]}
+        which = either(*map(words, ("that", "which", "whom", "who")))
+        yield [maybe(which), *_filled([*phrase[:at], *phrase[at + 1 :]], their)]
     if first == "{P}":
         yield phrase
     elif first == "{S}":
@@ -348,10 +353,6 @@ def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
                 yield rest[1:]
             if ["has"] in rest[0].choices:
                 yield ["with", *rest[1:]]
-    elif first == "{v}" and phrase[-1] == "{O}":
-        yield [maybe(either(["that"], ["which"], ["whom"], ["who"])), *phrase[:-1]]
-        if _is_preposition(phrase[-2]):
-            yield [phrase[-2], either(["which"], ["whom"]), *phrase[:-2]]
     elif first == "{v}" and "{P}" in phrase:
         at = phrase.index("{P}")
         yield ["{P}", *phrase[at + 1 :], "{v}", *phrase[1:at]]
