@@ -16,12 +16,13 @@ from retgen.validators.world.mentions import SELF, TOKEN, Item, Mention, Mention
 
 _ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
+_CONTRASTS = ("while", "whereas")
 _JOINTS: tuple[tuple[str, ...], ...] = (
-    (",", "and"), (",", "while"), (",", "but"), ("and", "also"), ("and",), ("while",), ("but",),
-    (";",), (",", "and", "also"),
+    ("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), (",", "but"), (";",),
+    ("while",), (",", "while"), ("whereas",), (",", "whereas"),
 )  # fmt: skip
-_OTHER = "<other>"  # in place of one of those who share the slots of the entity
-_PLAIN = {SELF: SELF, _OTHER: SELF}
+OTHER = "<other>"  # in place of one of those who share the slots of the entity
+_SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
 _POSSESSIVES = (("its",), ("his",), ("her",), (SELF, "'s"))
 
 
@@ -143,7 +144,7 @@ class DocumentReader:
         while i < len(result):
             whose = next((p for p in _POSSESSIVES if tuple(result[i : i + len(p)]) == p), ())
             if whose and (stop := _longest(self._others, result, i + len(whose))):
-                result[i:stop] = [_OTHER]
+                result[i:stop] = [OTHER]
             i += 1
         return result
 
@@ -170,37 +171,49 @@ class _Parse:
     def sentence(self) -> Iterator[tuple[_Stated, ...]]:
         """Every reading."""
         items = self._items
-        yield from self._from(0, (), "self")
         subject = items[0]
-        if subject in (SELF, _OTHER) and items[1:2] == [","]:  # "S, which ..., ..."
-            relative, holder = items[2:3], _holder(subject)
-            if relative in (["which"], ["who"]):
+        if subject in _CONTRASTS:  # "While her brother ..., she ..."
+            for end, stated in self._clause(1):
+                stated = _held_by(self._holder(1, end) or "self", stated)
+                if items[end : end + 1] == [","]:
+                    yield from self._whole(end + 1, stated, "")
+            return
+        yield from self._whole(0, (), "")
+        if subject in (SELF, OTHER) and items[1:2] == [","]:  # "S, which ..., ..."
+            holder = "other" if subject == OTHER else "self"
+            if items[2:3] in (["which"], ["who"]):
                 yield from self._behind(3, (), holder)
-            elif relative == ["whose"]:
-                yield from self._then(3, (), holder, (SELF, "'s"))
+            elif items[2:3] == ["whose"]:
+                yield from self._part(3, (), holder, (SELF, "'s"))
             else:
-                yield from self._then(2, (), holder, (SELF, "was"))
-        elif subject != SELF:  # "Set in Turin, S ..."
+                yield from self._part(2, (), holder, (SELF, "was"))
+        else:  # "Set in Turin, S ..."
             for end, stated in self._clause(0, (SELF, "was")):
-                if items[end : end + 1] == [","] and items[end + 1 : end + 2] == [SELF]:
-                    yield from self._from(end + 1, stated, "self")
+                if items[end : end + 2] == [",", SELF]:
+                    yield from self._whole(end + 1, stated, "self")
 
-    def _from(self, i: int, before: tuple[_Stated, ...], holder: str) -> Iterator[tuple[_Stated, ...]]:
-        """Readings whose clause at a place has a subject."""
+    def _whole(self, i: int, before: tuple[_Stated, ...], holder: str) -> Iterator[tuple[_Stated, ...]]:
+        """Readings whose clause at a place has a subject. `holder`: of those before."""
         for end, stated in self._clause(i):
-            subject = next((one for one in self._items[i:end] if one in _PLAIN), None)
-            one = _holder(subject) if subject else ("self" if self._has_pronoun(i, end) else holder)
-            yield from self._behind(end, before + tuple(x._replace(holder=one) for x in stated), one)
+            own = self._holder(i, end)
+            if holder == "other" and own == "self" and SELF not in self._items[i:end]:
+                continue  # a pronoun may be either
+            holder_here = own or holder or "self"
+            yield from self._behind(end, before + _held_by(holder_here, stated), holder_here)
 
-    def _has_pronoun(self, i: int, end: int) -> bool:
-        return any(one in ("it", "he", "she", "its", "his", "her", "him") for one in self._items[i:end])
+    def _holder(self, i: int, end: int) -> str:
+        """Whom a clause is about, "" where it does not say."""
+        items = self._items[i:end]
+        if OTHER in items:
+            return "other"
+        return "self" if any(one in _SELVES for one in items) else ""
 
-    def _then(
-        self, i: int, before: tuple[_Stated, ...], holder: str, subject: tuple[str, ...]
+    def _part(
+        self, i: int, before: tuple[_Stated, ...], holder: str, subject: tuple[str, ...] = (SELF,)
     ) -> Iterator[tuple[_Stated, ...]]:
         """Readings whose clause at a place lacks its subject."""
         for end, stated in self._clause(i, subject):
-            yield from self._behind(end, before + tuple(x._replace(holder=holder) for x in stated), holder)
+            yield from self._behind(end, before + _held_by(holder, stated), holder)
 
     def _behind(self, i: int, stated: tuple[_Stated, ...], holder: str) -> Iterator[tuple[_Stated, ...]]:
         """Readings of what stands behind a clause."""
@@ -208,17 +221,17 @@ class _Parse:
             yield stated
             return
         if not stated:
-            yield from self._then(i, (), holder, (SELF,))
+            yield from self._part(i, (), holder)
             return
         self._furthest = max(self._furthest, i)
         for joint in _JOINTS:
             j = i + len(joint)
-            if tuple(self._items[i:j]) == joint:
-                self._furthest = max(self._furthest, min(j, len(self._items) - 1))
-                yield from self._from(j, stated, holder)
-                yield from self._then(j, stated, holder, (SELF,))
+            if tuple(self._items[i:j]) == joint and j < len(self._items):
+                contrast = joint[-1] in _CONTRASTS
+                yield from self._whole(j, stated, "" if contrast else holder)
+                yield from self._part(j, stated, holder)
         if self._items[i] == ",":
-            yield from self._then(i + 1, stated, holder, (SELF,))
+            yield from self._part(i + 1, stated, holder)
 
     def _clause(self, i: int, subject: tuple[str, ...] = ()) -> Iterator[tuple[int, tuple[_Stated, ...]]]:
         """(end, what is stated) of the clauses at a place. `subject`: what is to be thought of."""
@@ -231,7 +244,7 @@ class _Parse:
             self._furthest = max(self._furthest, k)
             if isinstance(item, Mention):
                 values.append(passed + len(values))
-            state = self._clauses.step(state, _PLAIN.get(item, item) if isinstance(item, str) else item)
+            state = self._clauses.step(state, SELF if item == OTHER else item)
             if state < 0:
                 return
             for slot in self._clauses.outputs(state):
@@ -249,11 +262,11 @@ class _Parse:
 
 
 def _known(word: str) -> bool:
-    return word == _OTHER or any(word in joint for joint in _JOINTS)
+    return word == OTHER or any(word in joint for joint in _JOINTS)
 
 
-def _holder(subject: Item) -> str:
-    return "other" if subject == _OTHER else "self"
+def _held_by(holder: str, stated: tuple[_Stated, ...]) -> tuple[_Stated, ...]:
+    return tuple(one._replace(holder=holder) for one in stated)
 
 
 def sentences(text: str) -> list[list[str]]:
