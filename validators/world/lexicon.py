@@ -6,8 +6,8 @@ for each slot `phrases`, and what the slot is called: `nouns` ("setting"), `even
     "{S} <be> (set|staged) in {v}"      It is set in Turin. / films set in Turin
     "{P} story [also] unfolds in {v}"   Its story unfolds in Turin. / whose story unfolds in Turin
 
-`{S}`, `{P}`, `{O}` are the entity, its possessive and its object, `{v}` the value, `{in}` a year or
-day with its preposition; `(a|b)` is either, `[a]` may be left out, `show(s|ed)` may end so,
+`{S}`, `{P}`, `{O}` are the entity, its possessive and its object, `{v}` the value, `{n}` a number
+whose unit follows, `{in}` a year or day with its preposition; `(a|b)` is either, `[a]` may be left out, `show(s|ed)` may end so,
 `<name>` is a list of `macros`. What one phrase says in other orders (clefts, fronted parts, relative
 clauses) follows from it.
 """
@@ -27,8 +27,7 @@ from retgen.yaml_text import read_yaml
 
 _BUNDLED = Path(__file__).parent / "lexicons"
 _TOKEN = re.compile(r"\{\w+\}|<\w+>|[()\[\]|]|[^\s()\[\]|<>{}]+|\s+")
-_MARKS = ("S", "P", "O", "v", "in")
-_PREPOSITIONS = frozenset("in on at to for from by of with as into under during".split())
+_MARKS = ("S", "P", "O", "v", "n", "in")
 _MACROS = {
     "be": "(is|was|are|were|[has|had|have] been)",
     "has": "(has|had|have|having)",
@@ -133,8 +132,7 @@ class _Compiler:
         for name, given in self.raw["slots"].items():
             slot = self.domain.slots[name]
             for phrase in self._phrases(slot, given):
-                for form in _orders(phrase, slot):
-                    documents.add(self._in_text(form, slot), name)
+                documents.add(self._in_text(phrase, slot), name)
                 for form in _conditions(phrase):
                     queries.add(self._in_query(form, slot), name)
             for key, way in (("most", "most"), ("least", "least"), ("longest", "most"), ("shortest", "least")):
@@ -181,10 +179,10 @@ class _Compiler:
     # --- what marks stand for ---------------------------------------------------------------
 
     def _in_text(self, nodes: Sequence[Node], slot: SlotDefinition | None = None) -> list[Node]:
-        return _filled(nodes, {**_TEXT_MARKS, **_value_marks(slot)})
+        return _filled(nodes, {**_TEXT_MARKS, **_value_marks(slot, self.domain.singular)})
 
     def _in_query(self, nodes: Sequence[Node], slot: SlotDefinition) -> list[Node]:
-        return _filled(nodes, {**_QUERY_MARKS, **_value_marks(slot)})
+        return _filled(nodes, {**_QUERY_MARKS, **_value_marks(slot, self.domain.singular)})
 
 
 
@@ -201,7 +199,7 @@ _QUERY_MARKS: dict[str, list[Node]] = {
 }
 
 
-def _value_marks(slot: SlotDefinition | None) -> dict[str, list[Node]]:
+def _value_marks(slot: SlotDefinition | None, singular: str) -> dict[str, list[Node]]:
     if slot is None:
         return {}
     value: list[Node] = [f"={slot.name}"]
@@ -209,8 +207,10 @@ def _value_marks(slot: SlotDefinition | None) -> dict[str, list[Node]]:
         value = [maybe("the"), maybe("year"), *value]
     if slot.type == "place":
         value = [maybe("the", either(["city"], ["town"]), "of"), *value]
+    if slot.type == "relation":
+        value = [maybe(either(["the"], ["an"]), "earlier", singular, maybe(",")), *value]
     before = either(*map(words, ("in", "on", "during")))
-    return {"{v}": value, "{in}": [either([before, *value], [f"~{slot.name}"])]}
+    return {"{v}": value, "{n}": [f"#{slot.name}"], "{in}": [either([before, *value], [f"~{slot.name}"])]}
 
 
 def _filled(nodes: Sequence[Node], marks: Mapping[str, list[Node]]) -> list[Node]:
@@ -266,7 +266,7 @@ def _sequence(
             glued = False
         elif token[0] == "{":
             if token[1:-1] not in _MARKS:
-                raise ValueError(f"{text!r} holds {token}; known are {{S}}, {{P}}, {{O}}, {{v}}, {{in}}")
+                raise ValueError(f"{text!r} holds {token}; known are {', '.join(f'{{{one}}}' for one in _MARKS)}")
             nodes.append(token)
         elif token[0] == "<":
             if token[1:-1] not in macros:
@@ -285,55 +285,6 @@ def _with_endings(word: Node, endings: list[list[Node]], text: str) -> Node:
     if not isinstance(word, str) or any(len(one) != 1 or not isinstance(one[0], str) for one in endings):
         raise ValueError(f"{text!r}: endings of a word are written word(s|ed)")
     return either([word], *([f"{word}{one[0]}"] for one in endings))
-
-
-# --- orders -----------------------------------------------------------------------------------------
-
-
-def _be() -> Node:
-    return either(["is"], ["was"])
-
-
-def _orders(phrase: list[Node], slot: SlotDefinition) -> Iterator[list[Node]]:
-    """A phrase in the orders in which a text may have it."""
-    yield phrase
-    while isinstance(phrase[-1], Choice) and [] in phrase[-1].choices:
-        phrase = phrase[:-1]  # what stands behind it may be left out
-    *rest, last = phrase
-    if phrase[0] == "{v}" and len(phrase) > 2:
-        who = either(["who"], ["that"], ["which"])
-        yield ["it", _be(), "{v}", who, *phrase[1:]]
-        return
-    if phrase[0] not in ("{S}", "{P}") or last not in ("{v}", "{in}") or not rest[1:]:
-        return
-    tail, before = [last], rest[-1]
-    fronted = last == "{in}"
-    if last == "{v}" and _is_preposition(before):
-        rest, tail, fronted = rest[:-1], [before, last], True
-    where = either(*map(words, ("that", "where", "when", "which", "who", "whom")))
-    if not rest[1:]:
-        return
-    yield ["it", _be(), *tail, where, *rest]
-    if fronted:
-        yield [*tail, maybe(","), *rest]
-    if slot.type == "place" and fronted:
-        place = either(["where"], [before, "which"])
-        city = either(["city"], ["place"], ["town"])
-        yield ["{v}", _be(), maybe("the", city), place, *rest]
-        yield ["the", city, place, *rest, _be(), "{v}"]
-    elif slot.type in _WHEN and fronted:
-        when = either(["when"], ["that"], ["in", "which"], ["on", "which"])
-        day = either(["year"]) if slot.type == "year" else either(["day"], ["date"])
-        yield ["{v}", _be(), either([when], ["the", day, maybe(when)]), *rest]
-        yield ["the", day, maybe(when), *rest, _be(), "{v}"]
-    elif not fronted:
-        yield ["what", *rest, _be(), "{v}"]
-
-
-def _is_preposition(node: Node) -> bool:
-    if isinstance(node, str):
-        return node in _PREPOSITIONS
-    return all(len(one) == 1 and _is_preposition(one[0]) for one in node.choices)
 
 
 def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:

@@ -87,7 +87,7 @@ class MentionFinder:
     """Finds mentions of a domain. `parents`: also what values are a kind or a part of."""
 
     def __init__(self, domain: Definition, parents: bool) -> None:
-        self.domain = domain
+        self.domain, self.parents = domain, parents
         self._phrases = _phrases(domain, parents)
         self._names = _Names(domain.name)
         known = domain.persons or (domain.name[0], domain.name[-1])
@@ -212,13 +212,14 @@ class MentionFinder:
                     slots[slot] = number
         if slots:
             return stop, Mention.of("number", _joined(tokens[i:stop]), slots)
-        if unit or not plain.isdecimal():  # a word for a number stands with its unit
-            return None
+        if unit or (not plain.isdecimal() and (self.parents or number == 1)):
+            return None  # "one film", "two of these"
         bare_slots = dict.fromkeys((name for name, units in self._units.items() if not units), number)
         if len(token) == 4:
             years = dict.fromkeys(self._of_type["year"], number)
             return stop, Mention.of("year", token, {**years, **bare_slots})
-        return stop, Mention.of("figure", token, bare_slots)
+        labels = tuple(f"{'#' if units else '='}{name}" for name, units in self._units.items())
+        return stop, Mention("figure", "<figure>", token, dict.fromkeys(self._units, number), labels, {})
 
 
 _VALUE, _NUMBER, _NAME = 1, 2, 4

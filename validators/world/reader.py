@@ -23,6 +23,11 @@ _JOINTS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 OTHER = "<other>"  # in place of one of those who share the slots of the entity
 _SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
+_EXTRA = ("in", "on", "'s")  # words that orders add
+_BOUNDS = (",", "and", "but", "while", "whereas", ";")
+_BES = (["is"], ["was"], ["are"], ["were"])
+_THATS = ("that", "where", "when", "which", "who", "whom")
+_PREPOSITIONS = frozenset("in on at to for from by of with as into under during".split())
 _POSSESSIVES = (("its",), ("his",), ("her",), (SELF, "'s"))
 
 
@@ -235,20 +240,81 @@ class _Parse:
 
     def _clause(self, i: int, subject: tuple[str, ...] = ()) -> Iterator[tuple[int, tuple[_Stated, ...]]]:
         """(end, what is stated) of the clauses at a place. `subject`: what is to be thought of."""
-        state, values = self._clauses.start(), list[int]()
+        items = self._items
+        start = self._clauses.start()
         for word in subject:
-            state = self._clauses.step(state, word)
-        passed = sum(isinstance(item, Mention) for item in self._items[:i])
-        for k in range(i, len(self._items)):
-            item = self._items[k]
-            self._furthest = max(self._furthest, k)
+            start = self._clauses.step(start, word)
+        yield from self._run(start, range(i, len(items)))
+        if not subject:
+            for end in (*self._joints(i), len(items)):
+                for order in self._orders(i, end):
+                    for stop, stated in self._run(start, order):
+                        if stop == len(order):
+                            yield end, stated
+
+    def _run(self, state: int, order: Sequence[int]) -> Iterator[tuple[int, tuple[_Stated, ...]]]:
+        """(how many, what is stated) of the phrases with which some items begin."""
+        value = -1
+        for count, k in enumerate(order, 1):
+            item = self._items[k] if k < len(self._items) else _EXTRA[k - len(self._items)]
+            self._furthest = max(self._furthest, k if k < len(self._items) else 0)
             if isinstance(item, Mention):
-                values.append(passed + len(values))
+                value = sum(isinstance(one, Mention) for one in self._items[:k])
             state = self._clauses.step(state, SELF if item == OTHER else item)
             if state < 0:
                 return
             for slot in self._clauses.outputs(state):
-                yield k + 1, (_Stated(values[-1], "self", str(slot)),) if slot else ()
+                stop = order[count - 1] + 1 if isinstance(order, range) else count
+                yield stop, (_Stated(value, "self", str(slot)),) if slot else ()
+
+    def _joints(self, i: int) -> list[int]:
+        """Where a clause may end that begins at a place, another one being behind it."""
+        return [k for k in range(i + 1, len(self._items)) if self._items[k] in _BOUNDS]
+
+    def _orders(self, i: int, end: int) -> Iterator[list[int]]:
+        """The items of a clause in the order of phrases: "it was in Turin that it was shot"."""
+        plain = list(range(i, end))
+        for order in (plain, *self._unclefted(plain)):
+            if order != plain:
+                yield order
+            yield from self._possessives(order)
+
+    def _unclefted(self, order: list[int]) -> Iterator[list[int]]:
+        """Orders with the value back in its place."""
+        items = self._items
+        said = [items[k] for k in order]
+        at = next((n for n, one in enumerate(said) if isinstance(one, Mention)), None)
+        if at is None:
+            return
+        before, behind = said[:at], said[at + 1 :]
+        place, rest = order[: at + 1], order[at + 1 :]
+        if before[:1] == ["it"] and before[1:2] in _BES and behind and behind[0] in _THATS:
+            yield [*rest[1:], *place[2:]]  # "it was in Turin that ..."
+            yield [*place[2:], *rest[1:]]  # "it was a smuggler who ..."
+        if before and before[0] in _PREPOSITIONS and behind:  # "in Turin, ..."
+            yield [*rest[behind[0] == "," :], *place]
+        if before[:1] == ["what"] and [said[at - 1]] in _BES and not behind:
+            yield [*order[1 : at - 1], order[at]]  # "what it shows is ..."
+            yield [order[at], *order[1 : at - 1]]  # "what turns the plot is ..."
+        if not before and behind[:1] in _BES:
+            if behind[1:2] == ["what"]:  # "a harp is what ..."
+                yield [*rest[2:], order[at]]
+            for count, word in _where(behind[1:]):  # "Turin is where ..."
+                yield [*rest[1 + count :], len(items) + _EXTRA.index(word), order[at]]
+        if not behind and [said[at - 1]] in _BES:
+            for count, word in _where(before):  # "the city where ... was Turin"
+                yield [*order[count : at - 1], len(items) + _EXTRA.index(word), order[at]]
+
+    def _possessives(self, order: list[int]) -> Iterator[list[int]]:
+        """Orders with "its plot" for "the plot of the film"."""
+        items = [self._items[k] if k < len(self._items) else "" for k in order]
+        extra = len(self._items) + _EXTRA.index("'s")
+        for at, item in enumerate(items):
+            if item in (SELF, OTHER) and at > 2 and items[at - 1] in ("of", "in", "for"):
+                for the in range(max(0, at - 5), at - 2):
+                    if items[the] == "the":
+                        noun = order[the + 1 : at - 1]
+                        yield [*order[:the], order[at], extra, *noun, *order[at + 1 :]]
 
     def problem(self) -> str:
         """Why there is no reading."""
@@ -263,6 +329,19 @@ class _Parse:
 
 def _known(word: str) -> bool:
     return word == OTHER or any(word in joint for joint in _JOINTS)
+
+
+def _where(items: Sequence[Item]) -> Iterator[tuple[int, str]]:
+    """(how many items, preposition) of "where", "the city in which", "the year when"."""
+    count = 0
+    if items[:1] == ["the"] and items[1:2] in (["city"], ["place"], ["town"], ["year"], ["day"], ["date"]):
+        count = 2
+    word = items[count] if count < len(items) else ""
+    if word in ("where", "when") or (count and word == "that"):
+        yield count + 1, "in"
+        yield count + 1, "on"
+    elif word in ("in", "on") and items[count + 1 : count + 2] == ["which"]:
+        yield count + 2, str(word)
 
 
 def _held_by(holder: str, stated: tuple[_Stated, ...]) -> tuple[_Stated, ...]:
