@@ -97,10 +97,18 @@ class MentionFinder:
             for slot in domain.slots.values()
             if slot.type == "number"
         }
-        self._of_type = {
-            kind: domain.of_type(kind) for kind in ("year", "date", "number", "person", "relation")
+        forms = {"name": "relation", "person": "person", "date": "date", "year": "year"}
+        self._forms = {
+            kind: Mention.of(kind, "", dict.fromkeys(domain.of_type(slot)))
+            for kind, slot in forms.items()
         }
+        plain = [name for name, units in self._units.items() if not units]
+        self._forms["year"] = Mention.of("year", "", dict.fromkeys([*domain.of_type("year"), *plain]))
+        self._forms["figure"] = Mention.of("figure", "", dict.fromkeys(self._units))._replace(
+            labels=tuple(f"{'#' if units else '='}{name}" for name, units in self._units.items())
+        )
         self._kinds: dict[str, int] = {}  # what may begin with a token
+        self._first_kinds: dict[str, int] = {}  # the same of the first token of a sentence
 
     def find_mentions(
         self, tokens: Sequence[str], own: Sequence[str] = (), short: Sequence[str] = ()
@@ -119,7 +127,10 @@ class MentionFinder:
             if kind is None:
                 kind = self._kind(token)
             if not i and token[0].isupper():
-                kind |= self._kind(token[0].lower() + token[1:]) & _VALUE
+                if token not in self._first_kinds:
+                    of_word = self._kind(token[0].lower() + token[1:]) & _VALUE
+                    self._first_kinds[token] = kind | of_word
+                kind = self._first_kinds[token]
             if kind:
                 stop, found = self._at(tokens, i, kind, own)
                 if found is not None:
@@ -172,9 +183,9 @@ class MentionFinder:
             if stop := self._names.end(tokens, i):
                 if tuple(tokens[i:stop]) == own:
                     return stop, SELF
-                return stop, self._named("relation", "name", tokens[i:stop])
+                return stop, self._of("name", _joined(tokens[i:stop]))
             if stop := self._persons.end(tokens, i):
-                return stop, self._named("person", "person", tokens[i:stop])
+                return stop, self._of("person", _joined(tokens[i:stop]))
         if kind & _VALUE:
             lowered = tokens[i][0].lower() + tokens[i][1:] if not i else tokens[i]
             for token in {tokens[i]: 0, lowered: 0}:
@@ -186,16 +197,18 @@ class MentionFinder:
             return found
         return i + 1, None
 
-    def _named(self, kind: str, called: str, tokens: Sequence[str]) -> Mention:
-        text = _joined(tokens)
-        return Mention.of(called, text, dict.fromkeys(self._of_type[kind], text))
+    def _of(self, kind: str, text: str, value: str | int | None = None) -> Mention:
+        """A mention of a value that all slots of a kind have alike."""
+        form = self._forms[kind]
+        slots = dict.fromkeys(form.slots, text if value is None else value)
+        return Mention(kind, form.key, text, slots, form.labels, {})
 
     def _number(self, tokens: Sequence[str], i: int) -> tuple[int, Mention] | None:
         """A date, a year or a number that begins at a token."""
         token = tokens[i]
         if found := date_at(tokens, i):
             stop, day = found
-            return stop, Mention.of("date", day, dict.fromkeys(self._of_type["date"], day))
+            return stop, self._of("date", day)
         figure, _, unit = token.partition("-")
         plain = figure.replace(",", "")
         number = int(plain) if plain.isdecimal() else NUMBER_WORDS.get(figure.lower(), 0)
@@ -214,12 +227,7 @@ class MentionFinder:
             return stop, Mention.of("number", _joined(tokens[i:stop]), slots)
         if unit or (not plain.isdecimal() and (self.parents or number == 1)):
             return None  # "one film", "two of these"
-        bare_slots = dict.fromkeys((name for name, units in self._units.items() if not units), number)
-        if len(token) == 4:
-            years = dict.fromkeys(self._of_type["year"], number)
-            return stop, Mention.of("year", token, {**years, **bare_slots})
-        labels = tuple(f"{'#' if units else '='}{name}" for name, units in self._units.items())
-        return stop, Mention("figure", "<figure>", token, dict.fromkeys(self._units, number), labels, {})
+        return stop, self._of("year" if len(token) == 4 else "figure", token, number)
 
 
 _VALUE, _NUMBER, _NAME = 1, 2, 4
