@@ -187,9 +187,10 @@ class _Compiler:
 
 
 
+_THEIR = either(*map(words, ("its", "his", "her", "their")))
 _TEXT_MARKS: dict[str, list[Node]] = {
     "{S}": [either(*map(words, (SELF, "it", "he", "she")))],
-    "{P}": [either([SELF, "'s"], *map(words, ("its", "his", "her")))],
+    "{P}": [either([SELF, "'s"], *map(words, ("its", "his", "her", "the")))],
     "{O}": [either(*map(words, (SELF, "it", "him", "her")))],
 }
 _QUERY_MARKS: dict[str, list[Node]] = {
@@ -217,7 +218,7 @@ def _filled(nodes: Sequence[Node], marks: Mapping[str, list[Node]]) -> list[Node
     result: list[Node] = []
     for node in nodes:
         if isinstance(node, str):
-            result += marks.get(node, [node])
+            result += marks.get(node, [_THEIR if node in ("its", "his", "her") else node])
         else:
             result.append(either(*(_filled(one, marks) for one in node.choices)))
     return result

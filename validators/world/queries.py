@@ -56,7 +56,9 @@ _JOINTS = {
     **dict.fromkeys((("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), (",", "but"), ("as", "well", "as"), ("plus",)), "and"),
     **dict.fromkeys((("or",), (",", "or"), ("or", "else"), (",", "or", "else")), "or"),
     (",",): "",
-}  # fmt: skip
+    (): "and",
+}
+_RELATIVES = (["that"], ["who"], ["whose"], ["which"], ["with"])  # fmt: skip
 
 
 class UnreadableQuery(Exception):
@@ -350,8 +352,9 @@ class _Parse:
             yield end, [first]
             for joint, word in _JOINTS.items():
                 stop = end + len(joint)
-                if tuple(self._items[end:stop]) == joint:
-                    for last, others in self._conditions(stop, first.slot):
+                follows = self._items[end : end + 1]
+                if tuple(self._items[end:stop]) == joint and (joint or follows in _RELATIVES):
+                    for last, others in self._conditions(stop, first.slot if joint else ""):
                         yield last, [first, others[0]._replace(join=word), *others[1:]]
 
     def _value(self, i: int, slot: str) -> Iterator[tuple[int, _Condition]]:
