@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
-from retgen.validators.world.mentions import Item
+from retgen.validators.world.mentions import Item, Mention
 
 
 class Choice(NamedTuple):
@@ -111,10 +111,21 @@ class Automaton:
         """What phrases say that end in a state."""
         return self._ends[number]
 
-    def takes(self, number: int, label: str) -> bool:
-        """Whether a phrase goes on with a label."""
-        return any(label in self._edges[state] for state in self._sets[number])
-
-    def labels(self, number: int) -> set[str]:
-        """All with which phrases go on."""
-        return set().union(*(self._edges[state] for state in self._sets[number]))
+    def conflicts(self, mentions: Sequence[Mention]) -> Iterator[tuple[frozenset[Hashable], str]]:
+        """(outputs, words) of what several outputs are for. `mentions`: one of each key."""
+        start = self.start()
+        words = {start: ""}
+        todo = [start]
+        while todo:
+            state = todo.pop()
+            labels = {label for one in self._sets[state] for label in self._edges[one]}
+            items: list[Item] = [one for one in labels if one[0] not in "=~#"]
+            items += [one for one in mentions if labels.intersection(one.labels)]
+            for item in items:
+                behind = self.step(state, item)
+                if behind not in words:
+                    said = item if isinstance(item, str) else "{v}"
+                    words[behind] = f"{words[state]} {said}".lstrip()
+                    todo.append(behind)
+                    if len(self.outputs(behind)) > 1:
+                        yield self.outputs(behind), words[behind]

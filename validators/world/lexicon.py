@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from retgen.validators.world.automaton import Automaton, Choice, Node, either, maybe, words
 from retgen.validators.world.definitions import BadDefinition, Definition, SlotDefinition
-from retgen.validators.world.mentions import SELF
+from retgen.validators.world.mentions import SELF, MentionFinder
 from retgen.yaml_text import read_yaml
 
 _BUNDLED = Path(__file__).parent / "lexicons"
@@ -81,9 +81,49 @@ def read_lexicon(domain: Definition, beside: Path | None = None) -> Lexicon:
             f"them. They belong into {where}; `gen world lexicon` writes one to start from"
         )
     try:
-        return _Compiler(domain, raw).lexicon()
+        lexicon = _Compiler(domain, raw).lexicon()
     except ValueError as error:
         raise BadDefinition(f"{path}: {error}") from error
+    if path.parent != _BUNDLED:
+        for slots, said in lexicon_conflicts(domain, lexicon):
+            raise BadDefinition(f"{path}: {said!r} reads as {' and as '.join(slots)}")
+    return lexicon
+
+
+def lexicon_conflicts(domain: Definition, lexicon: Lexicon) -> Iterator[tuple[list[str], str]]:
+    """(slots, words) of what a lexicon reads as several slots, whose values do not say which."""
+    for automaton, parents in ((lexicon.documents, False), (lexicon.queries, True)):
+        for slots, said in automaton.conflicts(MentionFinder(domain, parents).kinds()):
+            yield sorted(map(str, slots)), said
+
+
+def lexicon_template(domain: Definition) -> str:
+    """A lexicon to start from, in YAML: each slot under its name, with what it is about."""
+    lines = [
+        f"# {domain.domain}.lexicon.yaml: whole phrases by which the proof reads each slot; every "
+        "word counts.",
+        "# {S} the entity, {P} its possessive, {O} its object, {v} the value, {in} a year or day "
+        "with its preposition;",
+        "# (a|b) either, [a] may be left out, show(s|ed) endings, <be> is|was|are|were, <has> "
+        "has|had.",
+        "# most, least: what queries call the largest and smallest value; longest, shortest: words "
+        "before the noun.",
+        "slots:",
+    ]
+    for name, slot in domain.slots.items():
+        about = slot.about or f"the {name} of the {domain.singular}"
+        unit = f", in {slot.unit[-1]}" if slot.unit and slot.unit[-1] else ""
+        value = "{in}" if slot.type in _WHEN else "in {v}" if slot.type == "place" else "{v}"
+        noun = name.replace("_", " ")
+        lines += [
+            f"  {name}:  # {slot.type}{unit}: {about}",
+            f"    nouns: [{noun}]",
+            f"    phrases: []  # - \"{{S}} ... {value}\"",
+        ]
+        if slot.type in (*_WHEN, "number"):
+            most, least = ("latest", "earliest") if slot.type in _WHEN else ("highest", "lowest")
+            lines += [f"    most: [{most} {noun}]", f"    least: [{least} {noun}]"]
+    return "\n".join(lines) + "\n"
 
 
 def _unknown(raw: Any, domain: Definition) -> Iterator[str]:

@@ -148,6 +148,14 @@ class MentionFinder:
             i += 1
         return result
 
+    def kinds(self) -> list[Mention]:
+        """A mention of each key that there can be."""
+        found = [*self._forms.values(), *(p.mention for one in self._phrases.values() for p in one)]
+        for units in {units: 0 for each in self._units.values() for units in each}:
+            slots = [name for name, each in self._units.items() if units in each]
+            found.append(Mention.of("number", "", dict.fromkeys(slots)))
+        return list({one.key: one for one in found}.values())
+
     def short_of(self, name: str) -> tuple[str, ...] | None:
         """The tokens of the short form of a name, () where there is none; None for no name."""
         tokens = TOKEN.findall(f"{name} ")

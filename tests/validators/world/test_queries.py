@@ -13,10 +13,9 @@ import pytest
 import retgen.world
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import job_queries
-from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.definitions import BadDefinition, read_definition
-from retgen.validators.world.queries import QueryReader, domain_readers
-from retgen.validators.world.slot_patterns import read_patterns
+from retgen.validators.world.lexicon import read_lexicon
+from retgen.validators.world.queries import QueryReader, UnreadableQuery, domain_readers
 
 from .sets import DOMAINS
 
@@ -27,7 +26,7 @@ KITES = Path(__file__).parent / "kites.yaml"
 def reader(domain: str) -> QueryReader:
     path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
     definition = read_definition(path)
-    return QueryReader(definition, read_patterns(definition, path))
+    return QueryReader(definition, read_lexicon(definition, path))
 
 
 LEIPZIG = ["is", "setting", "Leipzig"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import retgen.world
-from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.definitions import read_definition
+from retgen.validators.world.lexicon import read_lexicon
+from retgen.validators.world.queries import UnreadableQuery
 from retgen.validators.world.reader import DocumentReader
-from retgen.validators.world.slot_patterns import read_patterns
 
 from .sets import DOMAINS, documents
 from .test_queries import reader
@@ -99,7 +99,7 @@ def test_not_refused(domain: str, text: str, expression: list[object]) -> None:
 def document_reader(domain: str) -> DocumentReader:
     path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
     definition = read_definition(path)
-    return DocumentReader(definition, read_patterns(definition, path))
+    return DocumentReader(definition, read_lexicon(definition, path))
 
 
 @pytest.mark.parametrize(
