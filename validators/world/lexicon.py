@@ -42,12 +42,14 @@ _WHEN = {"year": "year", "date": "(day|date)"}
 class Lexicon(NamedTuple):
     """What reads the clauses of a domain. Outputs of `documents` and `queries` are slots.
 
-    `documents` reads clauses with a subject, "" those without a fact; `queries` reads conditions.
+    `documents` reads clauses with a subject, `fillers` sentences that state nothing, `queries`
+    conditions.
     `others`: nouns of those who share its slots; `superlatives`: outputs (slot, "most" or "least"),
     of what stands behind "the"; `adjectives`: those that stand before the noun of an entity.
     """
 
     documents: Automaton
+    fillers: Automaton
     queries: Automaton
     others: Automaton
     superlatives: Automaton
@@ -163,10 +165,11 @@ class _Compiler:
         self._macros = {**_MACROS, **(raw.get("macros") or {})}
 
     def lexicon(self) -> Lexicon:
-        documents, queries, others = Automaton(), Automaton(), Automaton()
+        documents, fillers = Automaton(), Automaton()
+        queries, others = Automaton(), Automaton()
         superlatives, adjectives = Automaton(), Automaton()
         for text in self.domain.fillers:
-            documents.add(self._in_text(self.phrase(text)), "")
+            fillers.add(self._in_text(self.phrase(text)), True)
         for text in self.raw.get("others") or []:
             others.add(self.phrase(text), "other")
         for name, given in self.raw["slots"].items():
@@ -179,7 +182,7 @@ class _Compiler:
                 automaton = superlatives if key in ("most", "least") else adjectives
                 for text in given.get(key) or ():
                     automaton.add(self.phrase(text), (name, way))
-        return Lexicon(documents, queries, others, superlatives, adjectives)
+        return Lexicon(documents, fillers, queries, others, superlatives, adjectives)
 
     # --- phrases ----------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from retgen.validators.world.definitions import Definition, read_definition
 from retgen.validators.world.lexicon import Lexicon, own_lexicon, phrase_nodes, read_lexicon
 from retgen.validators.world.mentions import NUMBER_WORDS, TOKEN, Item, Mention, MentionFinder
 from retgen.validators.world.quantities import FIGURES, OR_MORE, conditions
-from retgen.validators.world.reader import DocumentReader
+from retgen.validators.world.reader import DocumentReader, word_at
 
 Expression = list[Any]
 Way = tuple[int, Any]  # where it ends, what it says
@@ -119,6 +119,7 @@ class _Frames:
         self.intro = automaton(*_INTRO)
         self.noun = automaton(f"[{_EACH[1:-1]}] {noun}", *("somebody", "someone", "something"))
         self.bare_noun = automaton(noun)
+        self.other_noun = automaton(f"(a|an|the|another|some) [earlier|older|previous] {noun}", "(somebody|someone|something)")
         self.without = automaton(*(f"{one} [any|one|all|every|those|each|anything] [{'|'.join(sorted(nouns))}]" for one in _WITHOUT))
         self.fits = automaton(_FITS)
         self.these = automaton(_THESE)
@@ -165,8 +166,7 @@ class _Parse:
                 return f"no phrase holds {item!r}"
         if self._furthest >= len(self._items):
             return "it breaks off"
-        item = self._items[self._furthest]
-        return f"no phrase goes on with {item if isinstance(item, str) else item.text!r}"
+        return f"no phrase goes on with {word_at(self._items, self._furthest)!r}"
 
     # --- automata ---------------------------------------------------------------------------
 
@@ -405,7 +405,7 @@ class _Parse:
         for slot in self._relations:
             behind = automaton.step(state, Mention.of("name", "", {slot: None}))
             if behind >= 0 and slot in automaton.outputs(behind):
-                for start in self._ends(self._frames.noun, k):
+                for start in self._ends(self._frames.other_noun, k):
                     for end, of in self._boolean(start):
                         yield end, _Condition(["via", slot, of], negated, "")
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition
 from retgen.validators.world.lexicon import Lexicon
-from retgen.validators.world.mentions import SELF, TOKEN, Item, Mention, MentionFinder
+from retgen.validators.world.mentions import ARTICLES, SELF, TOKEN, Item, Mention, MentionFinder
 
 _ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
@@ -70,7 +70,8 @@ class DocumentReader:
 
     def __init__(self, domain: Definition, lexicon: Lexicon) -> None:
         self.domain = domain
-        self._clauses, self._others = lexicon.documents, lexicon.others
+        self._clauses, self._fillers = lexicon.documents, lexicon.fillers
+        self._others = lexicon.others
         nouns = dict.fromkeys((*domain.nouns, f"the {domain.singular}"))
         self._nouns = [noun.lower().split() for noun in nouns]
         self._finder = MentionFinder(domain, parents=False)
@@ -128,7 +129,10 @@ class DocumentReader:
 
     def _read(self, items: Sequence[Item]) -> _Reading:
         """What the words of a sentence say of its values."""
-        parse = _Parse(self._clauses, self._named(list(items)))
+        items = self._named(list(items))
+        if _longest(self._fillers, items, 0) == len(items):
+            return _Reading(())
+        parse = _Parse(self._clauses, items)
         readings = set(parse.sentence())
         if len(readings) == 1:
             return _Reading(next(iter(readings)))
@@ -172,6 +176,7 @@ class _Parse:
     def __init__(self, clauses: Automaton, items: list[Item]) -> None:
         self._clauses, self._items = clauses, items
         self._furthest = 0
+        self._unclear = ""  # a pronoun that may be the entity or another one
 
     def sentence(self) -> Iterator[tuple[_Stated, ...]]:
         """Every reading."""
@@ -202,7 +207,8 @@ class _Parse:
         for end, stated in self._clause(i):
             own = self._holder(i, end)
             if holder == "other" and own == "self" and SELF not in self._items[i:end]:
-                continue  # a pronoun may be either
+                self._unclear = next(str(one) for one in self._items[i:end] if one in _SELVES)
+                continue
             holder_here = own or holder or "self"
             yield from self._behind(end, before + _held_by(holder_here, stated), holder_here)
 
@@ -265,7 +271,7 @@ class _Parse:
                 return
             for slot in self._clauses.outputs(state):
                 stop = order[count - 1] + 1 if isinstance(order, range) else count
-                yield stop, (_Stated(value, "self", str(slot)),) if slot else ()
+                yield stop, (_Stated(value, "self", str(slot)),)
 
     def _joints(self, i: int) -> list[int]:
         """Where a clause may end that begins at a place, another one being behind it."""
@@ -318,13 +324,20 @@ class _Parse:
 
     def problem(self) -> str:
         """Why there is no reading."""
+        if self._unclear:
+            return f"{self._unclear!r} may be two"
         for item in self._items:
             if isinstance(item, str) and item not in self._clauses.words and not _known(item):
                 return f"no phrase holds {item!r}"
         if self._furthest >= len(self._items):
             return "no phrase ends as it does"
-        item = self._items[self._furthest]
-        return f"no phrase goes on with {item if isinstance(item, str) else item.text!r}"
+        return f"no phrase goes on with {word_at(self._items, self._furthest)!r}"
+
+
+def word_at(items: Sequence[Item], place: int) -> str:
+    """The word at a place; an article with the word behind it."""
+    said = [item if isinstance(item, str) else item.text for item in items[place : place + 2]]
+    return " ".join(said[: 2 if said[0] in ARTICLES else 1])
 
 
 def _known(word: str) -> bool:

@@ -98,14 +98,46 @@ def test_films(text: str, facts: list[str]) -> None:
         ("She studied the zither at university.", "no phrase goes on with 'the zither'"),
         ("Adeyemi laughed.", "no phrase holds 'adeyemi'"),
         ("She never played the harp.", "no phrase goes on with 'never'"),
-        ("Her sister didn't speak Welsh.", "no phrase holds \"didn't\""),
         ("She measured 127 inches.", "no phrase holds 'inches'"),
-        ("Her brother died in Oslo, and she was born in Turin.", "no phrase goes on with 'she'"),
+        ("Her brother died in Oslo, and she was born in Turin.", "'she' may be two"),
     ],
 )  # fmt: skip
 def test_problems(text: str, problem: str) -> None:
     _, problems = read(*ADA, text)
     assert [one.partition(": '")[0] for one in problems] == [problem]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "word"),
+    [
+        ("It was nearly set in Leipzig.", "nearly"),
+        ("It was almost set in Leipzig.", "almost"),
+        ("It was to be set in Leipzig.", "to"),
+        ("It would have been set in Leipzig.", "would"),
+        ("It might have been set in Leipzig.", "might"),
+        ("Perhaps it is set in Leipzig.", "perhaps"),
+        ("Some say that it is set in Leipzig.", "say"),
+        ("Legend has it that it is set in Leipzig.", "legend"),
+        ("In a dream, it is set in Leipzig.", "dream"),
+        ("It is set in Leipzig, or so people say.", "or"),
+        ("It is set in Leipzig, but this was an error.", "this"),
+        ("It is set in Leipzig or somewhere else.", "or"),
+        ("It is set in Leipzig (disputed).", "("),
+        ("It is set near Leipzig.", "near"),
+        ("Its main character is a former midwife.", "a former"),
+        ("It came to cinemas before 1950.", "before"),
+        ("It came to cinemas around 1950.", "around"),
+        ("It came to cinemas in the spring of 1950.", "spring"),
+        ("It cost at least 20 million dollars.", "least"),
+        ("It cost twice 20 million dollars.", "twice"),
+    ],
+)
+def test_taken_back(sentence: str, word: str) -> None:
+    facts, problems = read(*FILM, sentence)
+    assert facts == []
+    assert problems[0].split(": ")[0] in (
+        f"no phrase holds {word!r}", f"no phrase goes on with {word!r}",
+    )  # fmt: skip
 
 
 def test_an_unknown_name() -> None:
@@ -125,7 +157,7 @@ def test_titles() -> None:
     assert facts == []
     assert problems == [
         "its text does not name 'Agata K Lengyel'",
-        "no phrase holds 'agnes': 'Agnes K Lengyel was here'",
+        "no phrase holds 'here': 'Agnes K Lengyel was here'",
     ]
     assert reader("films").document("Tower", "Tower is long.").problems == [
         "its title 'Tower' is no name of a film",
@@ -237,10 +269,8 @@ def test_two_slots_that_read_alike(tmp_path: Path) -> None:
     lexicon = LEXICON.replace("flew at a festival", "<be> (shown|built)")
     with pytest.raises(BadDefinition) as error:
         kites(tmp_path, lexicon)
-    assert re.fullmatch(
-        r".*kites\.lexicon\.yaml: '\S+ \S+ built in \{v\}' reads as festival and workshop",
-        str(error.value),
-    ), str(error.value)
+    said = r".*kites\.lexicon\.yaml: '.+ (built|flew) in \{v\}' reads as festival and as workshop"
+    assert re.fullmatch(said, str(error.value)), str(error.value)
 
 
 def test_bad_files(tmp_path: Path) -> None:
