@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.generators.params import Distinct, DomainName, Params, LexiconFile
+from retgen.generators.params import Distinct, DomainName, LexiconFile, Params
 from retgen.world.asking import Wording
 from retgen.world.domain_file import SlotType
 

@@ -15,12 +15,11 @@ clauses) follows from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.validators.world.automaton import Automaton, Choice, Node, either, maybe, words
+from retgen.validators.world.automaton import Automaton, Node, either, maybe, words
 from retgen.validators.world.definitions import BadDefinition, Definition, SlotDefinition
 from retgen.validators.world.mentions import SELF, MentionFinder
 from retgen.yaml_text import read_yaml
@@ -120,7 +119,7 @@ def lexicon_template(domain: Definition) -> str:
         lines += [
             f"  {name}:  # {slot.type}{unit}: {about}",
             f"    nouns: [{noun}]",
-            f"    phrases: []  # - \"{{S}} ... {value}\"",
+            f'    phrases: []  # - "{{S}} ... {value}"',
         ]
         if slot.type in (*_WHEN, "number"):
             most, least = ("latest", "earliest") if slot.type in _WHEN else ("highest", "lowest")
@@ -178,7 +177,12 @@ class _Compiler:
                 documents.add(self._in_text(phrase, slot), name)
                 for form in _conditions(phrase):
                     queries.add(self._in_query(form, slot), name)
-            for key, way in (("most", "most"), ("least", "least"), ("longest", "most"), ("shortest", "least")):
+            for key, way in (
+                ("most", "most"),
+                ("least", "least"),
+                ("longest", "most"),
+                ("shortest", "least"),
+            ):
                 automaton = superlatives if key in ("most", "least") else adjectives
                 for text in given.get(key) or ():
                     automaton.add(self.phrase(text), (name, way))
@@ -207,7 +211,11 @@ class _Compiler:
                 yield self.phrase(frame)
         for event in given.get("events") or ():
             kind = _WHEN.get(slot.type, "(place|city|town|scene)")
-            how = "<came> {in}" if slot.type in _WHEN else "(<be>|took place|happened|occurred) in {v}"
+            how = (
+                "<came> {in}"
+                if slot.type in _WHEN
+                else "(<be>|took place|happened|occurred) in {v}"
+            )
             for frame in (
                 f"{{P}} {event} {how}",
                 f"the {event} of {{O}} {how}",
@@ -215,7 +223,11 @@ class _Compiler:
                 f"the {kind} of {{P}} {event} <be> {{v}}",
                 f"{{v}} <be> the {kind} of {{P}} {event}",
                 f"{{v}} <be> {{P}} {kind} of {event}",
-                *((f"{{v}} (saw|brought) {{P}} {event}",) if slot.type in ("year", "place") else ()),
+                *(
+                    (f"{{v}} (saw|brought) {{P}} {event}",)
+                    if slot.type in ("year", "place")
+                    else ()
+                ),
             ):
                 yield self.phrase(frame)
 
@@ -226,8 +238,6 @@ class _Compiler:
 
     def _in_query(self, nodes: Sequence[Node], slot: SlotDefinition) -> list[Node]:
         return _filled(nodes, {**_QUERY_MARKS, **_value_marks(slot, self.domain.singular)})
-
-
 
 
 _THEIR = either(*map(words, ("its", "his", "her", "their")))
@@ -254,7 +264,11 @@ def _value_marks(slot: SlotDefinition | None, singular: str) -> dict[str, list[N
     if slot.type == "relation":
         value = [maybe(either(["the"], ["an"]), "earlier", singular, maybe(",")), *value]
     before = either(*map(words, ("in", "on", "during")))
-    return {"{v}": value, "{n}": [f"#{slot.name}"], "{in}": [either([before, *value], [f"~{slot.name}"])]}
+    return {
+        "{v}": value,
+        "{n}": [f"#{slot.name}"],
+        "{in}": [either([before, *value], [f"~{slot.name}"])],
+    }
 
 
 def _filled(nodes: Sequence[Node], marks: Mapping[str, list[Node]]) -> list[Node]:
@@ -310,7 +324,9 @@ def _sequence(
             glued = False
         elif token[0] == "{":
             if token[1:-1] not in _MARKS:
-                raise ValueError(f"{text!r} holds {token}; known are {', '.join(f'{{{one}}}' for one in _MARKS)}")
+                raise ValueError(
+                    f"{text!r} holds {token}; known are {', '.join(f'{{{one}}}' for one in _MARKS)}"
+                )
             nodes.append(token)
         elif token[0] == "<":
             if token[1:-1] not in macros:
@@ -326,7 +342,9 @@ def _sequence(
 
 def _with_endings(word: Node, endings: list[list[Node]], text: str) -> Node:
     """A word alone or with each ending: play(s|ed)."""
-    if not isinstance(word, str) or any(len(one) != 1 or not isinstance(one[0], str) for one in endings):
+    if not isinstance(word, str) or any(
+        len(one) != 1 or not isinstance(one[0], str) for one in endings
+    ):
         raise ValueError(f"{text!r}: endings of a word are written word(s|ed)")
     return either([word], *([f"{word}{one[0]}"] for one in endings))
 

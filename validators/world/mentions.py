@@ -103,7 +103,9 @@ class MentionFinder:
             for kind, slot in forms.items()
         }
         plain = [name for name, units in self._units.items() if not units]
-        self._forms["year"] = Mention.of("year", "", dict.fromkeys([*domain.of_type("year"), *plain]))
+        self._forms["year"] = Mention.of(
+            "year", "", dict.fromkeys([*domain.of_type("year"), *plain])
+        )
         self._forms["figure"] = Mention.of("figure", "", dict.fromkeys(self._units))._replace(
             labels=tuple(f"{'#' if units else '='}{name}" for name, units in self._units.items())
         )

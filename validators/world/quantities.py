@@ -43,7 +43,11 @@ _DECADES = {
         "twenties thirties forties fifties sixties seventies eighties nineties".split(), 2
     )
 }
-_FROM_TO = (("between", ("and", "to")), ("from", ("to", "until", "till", "through", "up to")), ("", ("to",)))
+_FROM_TO = (
+    ("between", ("and", "to")),
+    ("from", ("to", "until", "till", "through", "up to")),
+    ("", ("to",)),
+)
 # "30-40", no day such as 1987-05-03; "two or more years"
 FIGURES = re.compile(r"(?<![-\w])(\d[\d,]*)\s?[-\u2013\u2014]\s?(\d[\d,]*)(?![-\w])")
 OR_MORE = re.compile(r"\b([\d,]+|[a-z]+) or (more|fewer|less) (?!of\b)(?=\w)")
@@ -129,7 +133,7 @@ def _figures(items: Sequence[Item], domain: Definition) -> list[Item | _Quantity
         item = items[i]
         i += 1
         if isinstance(item, str):
-            after = items[i + (items[i : i + 1] == ["of"]) : ][:1]
+            after = items[i + (items[i : i + 1] == ["of"]) :][:1]
             if match := re.fullmatch(r"(\d{3}0)['\u2019]?s", item):
                 result.append(_Quantity("year", int(match[1]), int(match[1]) + 9, years, item))
             elif item in _DECADES and result and result[-1] in ("the", "or", "and", "to"):
@@ -204,7 +208,11 @@ def _range(before: list[Item | _Quantity], items: Sequence[Item | _Quantity]) ->
     for start, middles in _FROM_TO:
         if (first == start or not start) and " ".join(said) in middles:
             slots = low.slots & high.slots
-            if high.kind == "number" and low.kind in ("year", "number") and low.text.isdecimal() | (low.kind == "number"):
+            if (
+                high.kind == "number"
+                and low.kind in ("year", "number")
+                and low.text.isdecimal() | (low.kind == "number")
+            ):
                 slots = high.slots  # the unit follows the second
             elif low.kind != high.kind:
                 return None
@@ -216,7 +224,11 @@ def _range(before: list[Item | _Quantity], items: Sequence[Item | _Quantity]) ->
 
 
 def _comparison(
-    items: Sequence[Item | _Quantity], listed: Mapping[str, Sequence[Sequence[str]]], kind: str, *, behind: bool
+    items: Sequence[Item | _Quantity],
+    listed: Mapping[str, Sequence[Sequence[str]]],
+    kind: str,
+    *,
+    behind: bool,
 ) -> tuple[str, int]:
     """The comparison whose words end (or begin) some items, and how many words; "" for none."""
     for length in (3, 2, 1):

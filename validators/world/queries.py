@@ -9,12 +9,12 @@ A query with two readings that differ is an error, as one without any, which nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.validators.world.automaton import Automaton, Node, either, maybe, words
+from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition, read_definition
 from retgen.validators.world.lexicon import Lexicon, own_lexicon, phrase_nodes, read_lexicon
 from retgen.validators.world.mentions import NUMBER_WORDS, TOKEN, Item, Mention, MentionFinder
@@ -53,7 +53,19 @@ _SHORT = {
 }  # fmt: skip
 _PREPOSITIONS = frozenset("in on at of to by with for from as into".split())
 _JOINTS = {
-    **dict.fromkeys((("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), (",", "but"), ("as", "well", "as"), ("plus",)), "and"),
+    **dict.fromkeys(
+        (
+            ("and",),
+            (",", "and"),
+            ("and", "also"),
+            (",", "and", "also"),
+            ("but",),
+            (",", "but"),
+            ("as", "well", "as"),
+            ("plus",),
+        ),
+        "and",
+    ),
     **dict.fromkeys((("or",), (",", "or"), ("or", "else"), (",", "or", "else")), "or"),
     (",",): "",
     (): "and",
@@ -84,7 +96,9 @@ class QueryReader:
         many = {domain.plural, *(f"{noun}s" for noun in single)}
         if domain.singular == "person":
             many |= {"persons"}
-        self._nouns = single | many | {"one", "ones", "somebody", "someone", "anybody", "anyone", "those"}
+        self._nouns = (
+            single | many | {"one", "ones", "somebody", "someone", "anybody", "anyone", "those"}
+        )
         self.frames = _Frames(self._nouns)
 
     def query(self, text: str) -> Expression:
@@ -119,11 +133,21 @@ class _Frames:
         self.intro = automaton(*_INTRO)
         self.noun = automaton(f"[{_EACH[1:-1]}] {noun}", *("somebody", "someone", "something"))
         self.bare_noun = automaton(noun)
-        self.other_noun = automaton(f"(a|an|the|another|some) [earlier|older|previous] {noun}", "(somebody|someone|something)")
-        self.without = automaton(*(f"{one} [any|one|all|every|those|each|anything] [{'|'.join(sorted(nouns))}]" for one in _WITHOUT))
+        self.other_noun = automaton(
+            f"(a|an|the|another|some) [earlier|older|previous] {noun}",
+            "(somebody|someone|something)",
+        )
+        self.without = automaton(
+            *(
+                f"{one} [any|one|all|every|those|each|anything] [{'|'.join(sorted(nouns))}]"
+                for one in _WITHOUT
+            )
+        )
         self.fits = automaton(_FITS)
         self.these = automaton(_THESE)
-        self.listed = automaton("[descriptions|conditions|criteria|statements|properties|requirements|features|things] :")
+        self.listed = automaton(
+            "[descriptions|conditions|criteria|statements|properties|requirements|features|things] :"
+        )
         self.take = automaton(_TAKE)
         self.name = automaton(f"{_NAME} [{_GIVE[1:-1]}]")
         self.with_ = automaton(_WITH)
@@ -159,7 +183,11 @@ class _Parse:
         return False
 
     def _left_over(self) -> str:
-        known = self._lexicon.queries.words | self._lexicon.superlatives.words | self._lexicon.adjectives.words
+        known = (
+            self._lexicon.queries.words
+            | self._lexicon.superlatives.words
+            | self._lexicon.adjectives.words
+        )
         frames = set().union(*(one.words for one in vars(self._frames).values()))
         for item in self._items:
             if isinstance(item, str) and item not in known | frames and item not in _OTHER_WORDS:
@@ -207,7 +235,11 @@ class _Parse:
     def _boolean(self, i: int) -> Iterator[Way]:
         """Conditions, and those that must not be met."""
         for end, parts in self._conditions(i):
-            unwanted = [_in_order([one for one in parts if one.negated])] if any(one.negated for one in parts) else []
+            unwanted = (
+                [_in_order([one for one in parts if one.negated])]
+                if any(one.negated for one in parts)
+                else []
+            )
             wanted = _in_order([one for one in parts if not one.negated])
             if not wanted:
                 if end == len(self._items):
@@ -245,12 +277,24 @@ class _Parse:
 
     def _must_fit(self, i: int) -> list[int]:
         """ "descriptions must fit the film:" """
-        if isinstance(self._items[i] if i < len(self._items) else 0, str) and self._items[i + 1 : i + 3] in (["must", "fit"], ["must", "match"]):
-            return [stop + 1 for stop in self._ends(self._frames.noun, i + 3) if self._items[stop : stop + 1] == [":"]]
+        if isinstance(self._items[i] if i < len(self._items) else 0, str) and self._items[
+            i + 1 : i + 3
+        ] in (["must", "fit"], ["must", "match"]):
+            return [
+                stop + 1
+                for stop in self._ends(self._frames.noun, i + 3)
+                if self._items[stop : stop + 1] == [":"]
+            ]
         return []
 
     def _at_least(self, i: int) -> Iterator[Way]:
-        for begin in (("at", "least"), ("no", "fewer", "than"), ("no", "less", "than"), ("a", "minimum", "of"), ()):
+        for begin in (
+            ("at", "least"),
+            ("no", "fewer", "than"),
+            ("no", "less", "than"),
+            ("a", "minimum", "of"),
+            (),
+        ):
             stop = i + len(begin)
             if tuple(self._items[i:stop]) == begin:
                 for end, k in self._count(stop):
@@ -277,7 +321,11 @@ class _Parse:
         while True:
             start = next(iter(self._ends(self._frames.noun, i)), i)
             ways = [(end, held[0]) for end, held in self._conditions(start) if len(held) == 1]
-            stops = [(end, one) for end, one in ways if end == len(self._items) or self._items[end] == ";"]
+            stops = [
+                (end, one)
+                for end, one in ways
+                if end == len(self._items) or self._items[end] == ";"
+            ]
             if len(stops) != 1 or stops[0][1].negated:
                 return
             end, one = stops[0]
@@ -293,7 +341,9 @@ class _Parse:
     def _extreme(self, i: int) -> Iterator[Way]:
         """The k with the most or least of a slot."""
         items = self._items
-        for start in self._ends(self._frames.take, i):  # "take every film ..., and name the one with ..."
+        for start in self._ends(
+            self._frames.take, i
+        ):  # "take every film ..., and name the one with ..."
             for end, of in self._plain(start):
                 for name in self._ends(self._frames.name, end):
                     for stop, (k, slot, way) in self._best(name):
@@ -359,7 +409,10 @@ class _Parse:
 
     def _value(self, i: int, slot: str) -> Iterator[tuple[int, _Condition]]:
         """A value that goes on with the words of another one: "set in Oslo or in Turin"."""
-        begin = i + (isinstance(self._items[i] if i < len(self._items) else 0, str) and self._items[i] in _PREPOSITIONS)
+        begin = i + (
+            isinstance(self._items[i] if i < len(self._items) else 0, str)
+            and self._items[i] in _PREPOSITIONS
+        )
         item = self._items[begin] if begin < len(self._items) else ""
         if isinstance(item, Mention) and slot in item.slots:
             yield begin + 1, _Condition(item.slots[slot], False, slot)
@@ -393,7 +446,9 @@ class _Parse:
             k += 1
             slots = automaton.outputs(state)
             if len(slots) > 1:
-                self._problem = f"{self._said(i, k)!r} reads as {' and as '.join(sorted(map(str, slots)))}"
+                self._problem = (
+                    f"{self._said(i, k)!r} reads as {' and as '.join(sorted(map(str, slots)))}"
+                )
             elif slots and isinstance(value, Mention):
                 slot = str(next(iter(slots)))
                 yield k, _Condition(value.slots[slot], negated, slot)

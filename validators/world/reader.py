@@ -120,7 +120,11 @@ class DocumentReader:
             value = mentions[place].slots[slot]  # type: ignore[union-attr]
             if slot in self._ranged:
                 low, high = self._ranged[slot]
-                if not low <= int(str(value)[:4] if self.domain.slots[slot].type == "date" else value) <= high:  # type: ignore[operator]
+                if (
+                    not low
+                    <= int(str(value)[:4] if self.domain.slots[slot].type == "date" else value)
+                    <= high
+                ):  # type: ignore[operator]
                     problem = problem or f"{value} is no value of {slot}"
             facts.append(Fact(holder, slot, str(value)))
         return facts, problem
@@ -202,7 +206,9 @@ class _Parse:
                 if items[end : end + 2] == [",", SELF]:
                     yield from self._whole(end + 1, stated, "self")
 
-    def _whole(self, i: int, before: tuple[_Stated, ...], holder: str) -> Iterator[tuple[_Stated, ...]]:
+    def _whole(
+        self, i: int, before: tuple[_Stated, ...], holder: str
+    ) -> Iterator[tuple[_Stated, ...]]:
         """Readings whose clause at a place has a subject. `holder`: of those before."""
         for end, stated in self._clause(i):
             own = self._holder(i, end)
@@ -226,7 +232,9 @@ class _Parse:
         for end, stated in self._clause(i, subject):
             yield from self._behind(end, before + _held_by(holder, stated), holder)
 
-    def _behind(self, i: int, stated: tuple[_Stated, ...], holder: str) -> Iterator[tuple[_Stated, ...]]:
+    def _behind(
+        self, i: int, stated: tuple[_Stated, ...], holder: str
+    ) -> Iterator[tuple[_Stated, ...]]:
         """Readings of what stands behind a clause."""
         if i == len(self._items):
             yield stated
@@ -244,7 +252,9 @@ class _Parse:
         if self._items[i] == ",":
             yield from self._part(i + 1, stated, holder)
 
-    def _clause(self, i: int, subject: tuple[str, ...] = ()) -> Iterator[tuple[int, tuple[_Stated, ...]]]:
+    def _clause(
+        self, i: int, subject: tuple[str, ...] = ()
+    ) -> Iterator[tuple[int, tuple[_Stated, ...]]]:
         """(end, what is stated) of the clauses at a place. `subject`: what is to be thought of."""
         items = self._items
         start = self._clauses.start()
@@ -347,7 +357,14 @@ def _known(word: str) -> bool:
 def _where(items: Sequence[Item]) -> Iterator[tuple[int, str]]:
     """(how many items, preposition) of "where", "the city in which", "the year when"."""
     count = 0
-    if items[:1] == ["the"] and items[1:2] in (["city"], ["place"], ["town"], ["year"], ["day"], ["date"]):
+    if items[:1] == ["the"] and items[1:2] in (
+        ["city"],
+        ["place"],
+        ["town"],
+        ["year"],
+        ["day"],
+        ["date"],
+    ):
         count = 2
     word = items[count] if count < len(items) else ""
     if word in ("where", "when") or (count and word == "that"):

@@ -10,7 +10,12 @@ import pytest
 
 import retgen.world
 from retgen.validators.world.definitions import BadDefinition, Definition, read_definition
-from retgen.validators.world.lexicon import Lexicon, lexicon_conflicts, lexicon_template, read_lexicon
+from retgen.validators.world.lexicon import (
+    Lexicon,
+    lexicon_conflicts,
+    lexicon_template,
+    read_lexicon,
+)
 from retgen.validators.world.queries import QueryReader, UnreadableQuery
 from retgen.validators.world.reader import DocumentReader
 
