@@ -7,9 +7,9 @@ for each slot `phrases`, and what the slot is called: `nouns` ("setting"), `even
     "{P} story [also] unfolds in {v}"   Its story unfolds in Turin. / whose story unfolds in Turin
 
 `{S}`, `{P}`, `{O}` are the entity, its possessive and its object, `{v}` the value, `{n}` a number
-whose unit follows, `{in}` a year or day with its preposition; `(a|b)` is either, `[a]` may be left out, `show(s|ed)` may end so,
-`<name>` is a list of `macros`. What one phrase says in other orders (clefts, fronted parts, relative
-clauses) follows from it.
+whose unit follows, `{in}` a year or day with its preposition; `(a|b)` is either, `[a]` may be left
+out, `<name>` is one of `macros`. Other orders of a clause (clefts, fronted parts) are undone in
+sentences, and stand in no phrase.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ from retgen.validators.world.mentions import SELF, MentionFinder
 from retgen.yaml_text import read_yaml
 
 _BUNDLED = Path(__file__).parent / "lexicons"
-_TOKEN = re.compile(r"\{\w+\}|<\w+>|[()\[\]|]|[^\s()\[\]|<>{}]+|\s+")
-_MARKS = ("S", "P", "O", "v", "n", "in")
+_TOKEN = re.compile(r"\{\w+\}|<\w+>|[()\[\]|]|[^\s()\[\]|<>{}]+")
+_MARKS = ("{S}", "{P}", "{O}", "{v}", "{n}", "{in}")
 _MACROS = {
     "be": "(is|was|are|were|[has|had|have] been)",
     "has": "(has|had|have|having)",
-    "do": "(does|do|did)",
-    "a": "(a|an|the|one)",
-    "came": "(came|comes|come|fell|falls|fall|took place|takes place|happened|occurred|occurs|<be>)",
+    "came": "(came|comes|fell|falls|took place|takes place|happened|occurred|<be>)",
 }
 _KEYS = ("nouns", "events", "phrases", "most", "least", "longest", "shortest")
 _WHEN = {"year": "year", "date": "(day|date)"}
@@ -71,15 +69,16 @@ def read_lexicon(domain: Definition, beside: Path | None = None) -> Lexicon:
     raw: Any = read_yaml(path, error=BadDefinition) if path.is_file() else {"slots": {}}
     if wrong := list(_unknown(raw, domain)):
         raise BadDefinition(f"{path}: {'; '.join(wrong)}")
+    given = raw["slots"]
+    read = ("phrases", "nouns", "events")
     lacking = [
-        name for name in domain.slots
-        if not any((raw["slots"].get(name) or {}).get(key) for key in ("phrases", "nouns", "events"))
-    ]  # fmt: skip
+        name for name in domain.slots if not any((given.get(name) or {}).get(key) for key in read)
+    ]
     if lacking:
         where = own_lexicon(beside).name if beside is not None else path.name
         raise BadDefinition(
-            f"domain {domain.domain} has no phrases for {', '.join(lacking)}: the proof cannot read "
-            f"them. They belong into {where}; `gen world lexicon` writes one to start from"
+            f"domain {domain.domain} has no phrases for {', '.join(lacking)}: the proof cannot "
+            f"read them. They belong into {where}; `gen world lexicon` writes one to start from"
         )
     try:
         lexicon = _Compiler(domain, raw).lexicon()
@@ -105,8 +104,7 @@ def lexicon_template(domain: Definition) -> str:
         "word counts.",
         "# {S} the entity, {P} its possessive, {O} its object, {v} the value, {in} a year or day "
         "with its preposition;",
-        "# (a|b) either, [a] may be left out, show(s|ed) endings, <be> is|was|are|were, <has> "
-        "has|had.",
+        "# (a|b) either, [a] may be left out, <be> is|was|are|were, <has> has|had.",
         "# most, least: what queries call the largest and smallest value; longest, shortest: words "
         "before the noun.",
         "slots:",
@@ -177,13 +175,10 @@ class _Compiler:
                 documents.add(self._in_text(phrase, slot), name)
                 for form in _conditions(phrase):
                     queries.add(self._in_query(form, slot), name)
-            for key, way in (
-                ("most", "most"),
-                ("least", "least"),
-                ("longest", "most"),
-                ("shortest", "least"),
-            ):
-                automaton = superlatives if key in ("most", "least") else adjectives
+            for key, automaton, way in (
+                ("most", superlatives, "most"), ("longest", adjectives, "most"),
+                ("least", superlatives, "least"), ("shortest", adjectives, "least"),
+            ):  # fmt: skip
                 for text in given.get(key) or ():
                     automaton.add(self.phrase(text), (name, way))
         return Lexicon(documents, fillers, queries, others, superlatives, adjectives)
@@ -211,11 +206,7 @@ class _Compiler:
                 yield self.phrase(frame)
         for event in given.get("events") or ():
             kind = _WHEN.get(slot.type, "(place|city|town|scene)")
-            how = (
-                "<came> {in}"
-                if slot.type in _WHEN
-                else "(<be>|took place|happened|occurred) in {v}"
-            )
+            how = "<came> {in}" if slot.type in _WHEN else "(<be>|took place|happened) in {v}"
             for frame in (
                 f"{{P}} {event} {how}",
                 f"the {event} of {{O}} {how}",
@@ -223,11 +214,7 @@ class _Compiler:
                 f"the {kind} of {{P}} {event} <be> {{v}}",
                 f"{{v}} <be> the {kind} of {{P}} {event}",
                 f"{{v}} <be> {{P}} {kind} of {event}",
-                *(
-                    (f"{{v}} (saw|brought) {{P}} {event}",)
-                    if slot.type in ("year", "place")
-                    else ()
-                ),
+                f"{{v}} saw {{P}} {event}",
             ):
                 yield self.phrase(frame)
 
@@ -283,10 +270,7 @@ def _filled(nodes: Sequence[Node], marks: Mapping[str, list[Node]]) -> list[Node
 
 def phrase_nodes(text: str, macros: Mapping[str, str]) -> list[Node]:
     """The nodes of a phrase. Raises `ValueError`."""
-    tokens = [token for token in _TOKEN.findall(text)]
-    if "".join(tokens) != text:
-        raise ValueError(f"{text!r} is no phrase")
-    nodes, rest = _sequence(tokens, text, macros)
+    nodes, rest = _sequence(_TOKEN.findall(text), text, macros)
     if rest:
         raise ValueError(f"{text!r} has a {rest[0]!r} too many")
     return nodes
@@ -296,14 +280,11 @@ def _sequence(
     tokens: list[str], text: str, macros: Mapping[str, str]
 ) -> tuple[list[Node], list[str]]:
     nodes: list[Node] = []
-    glued = False  # the token before is a word
     while tokens:
         token, *rest = tokens
         if token in ")]|":
             break
-        if token.isspace():
-            glued = False
-        elif token in "([":
+        if token in "([":
             choices: list[list[Node]] = [] if token == "(" else [[]]
             tokens = tokens[:1] + rest
             while True:
@@ -316,17 +297,11 @@ def _sequence(
                     break
             if tokens[0] != (")" if token == "(" else "]"):
                 raise ValueError(f"{text!r} closes {token!r} with {tokens[0]!r}")
-            if token == "(" and glued:
-                nodes[-1] = _with_endings(nodes[-1], choices, text)
-            else:
-                nodes.append(either(*choices))
+            nodes.append(either(*choices))
             rest = tokens[1:]
-            glued = False
         elif token[0] == "{":
-            if token[1:-1] not in _MARKS:
-                raise ValueError(
-                    f"{text!r} holds {token}; known are {', '.join(f'{{{one}}}' for one in _MARKS)}"
-                )
+            if token not in _MARKS:
+                raise ValueError(f"{text!r} holds {token}; known are {', '.join(_MARKS)}")
             nodes.append(token)
         elif token[0] == "<":
             if token[1:-1] not in macros:
@@ -335,18 +310,8 @@ def _sequence(
         else:
             *first, last = re.findall(r"['’]s\b|[,:;]|[^,:;]+?(?=['’]s\b|[,:;]|$)", token.lower())
             nodes += [*first, last]
-            glued = True
         tokens = rest
     return nodes, tokens
-
-
-def _with_endings(word: Node, endings: list[list[Node]], text: str) -> Node:
-    """A word alone or with each ending: play(s|ed)."""
-    if not isinstance(word, str) or any(
-        len(one) != 1 or not isinstance(one[0], str) for one in endings
-    ):
-        raise ValueError(f"{text!r}: endings of a word are written word(s|ed)")
-    return either([word], *([f"{word}{one[0]}"] for one in endings))
 
 
 def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
@@ -354,7 +319,7 @@ def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
     first, *rest = phrase
     if "{O}" in phrase and first != "{S}":  # "that a smuggler directed"
         at = phrase.index("{O}")
-        their = {"{P}": [either(["its"], ["their"], ["his"], ["her"])]}
+        their: dict[str, list[Node]] = {"{P}": [either(["its"], ["their"], ["his"], ["her"])]}
         which = either(*map(words, ("that", "which", "whom", "who")))
         yield [maybe(which), *_filled([*phrase[:at], *phrase[at + 1 :]], their)]
     if first == "{P}":

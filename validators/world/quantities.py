@@ -111,7 +111,9 @@ def conditions(items: Sequence[Item], domain: Definition) -> list[Item]:
         if isinstance(one, str):
             result.append(one)
         elif isinstance(one, Mention):
-            held = {name: ["within", name, parent] for name, parent in one.parents.items()}
+            held: dict[str, list[object]] = {
+                name: ["within", name, parent] for name, parent in one.parents.items()
+            }
             held |= {name: ["is", name, value] for name, value in one.slots.items()}
             result.append(Mention.of(one.kind, one.text, held))
         else:
@@ -184,6 +186,8 @@ def _compared(items: list[Item | _Quantity]) -> list[Item | _Quantity]:
             continue
         how, words = _comparison(result, _BEFORE, one.kind, behind=False)
         i += 1
+        if one.text.isdecimal() and items[i : i + 1] == ["of"]:  # "at least 2 of these"
+            how = ""
         if how:
             del result[len(result) - words :]
         else:

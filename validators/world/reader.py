@@ -13,6 +13,7 @@ from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition
 from retgen.validators.world.lexicon import Lexicon
 from retgen.validators.world.mentions import ARTICLES, SELF, TOKEN, Item, Mention, MentionFinder
+from retgen.validators.world.orders import OTHER, Order, Placed, other_orders
 
 _ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
@@ -21,13 +22,8 @@ _JOINTS: tuple[tuple[str, ...], ...] = (
     ("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), (",", "but"), (";",),
     ("while",), (",", "while"), ("whereas",), (",", "whereas"),
 )  # fmt: skip
-OTHER = "<other>"  # in place of one of those who share the slots of the entity
 _SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
-_EXTRA = ("in", "on", "'s")  # words that orders add
-_BOUNDS = (",", "and", "but", "while", "whereas", ";")
-_BES = (["is"], ["was"], ["are"], ["were"])
-_THATS = ("that", "where", "when", "which", "who", "whom")
-_PREPOSITIONS = frozenset("in on at to for from by of with as into under during".split())
+_BOUNDS = ([], [","], ["and"], ["but"], [";"], *([one] for one in _CONTRASTS))
 _POSSESSIVES = (("its",), ("his",), ("her",), (SELF, "'s"))
 
 
@@ -58,10 +54,13 @@ class _Stated(NamedTuple):
     slot: str
 
 
+_Facts = tuple[_Stated, ...]
+
+
 class _Reading(NamedTuple):
     """What a shape states, or what is wrong with it."""
 
-    stated: tuple[_Stated, ...]
+    stated: _Facts
     problem: str = ""
 
 
@@ -77,7 +76,7 @@ class DocumentReader:
         self._finder = MentionFinder(domain, parents=False)
         self._readings: dict[str, _Reading] = {}
         self._ranged = {
-            name: (slot.low, slot.high) for name, slot in domain.slots.items()
+            name: (slot.low, slot.high, slot.type == "date") for name, slot in domain.slots.items()
             if slot.low is not None and slot.high is not None
         }  # fmt: skip
 
@@ -119,12 +118,8 @@ class DocumentReader:
         for place, holder, slot in stated:
             value = mentions[place].slots[slot]  # type: ignore[union-attr]
             if slot in self._ranged:
-                low, high = self._ranged[slot]
-                if (
-                    not low
-                    <= int(str(value)[:4] if self.domain.slots[slot].type == "date" else value)
-                    <= high
-                ):  # type: ignore[operator]
+                low, high, is_date = self._ranged[slot]
+                if not low <= (int(value[:4]) if is_date else value) <= high:
                     problem = problem or f"{value} is no value of {slot}"
             facts.append(Fact(holder, slot, str(value)))
         return facts, problem
@@ -182,7 +177,7 @@ class _Parse:
         self._furthest = 0
         self._unclear = ""  # a pronoun that may be the entity or another one
 
-    def sentence(self) -> Iterator[tuple[_Stated, ...]]:
+    def sentence(self) -> Iterator[_Facts]:
         """Every reading."""
         items = self._items
         subject = items[0]
@@ -206,9 +201,7 @@ class _Parse:
                 if items[end : end + 2] == [",", SELF]:
                     yield from self._whole(end + 1, stated, "self")
 
-    def _whole(
-        self, i: int, before: tuple[_Stated, ...], holder: str
-    ) -> Iterator[tuple[_Stated, ...]]:
+    def _whole(self, i: int, before: _Facts, holder: str) -> Iterator[_Facts]:
         """Readings whose clause at a place has a subject. `holder`: of those before."""
         for end, stated in self._clause(i):
             own = self._holder(i, end)
@@ -226,15 +219,13 @@ class _Parse:
         return "self" if any(one in _SELVES for one in items) else ""
 
     def _part(
-        self, i: int, before: tuple[_Stated, ...], holder: str, subject: tuple[str, ...] = (SELF,)
-    ) -> Iterator[tuple[_Stated, ...]]:
+        self, i: int, before: _Facts, holder: str, subject: tuple[str, ...] = (SELF,)
+    ) -> Iterator[_Facts]:
         """Readings whose clause at a place lacks its subject."""
         for end, stated in self._clause(i, subject):
             yield from self._behind(end, before + _held_by(holder, stated), holder)
 
-    def _behind(
-        self, i: int, stated: tuple[_Stated, ...], holder: str
-    ) -> Iterator[tuple[_Stated, ...]]:
+    def _behind(self, i: int, stated: _Facts, holder: str) -> Iterator[_Facts]:
         """Readings of what stands behind a clause."""
         if i == len(self._items):
             yield stated
@@ -252,85 +243,33 @@ class _Parse:
         if self._items[i] == ",":
             yield from self._part(i + 1, stated, holder)
 
-    def _clause(
-        self, i: int, subject: tuple[str, ...] = ()
-    ) -> Iterator[tuple[int, tuple[_Stated, ...]]]:
+    def _clause(self, i: int, subject: tuple[str, ...] = ()) -> Iterator[tuple[int, _Facts]]:
         """(end, what is stated) of the clauses at a place. `subject`: what is to be thought of."""
         items = self._items
-        start = self._clauses.start()
+        state = self._clauses.start()
         for word in subject:
-            start = self._clauses.step(start, word)
-        yield from self._run(start, range(i, len(items)))
+            state = self._clauses.step(state, word)
+        clause = [Placed(k, item) for k, item in enumerate(items)][i:]
+        yield from ((i + count, stated) for count, stated in self._run(state, clause))
         if not subject:
-            for end in (*self._joints(i), len(items)):
-                for order in self._orders(i, end):
-                    for stop, stated in self._run(start, order):
-                        if stop == len(order):
-                            yield end, stated
+            ends = (k for k in range(i + 1, len(items) + 1) if items[k : k + 1] in _BOUNDS)
+            for end in ends:
+                for order in other_orders(clause[: end - i]):
+                    found = self._run(state, order)
+                    yield from ((end, stated) for count, stated in found if count == len(order))
 
-    def _run(self, state: int, order: Sequence[int]) -> Iterator[tuple[int, tuple[_Stated, ...]]]:
+    def _run(self, state: int, order: Order) -> Iterator[tuple[int, _Facts]]:
         """(how many, what is stated) of the phrases with which some items begin."""
         value = -1
-        for count, k in enumerate(order, 1):
-            item = self._items[k] if k < len(self._items) else _EXTRA[k - len(self._items)]
-            self._furthest = max(self._furthest, k if k < len(self._items) else 0)
+        for count, (place, item) in enumerate(order, 1):
+            self._furthest = max(self._furthest, place)
             if isinstance(item, Mention):
-                value = sum(isinstance(one, Mention) for one in self._items[:k])
+                value = sum(isinstance(one, Mention) for one in self._items[:place])
             state = self._clauses.step(state, SELF if item == OTHER else item)
             if state < 0:
                 return
             for slot in self._clauses.outputs(state):
-                stop = order[count - 1] + 1 if isinstance(order, range) else count
-                yield stop, (_Stated(value, "self", str(slot)),)
-
-    def _joints(self, i: int) -> list[int]:
-        """Where a clause may end that begins at a place, another one being behind it."""
-        return [k for k in range(i + 1, len(self._items)) if self._items[k] in _BOUNDS]
-
-    def _orders(self, i: int, end: int) -> Iterator[list[int]]:
-        """The items of a clause in the order of phrases: "it was in Turin that it was shot"."""
-        plain = list(range(i, end))
-        for order in (plain, *self._unclefted(plain)):
-            if order != plain:
-                yield order
-            yield from self._possessives(order)
-
-    def _unclefted(self, order: list[int]) -> Iterator[list[int]]:
-        """Orders with the value back in its place."""
-        items = self._items
-        said = [items[k] for k in order]
-        at = next((n for n, one in enumerate(said) if isinstance(one, Mention)), None)
-        if at is None:
-            return
-        before, behind = said[:at], said[at + 1 :]
-        place, rest = order[: at + 1], order[at + 1 :]
-        if before[:1] == ["it"] and before[1:2] in _BES and behind and behind[0] in _THATS:
-            yield [*rest[1:], *place[2:]]  # "it was in Turin that ..."
-            yield [*place[2:], *rest[1:]]  # "it was a smuggler who ..."
-        if before and before[0] in _PREPOSITIONS and behind:  # "in Turin, ..."
-            yield [*rest[behind[0] == "," :], *place]
-        if before[:1] == ["what"] and [said[at - 1]] in _BES and not behind:
-            yield [*order[1 : at - 1], order[at]]  # "what it shows is ..."
-            yield [order[at], *order[1 : at - 1]]  # "what turns the plot is ..."
-        if not before and behind[:1] in _BES:
-            if behind[1:2] == ["what"]:  # "a harp is what ..."
-                yield [*rest[2:], order[at]]
-            for count, word in _where(behind[1:]):  # "Turin is where ..."
-                yield [*rest[1 + count :], len(items) + _EXTRA.index(word), order[at]]
-        if not behind and [said[at - 1]] in _BES:
-            for count, word in _where(before):  # "the city where ... was Turin"
-                yield [*order[count : at - 1], len(items) + _EXTRA.index(word), order[at]]
-
-    def _possessives(self, order: list[int]) -> Iterator[list[int]]:
-        """Orders with "its plot" for "the plot of the film"."""
-        items = [self._items[k] if k < len(self._items) else "" for k in order]
-        extra = len(self._items) + _EXTRA.index("'s")
-        for at, item in enumerate(items):
-            if item in (SELF, OTHER) and at > 2 and items[at - 1] in ("of", "in", "for"):
-                for the in range(max(0, at - 5), at - 2):
-                    if items[the] == "the":
-                        noun = order[the + 1 : at - 1]
-                        yield [*order[:the], order[at], extra, *noun, *order[at + 1 :]]
+                yield count, (_Stated(value, "self", str(slot)),)
 
     def problem(self) -> str:
         """Why there is no reading."""
@@ -354,27 +293,7 @@ def _known(word: str) -> bool:
     return word == OTHER or any(word in joint for joint in _JOINTS)
 
 
-def _where(items: Sequence[Item]) -> Iterator[tuple[int, str]]:
-    """(how many items, preposition) of "where", "the city in which", "the year when"."""
-    count = 0
-    if items[:1] == ["the"] and items[1:2] in (
-        ["city"],
-        ["place"],
-        ["town"],
-        ["year"],
-        ["day"],
-        ["date"],
-    ):
-        count = 2
-    word = items[count] if count < len(items) else ""
-    if word in ("where", "when") or (count and word == "that"):
-        yield count + 1, "in"
-        yield count + 1, "on"
-    elif word in ("in", "on") and items[count + 1 : count + 2] == ["which"]:
-        yield count + 2, str(word)
-
-
-def _held_by(holder: str, stated: tuple[_Stated, ...]) -> tuple[_Stated, ...]:
+def _held_by(holder: str, stated: _Facts) -> _Facts:
     return tuple(one._replace(holder=holder) for one in stated)
 
 
