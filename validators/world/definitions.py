@@ -18,7 +18,7 @@ _BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
 
 
 class BadDefinition(UsageError):
-    """Why a file defines no domain, or holds no patterns of one."""
+    """Why a file defines no domain, or reads no lexicon of one."""
 
 
 class ValueDefinition(NamedTuple):

@@ -1,4 +1,4 @@
-"""Years, days and numbers of queries, with the words that compare them: "before 1950" is a range."""
+"""Years, days and numbers of queries, and words that compare them: "before 1950" is a range."""
 
 from __future__ import annotations
 

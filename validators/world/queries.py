@@ -228,7 +228,7 @@ class _Parse:
                                 yield last, ["or", first, second]
 
     def _listed(self, i: int, numbers: Sequence[int]) -> Iterator[tuple[int, Expression]]:
-        """Conditions that are set apart by semicolons. `numbers`: at least how many, of how many."""
+        """Conditions set apart by semicolons. `numbers`: at least how many, of how many."""
         parts: list[Expression] = []
         while True:
             start = next(iter(self._ends("noun", i)), i)
