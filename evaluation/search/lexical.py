@@ -6,6 +6,7 @@ that shares no term with a query is not ranked.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -70,7 +71,7 @@ class BM25Index:
     """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), Snowball stemmer, stopwords."""
 
     def __init__(self, blocks: Iterable[list[str]]) -> None:
-        import bm25s
+        bm25s = load_bm25s()
 
         self._vocabulary: dict[str, int] = {}
         documents: list[list[int]] = []
@@ -95,15 +96,26 @@ class BM25Index:
         return result
 
 
+def load_bm25s() -> Any:
+    """The module. It starts JAX where that is installed, which then must not reserve a GPU.
+
+    By default JAX takes three quarters of a device's memory when it starts, and a training that
+    follows in this process finds none.
+    """
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    import bm25s
+
+    return bm25s
+
+
 def stem_all(texts: list[str]) -> list[list[str]]:
     """The terms of texts as `BM25` has them: stemmed, without stopwords.
 
     Where words are all there is to a text, they are bm25s' own: of two letters and more.
     """
-    import bm25s
     import Stemmer
 
-    result: list[list[str]] = bm25s.tokenize(
+    result: list[list[str]] = load_bm25s().tokenize(
         texts, stopwords="en", stemmer=Stemmer.Stemmer("english"), return_ids=False,
         show_progress=False,
     )  # fmt: skip

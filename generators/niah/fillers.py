@@ -1,8 +1,10 @@
 """Fillers: whole sentences of books that together have exactly as many tokens as are asked for.
 
 A filler is a *body*, the same in all haystacks of one group, length and number, and a *tail*: the
-sentences behind it that bring a text to its exact length, whatever the needle takes. No sentence
-is cut, and none stands twice.
+sentences behind it that bring a text to its exact length, whatever the needle takes. Tails also
+bring all texts of one filler to one number of words, where the sentences allow it: needles hold
+names, so else a text without one had more words for its tokens. No sentence is cut, and none stands
+twice.
 
 `shuffled`: snippets of random books. `coherent`: one book from a random sentence on (`Runs`), and a
 tail of the same book where that has sentences of the right length.
@@ -11,7 +13,7 @@ tail of the same book where that has sentences of the right length.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +28,9 @@ Kind = Literal["one_hop", "literal", "neutral", "none", "near"]
 _SNIPPET = 250  # tokens of consecutive sentences of one book are fewer
 _SNIPPETS = 4  # at least so many to a body
 _CLOSE = 48  # tokens left of a body that are filled by one sentence or two
-_SPARE = (12, 3)  # sentences of a size that there should be, and have to be
+# sentences of a size that there should be, and have to be: of so many tokens and words, of tokens
+_SPARE = {True: (3, 2), False: (12, 3)}
+_SLACK = 2  # tokens that a text may have more or fewer than its sentences
 _ATTEMPTS = 40
 _RUNS = 200  # snippets that are tried in a row without one that fits
 _DRAWS = 256
@@ -61,7 +65,8 @@ class FillerText(NamedTuple):
 
     `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
     all, and the tail); `offsets`: tokens before each boundary between parts; `body`: its sentences
-    but near-answers, by their numbers in the pool; `used`: their texts.
+    but near-answers, by their numbers in the pool; `used`: their texts. `words`: of needle and tail
+    together, 0 where no number is possible for all.
     """
 
     parts: tuple[str, ...]
@@ -69,6 +74,7 @@ class FillerText(NamedTuple):
     offsets: tuple[int, ...]
     body: Body
     used: frozenset[int]
+    words: int
 
 
 class Haystack(NamedTuple):
@@ -95,11 +101,27 @@ class Gaps(NamedTuple):
     own_tail: bool
 
 
+class Size(NamedTuple):
+    """Tokens and words of a sentence or more; 0 words where they do not matter."""
+
+    tokens: int
+    words: int = 0
+
+    def less(self, other: Size) -> Size:
+        """What is left without the other; words matter if they do here, so none left are -1."""
+        return Size(self.tokens - other.tokens, self.words and (self.words - other.words or -1))
+
+
 class SizedSentence(NamedTuple):
-    """A sentence that is put into a filler, and its tokens."""
+    """A sentence that is put into a filler, and its size."""
 
     text: str
-    tokens: int
+    size: Size
+
+    @property
+    def tokens(self) -> int:
+        """Its tokens."""
+        return self.size.tokens
 
 
 class Body(NamedTuple):
@@ -171,64 +193,105 @@ class Runs:
         yield from zip(begin[can].tolist(), end[can].tolist(), strict=True)
 
 
+Pieces = tuple[Size, ...]  # of what may stand in a filler; Size(0) for nothing
+
+
+def _by_words(pieces: Pieces) -> bool:
+    """Whether words of the pieces matter."""
+    return any(piece.words for piece in pieces)
+
+
 class SentencePool:
     """Sentences that fillers are made of, in the order of the books.
 
-    `sizes`: tokens of each, (n,); `books`: number of the book of each, (n,); `texts`: a number of
-    each, (n,), equal where the texts are; `begins`: whether coherent filler may begin with it.
+    `sizes`, `words`: tokens and words of each, (n,); `books`: number of the book of each, (n,);
+    `texts`: a number of each, (n,), equal where the texts are; `begins`: whether coherent filler
+    may begin with it.
     """
 
-    def __init__(self, sizes: Ints, books: Ints, texts: Ints, begins: Bools) -> None:
+    def __init__(self, sizes: Ints, words: Ints, books: Ints, texts: Ints, begins: Bools) -> None:
         self.sizes, self.books = sizes.tolist(), books.tolist()
+        self.words, self.every_book = words.tolist(), frozenset(self.books)
         self.count = len(self.sizes)
         self._array, self._books, self._begins = sizes, books, begins
         first = np.unique(texts, return_index=True)[1]
         self._first = np.sort(first)  # of each text the first sentence
         self.texts = texts.tolist()
         self.distinct, self.tokens = len(first), int(sizes[first].sum())
-        order = np.argsort(sizes, kind="stable")
-        found, starts = np.unique(sizes[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(order)]
-        # size -> sentences of it, ascending
-        self._of_size: dict[int, Ints] = {
-            int(size): order[start:end]
-            for size, start, end in zip(found, starts.tolist(), ends, strict=True)
-        }
+        found: dict[Size, list[int]] = {}
+        for number, (tokens, of_words) in enumerate(zip(self.sizes, self.words, strict=True)):
+            found.setdefault(Size(tokens), []).append(number)
+            found.setdefault(Size(tokens, of_words), []).append(number)
+        # size -> sentences of it, ascending; of each number of tokens also whatever their words
+        self._of_size = {size: np.array(numbers, np.int64) for size, numbers in found.items()}
+        self._closing = lru_cache(256)(self._find_closing)
 
-    def tail(self, spread: int) -> int:
-        """The fewest tokens of a tail, such that all of up to `spread` more can be made, too.
+    def size(self, number: int) -> Size:
+        """Tokens and words of a sentence."""
+        return Size(self.sizes[number], self.words[number])
+
+    def room(self, pieces: Pieces) -> int:
+        """The fewest tokens that each of some pieces can have together with a tail behind it.
 
         Raises `NoFit`.
         """
-        for spare in _SPARE:
-            there = self._reachable(spare)
-            for least in range(1, len(there) - spread):
-                if there[least : least + spread + 1].all():
-                    return least
+        for spare in _SPARE[_by_words(pieces)]:
+            possible = self._closing(pieces, spare).any(axis=1)
+            for slack in (_SLACK, 0):
+                around = np.convolve(possible, np.ones(2 * slack + 1), "same")
+                found = np.flatnonzero(around == 2 * slack + 1)
+                if len(found):
+                    return int(found[0])
         lengths = len(np.unique(self._array))
+        spread = max(piece.tokens for piece in pieces)
         raise NoFit(
             "its last one or two sentences make up for the tokens of any needle, so those of the "
             f"books must come to each number of tokens in a range of {spread + 1:,}, and do not: "
             f"they have {self.distinct:,} different sentences of {lengths:,} length"
-            f"{'s' * (lengths != 1)} ({self._lengths()}), and of each length at least {_SPARE[-1]} "
-            "are needed",
+            f"{'s' * (lengths != 1)} ({self._lengths()}), and of each length at least "
+            f"{_SPARE[False][-1]} are needed",
             "use more books, with sentences of many lengths",
         )
+
+    def word_counts(self, pieces: Pieces, tokens: int) -> list[int]:
+        """The words that each of some pieces can have together with a tail, if they come to so many
+        tokens; the likeliest first.
+        """
+        possible = self._closing(pieces, 1)
+        if tokens >= len(possible):
+            return []
+        likely = tokens * sum(self.words) / sum(self.sizes)
+        return sorted(np.flatnonzero(possible[tokens]).tolist(), key=lambda n: abs(n - likely))
 
     def _lengths(self) -> str:
         some = [f"{one:,}" for one in np.unique(self._array).tolist()]
         shown = some if len(some) < 7 else [*some[:3], "...", *some[-2:]]
         return f"{', '.join(shown)} tokens"
 
-    @cache  # noqa: B019  a pool lives as long as its run
-    def _reachable(self, spare: int) -> NDArray[np.bool_]:
-        """Whether one or two sentences have so many tokens, `spare` of each size, (size,)."""
-        one = np.zeros(max(self.sizes, default=0) + 1, np.int64)
-        for size, held in self._of_size.items():
-            one[size] = len({self.texts[i] for i in held.tolist()}) >= spare
-        two = np.convolve(one, one)
-        two[: len(one)] += one
-        result: NDArray[np.bool_] = two > 0
+    def _find_closing(self, pieces: Pieces, spare: int) -> Bools:
+        """Whether pieces can have so many tokens and words with a tail, (tokens, words).
+
+        A tail is one or two sentences, of whose sizes there are `spare`.
+        """
+        by_words = _by_words(pieces)
+        sizes = [
+            size
+            for size, held in self._of_size.items()
+            if bool(size.words) == by_words and len({self.texts[i] for i in held.tolist()}) >= spare
+        ]
+        longest, most = (max((one[part] for one in sizes), default=0) + 1 for part in (0, 1))
+        one = np.zeros((2 * longest, 2 * most), np.bool_)
+        for size in sizes:
+            one[size] = True
+        tails = one.copy()
+        for size in sizes:
+            tails[size.tokens :, size.words :] |= one[: -size.tokens, : 2 * most - size.words]
+        result: Bools = np.ones_like(tails)
+        for piece in pieces:
+            behind = np.zeros_like(tails)
+            rows, columns = (max(0, n - k) for n, k in zip(tails.shape, piece, strict=True))
+            behind[piece.tokens :, piece.words :] = tails[:rows, :columns]
+            result &= behind
         return result
 
     def short(self, tokens: int, least: int) -> tuple[int, Ints]:
@@ -266,17 +329,15 @@ class SentencePool:
             "use longer haystacks, fewer places, or more books with short sentences",
         )
 
-    def coherent_body(self, tokens: int, least: int, tail: int, spread: int, draw: Draw) -> Body:
+    def coherent_body(self, tokens: int, least: int, pieces: Pieces, room: int, draw: Draw) -> Body:
         """At least `least` sentences in order, of at most so many tokens; see `Runs`.
 
-        What they leave is left to the tail, which has `tail` tokens and up to `spread` more beside.
-        Where no `least` sentences in a row are short enough, long ones are left out. Raises
-        `NoFit`.
+        What they leave is left to the tail: pieces and tails have `room` tokens beside. Where no
+        `least` sentences in a row are short enough, long ones are left out. Raises `NoFit`.
         """
         short = self.short(tokens, least)[1]
-        for spare in _SPARE:
-            windows = np.lib.stride_tricks.sliding_window_view(self._reachable(spare), spread + 1)
-            after: Bools = np.logical_and.reduce(windows[tail:], axis=1)
+        for spare in _SPARE[_by_words(pieces)]:
+            after = np.logical_or.reduce(self._closing(pieces, spare), axis=1)[room:]
             runs = Runs(self._array, self._books, self._begins, after)
             for some in (self._first, np.intersect1d(short, self._first)):
                 if (chosen := runs.draw(some, tokens, least, draw)) is not None:
@@ -288,38 +349,47 @@ class SentencePool:
         )
 
     def fit(
-        self, tokens: int, used: Container[int], at: int, *, beside: int | None = None
+        self, size: Size, used: Container[int], at: int, *, beside: int | None = None
     ) -> list[int]:
-        """One or two sentences whose texts are not in `used`, with so many tokens: the next ones
-        from `at` on. `beside`: a sentence whose book is taken first. Raises `NoFit`.
+        """One or two sentences whose texts are not in `used`, of such a size: the next ones from
+        `at` on. `beside`: a sentence whose book is taken first. Raises `NoFit`.
         """
         if beside is not None:
             book = self.books[beside]
-            if found := self._fit(tokens, used, at, book):
+            if found := self._fit(size, used, at, book):
                 return sorted(found, key=lambda one: (one < at, one))
-        if found := self._fit(tokens, used, at, None):
+        if found := self._fit(size, used, at, None):
             return found
         raise NoFit(
-            f"no one or two sentences of the books that it does not hold have {tokens:,} tokens",
+            f"no one or two sentences of the books that it does not hold have {size.tokens:,} "
+            "tokens" + (f" and {size.words:,} words" if size.words else ""),
             "use more books, with sentences of many lengths",
         )
 
-    def _fit(self, tokens: int, used: Container[int], at: int, book: int | None) -> list[int]:
-        if (one := self._next(tokens, used, at, book)) is not None:
+    def _fit(self, size: Size, used: Container[int], at: int, book: int | None) -> list[int]:
+        if (one := self._next(size, used, at, book)) is not None:
             return [one]
-        for size in sorted(self._of_size, key=lambda size: (abs(2 * size - tokens), size)):
-            if tokens - size not in self._of_size:
-                continue
-            first = self._next(size, used, at, book)
+        for one_size, other_size in self._halves(size):
+            first = self._next(one_size, used, at, book)
             if first is None:
                 continue
-            second = self._next(tokens - size, used, first + 1, book, self.texts[first])
+            second = self._next(other_size, used, first + 1, book, self.texts[first])
             if second is not None:
                 return [first, second]
         return []
 
+    def _halves(self, size: Size) -> list[tuple[Size, Size]]:
+        """Two sizes of sentences that come to a size, the most alike first."""
+        pairs = (
+            (one, size.less(one)) for one in self._of_size if bool(one.words) == bool(size.words)
+        )
+        return sorted(
+            (pair for pair in pairs if pair[1] in self._of_size),
+            key=lambda pair: (abs(2 * pair[0].tokens - size.tokens), pair),
+        )
+
     def _next(
-        self, size: int, used: Container[int], at: int, book: int | None, other: int = -1
+        self, size: Size, used: Container[int], at: int, book: int | None, other: int = -1
     ) -> int | None:
         """`other`: a text that is used, too."""
         held = self._of_size.get(size, ())
@@ -350,7 +420,7 @@ class SentencePool:
         at = chosen[-1] + 1 if chosen else 0
         for _ in range(3):
             try:
-                return chosen + (self.fit(left, used, at) if left else [])
+                return chosen + (self.fit(Size(left), used, at) if left else [])
             except NoFit:
                 if not chosen:
                     break

@@ -13,7 +13,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
+from typing import get_args
 
 import numpy as np
 
@@ -27,7 +28,9 @@ from retgen.generators.niah.fillers import (
     Gaps,
     Haystack,
     NoFit,
+    Pieces,
     SentencePool,
+    Size,
     SizedSentence,
     Variant,
 )
@@ -35,7 +38,9 @@ from retgen.generators.niah.groups import Cast, NeedleGroup, people, with_name
 from retgen.generators.niah.leaks import RelatedWords
 from retgen.generators.niah.params import Needle, NiahParams, Order
 from retgen.streams import Stream
+from retgen.tokenizer import length as words_of
 
+_NEEDLES = get_args(Needle), get_args(Order)
 _REFRAIN = 2  # words of a sentence that may stand twice, as in any prose: "It was."
 _KEPT = 512  # fillers in memory
 _MENDS = 12
@@ -58,6 +63,7 @@ class HaystackBuilder:
         self._seed = seed
         self._texts = [one.text for one in sentences]
         sizes = counter.sizes(self._texts)
+        words = np.array([words_of(text) for text in self._texts], np.int64)
         self.tokens = int(sizes.sum())
         books, texts = (
             np.unique(some, return_inverse=True)[1]
@@ -77,7 +83,7 @@ class HaystackBuilder:
             # coherent filler begins elsewhere where it is not filtered: without a sentence to leave
             # out the two would be one text
             pool = SentencePool(
-                sizes[kept], books[kept], texts[kept], kept % 2 == int(not filtered)
+                sizes[kept], words[kept], books[kept], texts[kept], kept % 2 == int(not filtered)
             )
             self._pools[filtered] = pool, kept.tolist()
         self.variants = [*self._needles(), *self._controls()]
@@ -87,7 +93,7 @@ class HaystackBuilder:
             * len(params.filtered) * len(params.distractors)
         )  # fmt: skip
         self.count = self.fillers * len(self.variants)
-        self._sized: dict[str, int] = {}
+        self._sized: dict[str, Size] = {}
         self._count_sentences()
         self.filler = lru_cache(_KEPT)(self._filler)
 
@@ -115,7 +121,7 @@ class HaystackBuilder:
             for name in ((own,) if not key.startswith("near") else self.cast.free)
         ]
         texts += [with_name(one, name) for one in neutral for name in self.cast.free]
-        sizes = self.counter.sizes(texts).tolist()
+        sizes = map(Size, self.counter.sizes(texts).tolist(), map(words_of, texts))
         self._sized = dict(zip(texts, sizes, strict=True))
         self._neutral = neutral
 
@@ -137,13 +143,16 @@ class HaystackBuilder:
 
         The same at all lengths; where none has as many tokens, one of the nearest.
         """
-        wanted = self.needle(key.group, "one_hop", "default").tokens
+        wanted = self.needle(key.group, "one_hop", "default").size
         name = self.others(key)[-1]
         stream = Stream(self._seed, f"niah/neutral/{self.groups[key.group].id}/{key.number}")
         pieces = [
             self._piece(self._neutral[i], name) for i in stream.permutation(len(self._neutral))
         ]
-        return min(pieces, key=lambda piece: abs(piece.tokens - wanted))
+        return min(
+            pieces,
+            key=lambda one: (abs(one.tokens - wanted.tokens), abs(one.size.words - wanted.words)),
+        )
 
     def near_answers(self, key: FillerKey, count: int) -> list[SizedSentence]:
         """Near-answers of a group, each about somebody else."""
@@ -185,36 +194,43 @@ class HaystackBuilder:
         own = self.groups[group]
         names = {False: (self.cast.of_group[group],), True: self.cast.free}
         return max(
-            self._sized[with_name(sentence, name)]
+            self._sized[with_name(sentence, name)].tokens
             for key, sentence in own.sentences().items()
             for name in names[key.startswith("near")]
         )
 
     def _filler(self, number: int) -> FillerText:
         key = self.key(number)
+        pieces = self._pieces(key)
+        # without one number of words where the books cannot give it: the proof says so
+        for sizes in (pieces, tuple(Size(one.tokens) for one in pieces)):
+            try:
+                return self._filler_for(key, sizes)
+            except NoFit as error:
+                why = error
+        beside = sum(piece.tokens for piece in self.near_answers(key, key.distractors))
+        raise RecipeError(self._no_fit(key, self.longest(key.group), beside, why))
+
+    def _filler_for(self, key: FillerKey, pieces: Pieces) -> FillerText:
+        """A filler in which each of some pieces can stand. Raises `NoFit`."""
         pool, numbers = self._pools[key.filtered]
         group, places = self.groups[key.group], self.params.places
-        longest = self.longest(key.group)
         near = self.near_answers(key, key.distractors)
-        beside = sum(piece.tokens for piece in near)
-        try:
-            tail = pool.tail(longest)
-            tokens = key.length - self.counter.special - longest - tail - beside
-            stream = Stream(self._seed, f"niah/{key.filler}/{group.id}/{key.length}/{key.number}")
-            least = max(1, places - 2 - len(near))
-            if key.filler == "shuffled":
-                body = pool.shuffled_body(tokens, least, stream)
-            else:
-                stream = Stream(self._seed, f"niah/coherent/{key.length}")  # of all of them
-                draw = Draw(
-                    key.group + len(self.groups) * key.number,
-                    len(self.groups) * self.params.fillers,
-                    int(stream.integers(1 << 62, 1)[0]) << 2,
-                )
-                body = pool.coherent_body(tokens, least, tail, longest, draw)
-        except NoFit as error:
-            raise RecipeError(self._no_fit(key, longest, beside, error)) from None
-        parts = [SizedSentence(self._texts[numbers[i]], pool.sizes[i]) for i in body.chosen]
+        room = pool.room(pieces)
+        tokens = key.length - self.counter.special - room - sum(piece.tokens for piece in near)
+        stream = Stream(self._seed, f"niah/{key.filler}/{group.id}/{key.length}/{key.number}")
+        least = max(1, places - 2 - len(near))
+        if key.filler == "shuffled":
+            body = pool.shuffled_body(tokens, least, stream)
+        else:
+            stream = Stream(self._seed, f"niah/coherent/{key.length}")  # of all of them
+            draw = Draw(
+                key.group + len(self.groups) * key.number,
+                len(self.groups) * self.params.fillers,
+                int(stream.integers(1 << 62, 1)[0]) << 2,
+            )
+            body = pool.coherent_body(tokens, least, pieces, room, draw)
+        parts = [SizedSentence(self._texts[numbers[i]], pool.size(i)) for i in body.chosen]
         for piece, place in zip(near, stream.integers(1 << 30, len(near)).tolist(), strict=True):
             parts.insert(place % (len(parts) + 1), piece)
         offsets = [0]
@@ -222,13 +238,45 @@ class HaystackBuilder:
             offsets.append(offsets[-1] + piece.tokens)
         needle = self.needle(key.group, "one_hop", "default").tokens
         whole = key.length - self.counter.special - needle
-        return FillerText(
+        made = FillerText(
             tuple(piece.text for piece in parts),
             _boundaries(offsets, places, whole),
             tuple(offsets),
             body,
             frozenset(pool.texts[i] for i in body.chosen),
+            0,
         )
+        left = key.length - self.counter.special - offsets[-1]
+        found: list[
+            tuple[int, FillerText]
+        ] = []  # how many tails are of another book, and the filler
+        for words in pool.word_counts(pieces, left):
+            with contextlib.suppress(NoFit):
+                tails = [
+                    self.tail(key, made, Size(left, words).less(size), bare=not size.tokens)
+                    for size in pieces
+                ]
+                own = {pool.books[body.chosen[-1]]} if key.filler == "coherent" else pool.every_book
+                foreign = sum(any(pool.books[i] not in own for i in tail) for tail in tails)
+                found.append((foreign, made._replace(words=words)))
+                if not foreign:
+                    break
+        if found:
+            return min(found, key=lambda one: one[0])[1]
+        raise NoFit(
+            "its last one or two sentences do not make up for the tokens of all needles",
+            "use more books, with sentences of many lengths",
+        )
+
+    def _pieces(self, key: FillerKey) -> Pieces:
+        """The sizes of what may stand in a filler, whichever of them the recipe asks for."""
+        variants = [
+            Variant("none"), Variant("neutral"),
+            *(Variant(kind, order) for kind, order in product(*_NEEDLES)),
+            *([Variant("near")] if self.params.training else []),
+        ]  # fmt: skip
+        pieces = (self.piece(key, variant) for variant in variants)
+        return tuple(sorted({piece.size if piece else Size(0) for piece in pieces}))
 
     def _no_fit(self, key: FillerKey, longest: int, beside: int, error: NoFit) -> str:
         pool = self._pools[key.filtered][0]
@@ -259,9 +307,7 @@ class HaystackBuilder:
             for i, j in pairwise(chosen)
             if pool.books[i] == pool.books[j] and i < j
         ]
-        needle = self.piece(key, self.variants[0])
-        left = key.length - self.counter.special - made.offsets[-1]
-        tail = self.tail(key, made, left - (needle.tokens if needle else 0))
+        tail = self.tail(key, made, self._left(key, made, self.piece(key, self.variants[0])))
         books = {pool.books[i] for i in chosen}
         own = all(pool.books[i] == pool.books[chosen[-1]] for i in tail)
         return Gaps(len(chosen), sum(there), len(books), own)
@@ -344,22 +390,32 @@ class HaystackBuilder:
             return self.near_answers(key, key.distractors + 1)[-1]
         return self.needle(key.group, variant.needle, variant.order or "default")
 
-    def tail(self, key: FillerKey, made: FillerText, tokens: int, bare: bool = False) -> list[int]:
-        """The sentences behind a body, of so many tokens. Raises `NoFit`.
+    def _left(self, key: FillerKey, made: FillerText, piece: SizedSentence | None) -> Size:
+        """The size of the tail behind a filler that holds a piece."""
+        left = Size(key.length - self.counter.special - made.offsets[-1], made.words)
+        return left.less(piece.size) if piece else left
 
-        `bare`: of a haystack without anything in its filler: where the books have them, those of
-        the first needle's haystacks, and in its stead one sentence or two behind them.
+    def tail(self, key: FillerKey, made: FillerText, size: Size, bare: bool = False) -> list[int]:
+        """The sentences behind a body, of such a size. Raises `NoFit`.
+
+        `bare`: of a haystack without anything in its filler: where the books have such, as many of
+        those of the first needle's haystacks as can be, and one or two behind them.
         """
         pool = self._pools[key.filtered][0]
         own = made.body.chosen[-1] if key.filler == "coherent" else None
         at = made.body.at
         if bare:
-            needle = self.needle(key.group, self.params.needles[0], self.params.orders[0]).tokens
+            needle = self.needle(key.group, self.params.needles[0], self.params.orders[0])
+            first: list[int] = []
             with contextlib.suppress(NoFit):
-                shared = pool.fit(tokens - needle, made.used, at, beside=own)
-                used = made.used.union(pool.texts[i] for i in shared)
-                return shared + pool.fit(needle, used, shared[-1] + 1, beside=own)
-        return pool.fit(tokens, made.used, at, beside=own)
+                first = pool.fit(size.less(needle.size), made.used, at, beside=own)
+            for shared in (first, first[:1], first[1:]):
+                left, used = size, made.used.union(pool.texts[i] for i in shared)
+                for i in shared:
+                    left = left.less(pool.size(i))
+                with contextlib.suppress(NoFit):
+                    return shared + pool.fit(left, used, at, beside=own)
+        return pool.fit(size, made.used, at, beside=own)
 
     def _put_together(self, filler: int, variant: Variant, more: int = 0) -> Haystack:
         """A haystack; `more`: tokens that its tail has beyond what its sentences' counts say."""
@@ -367,16 +423,20 @@ class HaystackBuilder:
         numbers = self._pools[key.filtered][1]
         piece = self.piece(key, variant)
         whole = key.length - self.counter.special - (piece.tokens if piece else 0)
-        left = whole - made.offsets[-1]
+        left = self._left(key, made, piece)
+        size = left._replace(tokens=left.tokens + more)
         try:
-            tail = self.tail(key, made, left + more, bare=piece is None)
+            try:
+                tail = self.tail(key, made, size, bare=piece is None)
+            except NoFit:  # of a tokenizer that counts texts otherwise than their sentences
+                tail = self.tail(key, made, Size(size.tokens), bare=piece is None)
         except NoFit as error:
             raise RecipeError(self._no_fit(key, self.longest(key.group), 0, error)) from None
         parts = [*made.parts, *(self._texts[numbers[i]] for i in tail)]
         if piece is None:
             return Haystack(filler, key, variant, " ".join(parts), (0, 0), -1.0)
         if variant.place == self.params.places - 1:
-            boundary, before = len(parts), made.offsets[-1] + left
+            boundary, before = len(parts), made.offsets[-1] + left.tokens
         else:
             boundary = made.boundaries[variant.place]
             before = made.offsets[boundary]

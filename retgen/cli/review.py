@@ -28,17 +28,25 @@ _STATIC = 100  # looks of an annotator that are written at a time
     "review",
     epilog="Examples:  gen review outputs/capretrieval --annotators anna,ben  |  "
     "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'  |  "
-    "gen review outputs/capretrieval --report  |  gen review ~/beir/scifact --pool bm25,minilm",
+    "gen review outputs/capretrieval --report  |  gen review ~/beir/scifact --pool bm25,minilm  |  "
+    "gen review --sheet trust",
 )
 @report_errors
 def review_command(
     path: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             parser=given_path, metavar="PATH", show_default=False,
             help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
         ),
-    ],
+    ] = None,
+    sheet: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A bundled sheet instead of PATH. trust: 300 pairs of all families, an hour.",
+        ),
+    ] = None,
     annotators: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Annotators; default me.")
     ] = None,
@@ -73,7 +81,10 @@ def review_command(
     ] = None,
     pool: Annotated[
         str | None,
-        typer.Option(metavar="M,M,...", help="Retrievers that find missed ones; default bm25."),
+        typer.Option(
+            metavar="M,M,...",
+            help="Retrievers that find missed ones; default bm25; none: pairs with a label only.",
+        ),
     ] = None,
     depth: Annotated[
         int | None, typer.Option(min=1, help="Documents per query and retriever; default 10.")
@@ -126,7 +137,14 @@ def review_command(
         raise UsageError("--to is about --export")
     from retgen.review import open_review
     from retgen.review.begin import check_begun
+    from retgen.review.sheet import SETTINGS, sheet_folder
 
+    if (path is None) == (sheet is None):
+        raise UsageError("give a data set, as gen review outputs/kb, or --sheet trust")
+    chosen: dict[str, Any] = {}
+    if sheet is not None:
+        path, chosen = sheet_folder(sheet), dict(SETTINGS)
+    assert path is not None
     if report:
         require_modules("statsmodels", "krippendorff")
         check_begun(path, out)
@@ -135,8 +153,8 @@ def review_command(
     with shown_progress(quiet, json) as progress:
         review = open_review(
             path, annotators=_names(annotators), goals=goal, mode=mode, overlap=overlap,
-            plants=plants, second=second, pool=_names(pool), depth=depth, split=split, seed=seed,
-            looks=looks, out=out, progress=progress,
+            second=second, depth=depth, split=split, seed=seed, out=out, progress=progress,
+            **chosen | _given(plants=plants, pool=_names(pool), looks=looks),
         )  # fmt: skip
     if report:
         _report(review, json, quiet)
@@ -155,6 +173,10 @@ def review_command(
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _say(result: Any, text: str, json: bool, quiet: bool) -> None:

@@ -18,6 +18,7 @@ from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress, no_progress
 from retgen.review.records import Population
 
+NO_POOL = ("none",)  # in place of retrievers: only pairs with a label are looked at
 # of a pair that was judged, against one that nobody looked at and that ranks the same
 _JUDGED = 0.25
 _LEAST = 0.25  # of a positive that all retrievers rank first, against one that none finds
@@ -53,7 +54,9 @@ class CandidatePool(NamedTuple):
 def check_pool(models: Sequence[str], depth: int) -> None:
     """Raise `UsageError` for retrievers that cannot make a pool. Loads none."""
     if not models:
-        raise UsageError("--pool is empty: name a retriever, bm25 for one")
+        raise UsageError("--pool is empty: name a retriever, bm25 for one, or none for no pool")
+    if tuple(models) == NO_POOL:
+        return
     for name in models:
         try:
             check_name(name)
@@ -84,7 +87,7 @@ def make_pool(
     options = Options(cache=default_folder())
     rankings = [
         ranked.rankings
-        for name in models
+        for name in (models if tuple(models) != NO_POOL else ())
         for ranked in retriever(name, options).rank(collection, depth, progress)
     ]
     return CandidatePool(collection, rankings)

@@ -10,6 +10,7 @@ from typing import Any
 from retgen.results.page import Fold, Page, Section
 from retgen.results.tables import TableView
 from retgen.review.certificates import in_words
+from retgen.review.sheet import agreement_table
 from retgen.write import write_file
 
 PAGE = "review.html"
@@ -25,6 +26,7 @@ def report_text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
     parts = ["\n".join(summary(result)), _populations(result)[0].text()]
     parts += _controls(result)
+    parts += [table.text() for table in _families(result)]
     parts.append(_annotators(result).text())
     if result["agreement"] is not None:
         parts.append(_agreement(result).text())
@@ -83,7 +85,10 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
 
 
 def _begin(result: Mapping[str, Any]) -> str:
-    return shlex.join(["gen", "review", result["dataset"]])
+    sheet = Path(result["dataset"]).name
+    return shlex.join(
+        ["gen", "review", *(["--sheet", sheet] if result["families"] else [result["dataset"]])]
+    )
 
 
 def _populations(result: Mapping[str, Any]) -> list[TableView]:
@@ -149,6 +154,10 @@ def _measure(one: Mapping[str, Any]) -> tuple[str, str]:
     if one["low"] is None:
         return f"{one['value']:.3f}", one["reason"]
     return f"{one['value']:.3f}", f"[{one['low']:.3f}, {one['high']:.3f}]"
+
+
+def _families(result: Mapping[str, Any]) -> list[TableView]:
+    return [agreement_table(result["families"])] if result["families"] else []
 
 
 def _strata(result: Mapping[str, Any]) -> Iterator[Fold]:
@@ -228,7 +237,7 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
         Section(
             "Labels",
             [*_controls(result), *_judge(result)],
-            _populations(result),
+            [*_populations(result), *_families(result)],
             folded=list(_strata(result)),
         ),
         Section("Annotators", tables=tables),
@@ -253,7 +262,7 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
         name, "review",
         f"Split {result['split']}; pool of the first {pool['depth']} of "
         f"{', '.join(pool['retrievers'])}.",
-        summary(result), sections, shlex.join(["gen", "review", result["dataset"], "--report"]),
+        summary(result), sections, f"{_begin(result)} --report",
     )  # fmt: skip
 
 

@@ -265,6 +265,15 @@ CASES: dict[str, tuple[str, list[str]]] = {
             r"\d+ s of CPU",
         ],
     ),
+    "trust_sheet": (
+        "sheet",
+        [
+            f"{name}: {42 if name == 'world_twins' else 43}"
+            for name in (
+                "limit", "multiconir", "capretrieval", "album", "niah", "world", "world_twins",
+            )
+        ],
+    ),
     "validate": (
         "--documents 300 --baselines 200 20 --proof 200 --near 300",
         [

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise, product
 from typing import Any, NamedTuple
 
+from retgen.tokenizer import length
 from retgen.validators.niah.answers import AnswerFinder, RelatedWords, count_name, words_of
 from retgen.validators.niah.spec import (
+    HOLDS,
     KINDS,
     FillerKey,
     HaystackRecord,
@@ -49,6 +51,7 @@ class _Row(NamedTuple):
     filler: bytes = b""
     depth: float = -1.0
     digest: int = 0  # of the text
+    words: int = 0
 
 
 @dataclass
@@ -113,9 +116,9 @@ class HaystackProof(CorpusRule):
                 found += _lengths(one, counted)
             self.state.wrong += [(doc_id, wrong) for wrong in found]
             filler = digests(without_needle(text, *one.span))
-            self.state.rows.append(
-                _Row(doc_id, one.key, one.at, counted, filler, one.depth, digest(text))
-            )
+            of_text = digest(text), length(text)
+            row = _Row(doc_id, one.key, one.at, counted, filler, one.depth, *of_text)
+            self.state.rows.append(row)
 
     def _unlike(self, said: _Metadata, text: str) -> str:
         """What its metadata says that cannot be, or that its text does not bear out."""
@@ -209,6 +212,7 @@ class HaystackProof(CorpusRule):
         yield from self._counts()
         yield from self._places()
         yield from self._fillers()
+        yield from self._word_counts()
         documents = {
             row.doc_id: HaystackRecord(row.key, row.at, row.depth, row.digest)
             for row in self.state.rows
@@ -309,6 +313,23 @@ class HaystackProof(CorpusRule):
             if other.key != key:
                 ids = [other.doc_id, control.doc_id]
                 yield self.finding(ids, f"{' and '.join(ids)}: have one filler, not two")
+
+    def _word_counts(self) -> Iterator[Finding]:
+        """What shares a filler has as many words as its control: else they tell the two apart."""
+        controls: dict[FillerKey, set[int]] = defaultdict(set)
+        for row in self.state.rows:
+            if row.at.needle not in HOLDS:
+                controls[row.key].add(row.words)
+        held = [row for row in self.state.rows if row.filler and row.at.needle in HOLDS]
+        unlike = [row for row in held if controls[row.key] != {row.words}]
+        if unlike:
+            fewer = sum(row.words < min(controls[row.key], default=0) for row in unlike)
+            message = (
+                f"{len(unlike):,} of {len(held):,} haystacks have not the number of words of their "
+                f"controls, {fewer:,} have fewer: words alone tell them apart. Use more books, "
+                "with sentences of many lengths"
+            )
+            yield self.finding([row.doc_id for row in unlike], message, severity="warning")
 
 
 def _lengths(said: _Metadata, counted: TokenCounts) -> Iterator[str]:

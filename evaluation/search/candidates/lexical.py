@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.capretrieval import matching_scores, protocol
-from retgen.evaluation.search.lexical import TFIDFIndex, stem_all
+from retgen.evaluation.search.lexical import TFIDFIndex, load_bm25s, stem_all
 from retgen.progress import Progress
 from retgen.tokenizer import tokens
 
@@ -99,7 +99,6 @@ def word_scorer(name: str) -> WordScorer:
 
 def _bm25(texts: list[str], queries: list[str]) -> RowScores:
     """bm25s with its defaults, Snowball stemmer and stopwords."""
-    import bm25s
     from scipy import sparse
 
     vocabulary: dict[str, int] = {}
@@ -107,7 +106,7 @@ def _bm25(texts: list[str], queries: list[str]) -> RowScores:
         [vocabulary.setdefault(term, len(vocabulary)) for term in terms]
         for terms in stem_all(texts)
     ]
-    index = bm25s.BM25()
+    index = load_bm25s().BM25()
     index.index((documents, vocabulary or {"": 0}), show_progress=False)
     data, indices, indptr = (index.scores[key] for key in ("data", "indices", "indptr"))
     shape = (len(texts), len(indptr) - 1)

@@ -64,6 +64,8 @@ WORDS = (
     "paper letter clock bell tower roof garden tree leaf wind snow dust ash clay sand salt iron"
 ).split()
 
+LONG = "boathouse"  # two tokens of minilm
+
 
 def sentence(number: int) -> str:
     """A sentence of six to ten words, like no other of the first thousand."""
@@ -90,16 +92,26 @@ def _minilm() -> Any:
     return result
 
 
-def filler(first: int, tokens: int, near: Sequence[str], tokenizer: str) -> list[str]:
-    """Whole sentences of so many tokens, the last one as long as it has to be."""
+def filler(
+    first: int, tokens: int, near: Sequence[str], tokenizer: str, needle: str = ""
+) -> list[str]:
+    """Whole sentences of so many tokens, the last one as long as it has to be.
+
+    It has as many words of two tokens as give all texts one number of words, whatever the needle.
+    """
     result = list(near)
     left = tokens - sum(count(one, tokenizer) for one in near)
     number = first
-    while left > 26:
+    while left > (26 if tokenizer == "words" else 42):
         result.append(sentence(number))
         left -= count(result[-1], tokenizer)
         number += 1
-    last = [WORDS[(left + step) % len(WORDS)] for step in range(left - (tokenizer != "words"))]
+    long = 0
+    if tokenizer != "words":  # each sentence has a full stop
+        taken = count(needle, tokenizer)
+        long = 10 + (tokens + taken) // 9 - (taken - len(needle.split())) - len(result)
+    short = left - 2 * long - (tokenizer != "words")
+    last = [WORDS[(left + step) % len(WORDS)] for step in range(short)] + [LONG] * long
     return [*result, f"{' '.join(last)}.".capitalize()]
 
 
@@ -144,7 +156,7 @@ def rows(groups: Sequence[Row] = GROUPS, tokenizer: str = "words", **settings: A
         for needle, order, slot, place in stands:
             said = slot.replace("{name}", group["name"])
             tokens = count(said, tokenizer) if said else 0
-            sentences = filler(first, length - special - tokens, near, tokenizer)
+            sentences = filler(first, length - special - tokens, near, tokenizer, said)
             text, span, depth = " ".join(sentences), [0, 0], -1.0
             if said:
                 text, span, before = haystack(sentences, said, place, asked["places"], tokenizer)

@@ -65,9 +65,15 @@ def test_a_token_more(tmp_path: Path, tokenizer: str) -> None:
     one = Set(tokenizer=tokenizer)
     row = one.one(**NONE)
     row["text"] += " and"
-    assert one.findings(tmp_path) == [
-        Finding("haystacks", "error", [row["_id"]], f"{row['_id']}: it has 81 tokens, not 80")
-    ]
+    wrong, words = one.findings(tmp_path)
+    assert wrong == Finding(
+        "haystacks", "error", [row["_id"]], f"{row['_id']}: it has 81 tokens, not 80"
+    )
+    assert words.severity == "warning"
+    assert words.message == (
+        "8 of 32 haystacks have not the number of words of their controls, 8 have fewer: words alone "
+        "tell them apart. Use more books, with sentences of many lengths"
+    )
 
 
 def test_a_needle_that_is_not_where_its_span_is(tmp_path: Path) -> None:
