@@ -121,7 +121,7 @@ REFUSED = [
     ("people", "people born in Oslo, sorted by height", "sorted"),
     ("people", "everybody but the tallest person born in Oslo", "everybody"),
     ("people", "Who among those born in Oslo had more children?", "among"),
-    ("films", "films that fit two of the following: set in Leipzig; released in 1950", "two"),
+    ("films", "films that fit two of the following: set in Leipzig; released in 1950", "of"),
     ("films", "exactly two of these: a film set in Leipzig; one released in 1950", "exactly"),
     ("films", "half of the films set in Leipzig", "half"),
     ("films", "the first film set in Leipzig", "set"),
