@@ -326,8 +326,8 @@ def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
         yield phrase
     elif first == "{S}":
         yield [maybe("{S}"), *rest] if len(rest) > 1 else phrase
-        if len(rest) > 2 and not isinstance(rest[0], str):
-            if ["is"] in rest[0].choices:
+        if not isinstance(rest[0], str):
+            if ["is"] in rest[0].choices and len(rest) > 2:
                 yield rest[1:]
             if ["has"] in rest[0].choices:
                 yield ["with", *rest[1:]]

@@ -278,20 +278,16 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[KnownPhrase]]:
     above: dict[tuple[str, ...], dict[str, str]] = {}
     texts: dict[tuple[str, ...], str] = {}
 
-    def forms(*names: str) -> list[str]:
-        return [*names, *(many for one in names if parents and (many := _plural(one)))]
-
     for slot in domain.slots.values():
         if slot.type not in LISTED:
             continue
         for value in slot.values.values():
-            for one in forms(value.name, *value.synonyms):
+            for one in (value.name, *value.synonyms):
                 texts.setdefault(bare(one), one)
                 slots.setdefault(bare(one), {})[slot.name] = value.name
             for parent in value.parents if parents else ():
-                for one in forms(parent):
-                    texts.setdefault(bare(one), one)
-                    above.setdefault(bare(one), {})[slot.name] = parent
+                texts.setdefault(bare(parent), parent)
+                above.setdefault(bare(parent), {})[slot.name] = parent
     result: dict[str, list[KnownPhrase]] = {}
     for tokens, text in texts.items():
         mention = Mention.of("value", text, slots.get(tokens, {}), above.get(tokens))
@@ -299,33 +295,6 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[KnownPhrase]]:
     for phrases in result.values():
         phrases.sort(key=lambda phrase: -len(phrase.tokens))
     return result
-
-
-def _plural(phrase: str) -> str:
-    """What queries call several of a kind: "a ghost story" -> "ghost stories"; "" for no kind."""
-    article, _, noun = phrase.partition(" ")
-    if article not in ("a", "an"):
-        return ""
-    head, _, rest = re.sub(
-        r" (?=(?:of|in|on|at|with|from|for|to) )", "\0", noun, count=1
-    ).partition("\0")
-    for ending, several in _PLURALS:
-        if re.search(ending, head):
-            head = re.sub(ending, several, head)
-            break
-    return f"{head} {rest}".strip()
-
-
-_PLURALS = (
-    (r"(?<=[^aeiou])y$", "ies"),
-    (r"(?<=m)an$", "en"),
-    (r"(?<=child)$", "ren"),
-    (r"\bmouse$", "mice"),
-    (r"(?:(?<=wol)|(?<=hal)|(?<=cal)|(?<=shel)|(?<=lea))f$", "ves"),
-    (r"(?<=li|ni|wi)fe$", "ves"),
-    (r"(?:(?<=[sxz])|(?<=ch)|(?<=sh))$", "es"),
-    (r"$", "s"),
-)
 
 
 class _Names:

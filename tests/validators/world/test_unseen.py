@@ -31,10 +31,10 @@ def test_edits() -> None:
     count = Counter(one.outcome for one in judge_edits(rows_of("edits.jsonl")))
     assert set(count) == {"found", "accepted", "refused"}
     assert (count["found"], count["accepted"] + count["refused"]) == (150, 100)
-    assert count["accepted"] >= 60
+    assert count["accepted"] >= 85
 
 
-@pytest.mark.parametrize(("name", "least"), [("unseen", 90), ("seen", 60)])
+@pytest.mark.parametrize(("name", "least"), [("unseen", 85), ("seen", 60)])
 def test_nothing_is_misread(name: str, least: int) -> None:
     """What is read at all says what it says; at least so many of 200 are read."""
     outcomes: Counter[str] = Counter()
