@@ -46,6 +46,7 @@ class Plan:
     out), the dollars (None: a model has no known price) and the seconds follow from the recipe's
     models. `unknown`: how many records there will be is not known, and all counts are 0.
     `about`: queries and qrels are estimated, from what was seen of such documents.
+    `source_documents`: those that `documents` are passages of, None where they are whole.
     """
 
     documents: int
@@ -61,6 +62,7 @@ class Plan:
     seconds: tuple[float, float] = (0.0, 0.0)
     unknown: bool = False
     about: bool = False
+    source_documents: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `gen plan --json` prints; null is what is not known."""

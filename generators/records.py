@@ -72,7 +72,7 @@ class Records:
     tables/. `languages`: ISO 639-3 and the script (ISO 15924) of the texts. `facts`: a row of
     figures for the card, by their headings. `notes`: lines for the terminal, by a word for each.
     `example`: a record laid out for a reader. `breakdown`: columns of the queries by whose
-    values scores are shown where nothing else is asked for.
+    values scores are shown where nothing else is asked for. `source_documents`: as `Plan` has it.
     """
 
     corpus: Rows
@@ -93,3 +93,4 @@ class Records:
     notes: Mapping[str, str] = field(default_factory=dict)
     example: Example | None = None
     breakdown: Sequence[str] = ()
+    source_documents: int | None = None

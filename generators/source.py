@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
@@ -33,8 +33,10 @@ from retgen.sources import (
     TableColumns,
     read_sources,
     refusals,
+    whole_id,
 )
 from retgen.sources.read import kinds
+from retgen.tokenizer import length
 from retgen.validators.languages import language_name, letters_of, tell
 
 _LOOKED_AT = 1000  # documents whose language is told
@@ -47,6 +49,12 @@ _ON_THE_HUB = 10_000  # rows of a data set that lies elsewhere
 
 
 _READ = {"words": 190, "characters": 250}  # of 256 word pieces, about
+
+
+_LARGE = 0.2  # of a source's text, from which on one document is named
+
+
+_FEW = 10  # documents, of which each is much
 
 
 _UNSEEN = 0.2  # of a source's text, from which on passages are proposed
@@ -127,6 +135,24 @@ class PassageSize(Params):
         return self
 
 
+class LargestDocument(NamedTuple):
+    """The document that has the most of something, and its share of it."""
+
+    id: str
+    share: float
+
+    def note(self, what: str, documents: int) -> str:
+        """That it is a large part of `what`, and what to do; "" where it is not. `documents`: how
+        many there are.
+        """
+        if documents < _FEW or self.share <= _LARGE:
+            return ""
+        return (
+            f"{self.id} is {self.share:.0%} of the {what}: if nobody searches in it (a changelog, "
+            "a table of data), move it out of the source"
+        )
+
+
 # --- before there is a recipe ---------------------------------------------------------------------
 
 
@@ -138,7 +164,8 @@ class SourceDescription:
     `columns`: of each table, by the name of its file. `whole`: all rows were read. `languages`:
     code -> share of documents, most first; "" where none is recognized. `lengths`: shortest, median
     and longest document, counted in `unit`. `encodings`: files in each that is not UTF-8. `unseen`:
-    the share of all text that stands behind what an embedder reads of its document.
+    the share of all text that stands behind what an embedder reads of its document. `largest`: the
+    document with the most text.
     """
 
     path: str
@@ -152,6 +179,7 @@ class SourceDescription:
     unit: str
     encodings: Mapping[str, int]
     unseen: float
+    largest: LargestDocument
 
     @property
     def language(self) -> str:
@@ -183,6 +211,8 @@ class SourceDescription:
         yield f"languages: {', '.join(shares[:5])}{', ...' if len(shares) > 5 else ''}"
         shortest, middle, longest = self.lengths
         yield f"lengths: {shortest:,} to {longest:,} {self.unit}, median {middle:,}"
+        if note := self.largest.note("text", self.documents):
+            yield f"warning: {note}"
         if self.passages:
             yield f"passages: {self._unseen()}: the recipe cuts passages of {self.passages.tokens}"
 
@@ -233,8 +263,8 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
     place: Path | str = str(source) if on_the_hub else Path(source)
     notes = SourceNotes({}, {})
     refused: list[RefusedRow] = []
-    words: list[int] = []
-    characters: list[int] = []
+    counts: list[int] = []  # words, or characters of scripts without spaces
+    of_document: Counter[str] = Counter()
     sample: list[str] = []
     draw = random.Random(0)  # the same documents each time
     rows = 0
@@ -244,32 +274,33 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
         if not isinstance(one, SourceDocument):
             refused.append(one)
             continue
-        parts = one.text.split()
-        words.append(len(parts))
-        characters.append(sum(map(len, parts)))
+        counts.append(length(one.text))
+        of_document[whole_id(one.id)] += counts[-1]
         if len(sample) < _LOOKED_AT:
             sample.append(one.text[: 4 * _PIECE])
-        elif (slot := draw.randrange(len(words))) < _LOOKED_AT:
+        elif (slot := draw.randrange(len(counts))) < _LOOKED_AT:
             sample[slot] = one.text[: 4 * _PIECE]
-    if not words:
+    if not counts:
         raise DatasetError(
             f"{source} holds no document that can be used. {refusals(refused)}".rstrip()
         )
     languages = _languages(sample)
     spaced = sum(languages.get(code, 0) for code in _UNSPACED) <= 0.5
-    counts, unit = (words, "words") if spaced else (characters, "characters")
+    unit = "words" if spaced else "characters"
+    (largest, most), every = of_document.most_common(1)[0], max(1, of_document.total())
     return SourceDescription(
         path=str(place) if isinstance(place, str) else _relative(place, folder),
         kinds={} if isinstance(place, str) else _kinds(place),
         columns=notes.columns,
-        documents=len(words),
+        documents=len(of_document),
         whole=limit is None or rows < limit,
         refused=tuple(refused),
         languages=languages,
         lengths=(min(counts), round(median(counts)), max(counts)),
         unit=unit,
         encodings=Counter(notes.encodings.values()),
-        unseen=sum(max(0, count - _READ[unit]) for count in counts) / max(1, sum(counts)),
+        unseen=sum(max(0, count - _READ[unit]) for count in counts) / every,
+        largest=LargestDocument(largest, most / every),
     )
 
 

@@ -8,6 +8,7 @@
     │   └── SourceRefused            2   too few of a source's rows can be used
     ├── OutputError                  2   a file or folder cannot be written (full disk, rights)
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
+    ├── WorkerLost                   2   the system ended a worker process; resumable
     ├── ChecksFailed                 1   the data was written but did not pass its checks
     ├── BudgetReached                3   the next call could pass the cap; resumable
     └── EndpointFailed               4   a model, the Hub or S3 did not answer; resumable
@@ -65,6 +66,10 @@ class OutputError(RetgenError):
 
 class RunDirectoryError(RetgenError):
     """A run directory belongs to another recipe, is not a run directory, or is in use."""
+
+
+class WorkerLost(RetgenError):
+    """A worker process ended in the middle of its work; what was finished before is kept."""
 
 
 class ChecksFailed(RetgenError):

@@ -267,6 +267,7 @@ def manifest_of(
             "qrels": counts["qrels"],
             "rejected": len(records.rejected),
         },
+        **({"source_documents": n} if (n := records.source_documents) is not None else {}),
         "complete": records.complete,
         **({"breakdown": list(records.breakdown)} if records.breakdown else {}),
         "evidence": {

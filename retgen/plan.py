@@ -17,6 +17,7 @@ import orjson
 from retgen.agents.models import ModelSettings
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.source import DocumentSource
+from retgen.licences import licence_fault
 from retgen.recipe import Recipe, choose_judge, load_recipe
 
 if TYPE_CHECKING:  # most plans ask no model
@@ -73,15 +74,20 @@ def plan(
 
 
 def _with_licence_note(result: Plan, recipe: Recipe) -> Plan:
-    """A plan that says when nothing states what the user's documents may be used for."""
+    """A plan that says when nothing states what the user's documents may be used for, or what is
+    no licence's name.
+    """
     source = getattr(recipe.job.params, "source", None)
-    if not isinstance(source, DocumentSource) or source.licence != NOT_STATED:
+    if not isinstance(source, DocumentSource):
         return result
-    note = (
+    note: str | None = (
         "the licence of your documents is not stated: set `licence:` of the source, or give "
         "`gen publish --licence`"
     )
-    return replace(result, notes=(*result.notes, note))
+    if source.licence != NOT_STATED:
+        fault = licence_fault(source.licence)
+        note = fault and f"params.source.licence: {fault}"
+    return replace(result, notes=(*result.notes, note)) if note else result
 
 
 def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptions) -> Plan:

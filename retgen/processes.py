@@ -12,10 +12,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import is_dataclass
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, BinaryIO, TypeVar
+
+from retgen.errors import WorkerLost
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -29,6 +32,7 @@ def process_pool(
 
     None of them outlives this process: each watches a pipe whose other end only this process
     holds. An error in the block closes it too, so that nobody waits for work that is of no use.
+    Raises `WorkerLost` where one of them is killed.
     """
     watched, held = SPAWN.Pipe(duplex=False)
     pool = ProcessPoolExecutor(
@@ -46,6 +50,11 @@ def process_pool(
                 held.close()
                 pool.shutdown(cancel_futures=True)  # they end, so this is soon done
                 raise
+    except BrokenProcessPool as error:
+        raise WorkerLost(
+            "a worker process was killed, most likely because memory ran out. What is finished is "
+            "kept: the same command again goes on, with --workers 1 in less memory"
+        ) from error
     finally:
         held.close()
         watched.close()

@@ -144,7 +144,7 @@ def laid_out(text: str) -> list[str]:
 def length(text: str) -> int:
     """Words between white space; a character of a script without spaces counts as one."""
     if words_only(text):
-        return text.count(" ") + 1
+        return len(text.split())
     pieces = [piece for word in text.split() for piece in _UNSPACED_RUN.split(word)]
     return sum(len(p) if is_unspaced(p) else bool(_WORD.search(p)) for p in pieces)
 

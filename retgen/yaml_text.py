@@ -6,6 +6,7 @@ Whoever wrote it: what is read is no deeper than `DEEPEST`, and an error names i
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -51,7 +52,8 @@ def parse_yaml(
         problem = (fault.problem or "").split(" with value")[0].strip()
         if isinstance(fault, MaxDepthExceededError):
             raise error(f"{where}{line}: {_TOO_DEEP}") from fault
-        raise error(f"{where}{line}: is not YAML: {problem}") from fault
+        problem = _SIGN.sub(lambda one: _SIGNS.get(one[1], one[1]), problem)
+        raise error(f"{where}{line}: is not YAML: {problem}{_beginning(fault, text)}") from fault
     except (YAMLError, ValueError) as fault:  # ValueError: a day such as 1990-02-30
         raise error(f"{where}: is not YAML: {str(fault).splitlines()[0]}") from fault
     levels, values = _measure(value, {})
@@ -60,6 +62,23 @@ def parse_yaml(
     if values > LARGEST:
         raise error(f"{where}: its aliases (*name) stand for more than {LARGEST:,} values")
     return value
+
+
+_SIGN = re.compile(r"'<([a-z ]+)>'")  # what the parser met, in its own words
+_SIGNS = {"stream end": "the end of the file", "scalar": "more words"}
+
+
+def _beginning(fault: Any, text: str) -> str:
+    """The line where what cannot be read begins, and what to look for."""
+    mark = fault.context_mark or fault.problem_mark
+    if not (fault.problem or "").startswith("expected"):
+        return ""
+    if mark is None or mark.line >= len(lines := text.splitlines()):
+        return ""
+    return (
+        f". It begins in line {mark.line + 1}: {lines[mark.line].strip()[:80]!r}. Look for a "
+        "comma, a bracket or a quote that is missing"
+    )
 
 
 def _recursive_alias(events: Iterable[Any]) -> str:

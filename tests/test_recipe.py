@@ -93,7 +93,7 @@ HEAD = "name: x\nfamily: limit\n"
             HEAD + "params: {pattern: dense}\noutput: {format: csv}\n",
             "{path}, line 4, output.format: must be 'jsonl' or 'parquet', not 'csv'",
         ),
-        (HEAD + "params: [1, 2\n", "{path}, line 4: is not YAML: expected ',' or ']', but got '<stream end>'"),
+        (HEAD + "params: [1, 2\n", "{path}, line 4: is not YAML: expected ',' or ']', but got the end of the file. It begins in line 3: 'params: [1, 2'. Look for a comma, a bracket or a quote that is missing"),
         ("name: a\nname: b\n", '{path}, line 2: is not YAML: found duplicate key "name"'),
         ("just words\n", "{path}: a recipe is a mapping with name, family and params, this is not one"),
         ("", "{path}: a recipe is a mapping with name, family and params, this is not one"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,13 +48,19 @@ def test_the_licence_of_the_documents(kb: Path, monkeypatch: pytest.MonkeyPatch)
         "the licence of your documents is not stated: set `licence:` of the source, or give "
         "`gen publish --licence`"
     ]
-    done = gen("new", "multiconir", "--source", "kb", "--licence", "ours: all", "--out", "b.yaml")
+    done = gen("new", "multiconir", "--source", "kb", "--licence", "other: ours", "--out", "b.yaml")
     assert done.returncode == 0, done.stderr
-    assert load_recipe("b.yaml").params.source.licence == "ours: all"
+    assert load_recipe("b.yaml").params.source.licence == "other: ours"
     assert not [note for note in plan("b.yaml").notes if "licence" in note]
     for licence in ("", "not stated", "a\nb"):
         with pytest.raises(UsageError, match="name the licence in a line"):
             new_recipe("multiconir", "c.yaml", "kb", licence)
+    message = (
+        "--licence: 'CC-BY-5' is no licence of SPDX's list (https://spdx.org/licenses); did you "
+        "mean CC-BY-2.5? Any other is given as 'other: WORDS'"
+    )
+    with pytest.raises(UsageError, match=re.escape(message)):
+        new_recipe("multiconir", "c.yaml", "kb", "CC-BY-5")
     with pytest.raises(UsageError, match="of your documents: name them with --source"):
         new_recipe("limit", "c.yaml", licence="MIT")
     assert not Path("c.yaml").exists()

@@ -77,6 +77,7 @@ def test_length_counts_words_or_characters() -> None:
         text: length(text) for text in ("four words, no more", "紫色的花", "微信 WeChat2更新 !")
     }
     assert list(lengths.values()) == [4, 4, 5]
+    assert [length(text) for text in ("", "a\nb", "  a  b\n\n", "a — b")] == [0, 2, 2, 3]
 
 
 def test_content_stems_are_without_function_words() -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.processes import pickle_data, process_pool, unpickle_data
-from retgen.tokenizer import STOPWORDS, length, tokens, words_only
+from retgen.tokenizer import STOPWORDS, length, tokens
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
@@ -106,8 +106,7 @@ class TermRule(CorpusRule):
             np.add.at(state.frequencies, once, 1)
         state.documents += len(batch)
         if words is None:
-            spaced = words_only("".join(batch.texts))
-            words = np.array([t.count(" ") + 1 if spaced else length(t) for t in batch.texts])
+            words = np.array([length(text) for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
         if lengths is None:
             lengths = np.array([len(text) for text in batch.texts])

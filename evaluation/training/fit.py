@@ -408,7 +408,7 @@ class _Training:
             "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
             "hard negatives a pair": f"{result.hard_negatives:,}",
-            "tokens read of a text": f"{read['training']} in training, {read['saved']} as saved",
+            "tokens read per text": f"{read['training']} in training, {read['saved']} as saved",
             "device": f"{result.device}, weights {result.weights_dtype}, products {result.dtype}",
         }
         scores = {when: result.scores(when) for when in ("before", "idf", "after")}

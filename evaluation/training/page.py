@@ -201,8 +201,8 @@ def _how(result: Training) -> str:
     read = " and ".join(f"{tokens[when]} {where}" for when, where in _READ.items())
     prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
     return (
-        f"{start}; {negatives}; {prompts or 'no prompts'}; tokens read of a text: {read}; weights "
-        f"{run.weights_dtype}, products {run.dtype}"
+        f"{start}; {negatives}; {prompts or 'no prompts'}; tokens read per text: {read}; "
+        f"weights {run.weights_dtype}, products {run.dtype}"
     )
 
 

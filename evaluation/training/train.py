@@ -59,6 +59,7 @@ from retgen.evaluation.training.variants import (
     fused,
     plans,
 )
+from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, write_file
 
@@ -191,14 +192,22 @@ def _places(folder: Path) -> list[Path]:
     return [*variants, *(place for variant in variants for place in sorted(variant.glob("seed-*")))]
 
 
+_TRAINABLE = ("minilm", "static:minilm")
+
+
 def _check_trainable(name: str) -> None:
     result = type_of(name)
-    if result is not None and not result.trainable:
+    if result is None or not result.trainable:
+        why = "cannot be trained." if result else f"there is no such model{_nearest(name)}"
         raise UsageError(
-            f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub "
-            "id of a sentence-transformers model"
+            f"--model {name}: {why} Give minilm, static:minilm, or the folder or Hub id of a "
+            "sentence-transformers model"
         )
     check_name(name)
+
+
+def _nearest(name: str) -> str:
+    return did_you_mean(name, _TRAINABLE) or "."
 
 
 def _scored_sets(

@@ -47,29 +47,29 @@ from retgen.generators.capretrieval.plan import (
     plan_notes,
 )
 from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
-from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
-from retgen.generators.capretrieval.two_documents import (
-    JUDGE_TWO_DOCUMENTS,
-    JUDGED_QUESTIONS,
-    TWO_DOCUMENT_AGENTS,
-    TWO_DOCUMENTS,
-    judge_of_questions,
-)
-from retgen.generators.capretrieval.with_agents import (
+from retgen.generators.capretrieval.reading import (
     DOCUMENT_ROW,
     DOCUMENTS,
-    MINED,
     PASSAGE,
     PASSAGES,
     QUERIES,
-    agents_of,
-    write_queries,
 )
+from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
+from retgen.generators.capretrieval.two_document_agents import (
+    JUDGE_TWO_DOCUMENTS,
+    TWO_DOCUMENT_AGENTS,
+)
+from retgen.generators.capretrieval.two_documents import (
+    JUDGED_QUESTIONS,
+    TWO_DOCUMENTS,
+    judge_of_questions,
+)
+from retgen.generators.capretrieval.with_agents import MINED, agents_of, write_queries
 from retgen.generators.family import Evidence, Family, Plan, RowType
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, Example, Records
-from retgen.generators.source import PassageSize, SourceDescription
-from retgen.sources import HUB, RefusedRow, refusals
+from retgen.generators.source import LargestDocument, PassageSize, SourceDescription
+from retgen.sources import HUB, RefusedRow, refusals, whole_id
 from retgen.tokenizer import length
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
@@ -150,11 +150,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
             message = f"params.source: {where} holds no document that can be used."
             rows = [one._asdict() for one in refused]
             raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
-        lengths = [
-            len(one.text[start:stop].encode())
-            for one in documents
-            for start, stop in spans(one.text, params.passages)
-        ]
+        lengths, passages_of = [], Counter[str]()
+        for one in documents:
+            for start, stop in spans(one.text, params.passages):
+                lengths.append(len(one.text[start:stop].encode()))
+                passages_of[whole_id(one.id)] += 1
         if params.judge is not None:
             return plan_judged(job, lengths)
         passages, size = len(lengths), sum(lengths)
@@ -165,8 +165,9 @@ class CapRetrieval(Family[CapRetrievalParams]):
             qrels=queries,
             bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
             call_estimates=call_estimates(job, passages, size),
-            notes=tuple(plan_notes(job, documents)),
+            notes=(*plan_notes(job, documents), *_large(passages_of)),
             about=True,
+            source_documents=_cut_from(passages_of),
         )
 
     def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:
@@ -232,18 +233,19 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
             card=[
-                *_card(mined), *_found_card(tables), *_like_card(job, tables),
+                *_card(mined), *_large_card(tables), *_found_card(tables), *_like_card(job, tables),
                 *_two_documents_card(judged),
             ],
             notes={
-                **_found_line(tables), **_like_line(job, tables), **_written_line(job, tables),
-                **_two_documents_line(judged), **_lines(mined),
+                **_large_line(tables), **_found_line(tables), **_like_line(job, tables),
+                **_written_line(job, tables), **_two_documents_line(judged), **_lines(mined),
             },
             facts=_facts(tables),
             example=_example(tables),
             training=tables.training(),
             languages=_languages(tables),
             licences=_licences(job),
+            source_documents=_cut_from(Counter(whole_id(one.source) for one in tables.passages)),
         )  # fmt: skip
 
     def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
@@ -309,7 +311,40 @@ def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTabl
         notes=pairs.notes(),
         languages=_languages(tables),
         licences=_licences(job),
+        source_documents=_cut_from(Counter(whole_id(one.source) for one in tables.passages)),
     )
+
+
+def _cut_from(passages_of: Counter[str]) -> int | None:
+    """How many documents passages are of; None where each is a whole document."""
+    return len(passages_of) if len(passages_of) < passages_of.total() else None
+
+
+def _large(passages_of: Counter[str]) -> list[str]:
+    """A sentence where many of the passages are of one document."""
+    if not passages_of:
+        return []
+    name, most = passages_of.most_common(1)[0]
+    large = LargestDocument(name, most / passages_of.total())
+    return [note] if (note := large.note("passages", len(passages_of))) else []
+
+
+def _large_line(tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints where one document is much of the corpus; its share of the queries."""
+    sources = [whole_id(one.source) for one in tables.passages]
+    notes = _large(Counter(sources))
+    if not notes:
+        return {}
+    largest = Counter(sources).most_common(1)[0][0]
+    test = [sources[one.passage] == largest for one in tables.queries if one.split == "test"]
+    return {
+        "warning": f"{notes[0]}; it has {sum(test):,} of {len(test):,} test queries "
+        "(queries.per_document keeps them few)"
+    }
+
+
+def _large_card(tables: QueryTables) -> list[str]:
+    return [f"{text[0].upper()}{text[1:]}." for text in _large_line(tables).values()]
 
 
 def _licences(job: Job[CapRetrievalParams]) -> dict[str, str]:

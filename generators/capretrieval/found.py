@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import stopwords, words_of
+from retgen.generators.capretrieval.nouns import is_short
 from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.passages import HEADINGS
 from retgen.sources import Block, SourceDocument
@@ -231,6 +232,8 @@ class _Finder:
 
     def _says_enough(self, words: str) -> bool:
         content = self._content(words)
+        if len(content) < _FEWEST and is_short("".join(content)):
+            return False
         return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
 
     def _is_topic(self, shown: str, part: Section) -> bool:

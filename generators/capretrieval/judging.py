@@ -38,7 +38,7 @@ from retgen.generators.capretrieval.passages import (
     bundled_queries,
     cut_passages,
 )
-from retgen.generators.capretrieval.with_agents import (
+from retgen.generators.capretrieval.reading import (
     PASSAGES,
     QUERIES,
     passage_row,

@@ -51,6 +51,7 @@ _OTHERS = frozenset(
     "above any certain following many multiple next other same several single such various".split()
 )
 _SENTENCE = 8  # words of which some are function words
+_SHORT = 3  # letters
 _PLAIN, _FUNCTION = 0.7, 0.2  # shares of a text's words
 _JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
 
@@ -92,6 +93,13 @@ def is_prose(text: str, language: str, sentences: bool = True) -> bool:
     function_words = sum(one.text.casefold() in stops for one in words)
     few = len(words) < _SENTENCE or not stops or not sentences
     return plain >= _PLAIN * len(words) and (few or function_words >= _FUNCTION * len(words))
+
+
+def is_short(word: str) -> bool:
+    """Whether a word by itself says too little to be a query: three letters, as of abbreviations,
+    mean another thing in each document. Scripts other than ASCII say more with a sign.
+    """
+    return word.isascii() and len(word) <= _SHORT
 
 
 class _Word(NamedTuple):

@@ -20,6 +20,7 @@ from retgen.generators.capretrieval.nouns import (
     chinese_phrases,
     headlines,
     is_prose,
+    is_short,
     noun_phrases,
     weighed_words,
 )
@@ -30,6 +31,7 @@ _ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a no
 _FEWEST, _MOST = 3, 7  # content words of such a query
 _KNOWN = 0.25  # a word that more of the documents have is left out of it
 _NAME, _NOUN = 0.7, 0.2  # a word by itself says less than a phrase, most so an ordinary one
+_LONG = 80  # words; what says that much without function words is a table, or code
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
 # of Markdown, HTML and reStructuredText within a block: what nobody reads, such as addresses
@@ -96,7 +98,7 @@ def summaries(
     if not count or not has_baseline(language):
         return []
     blocks, held = _blocks(text, prose), Counter(words_of(text))
-    in_sentences = is_prose(_prose(text), language)
+    in_sentences = _in_sentences(text, language)
     result: list[RuleQuery] = []
     for start, stop in _sentences_of(text, blocks):
         if len(result) == min(count, _SENTENCES):
@@ -134,6 +136,13 @@ def _worth(words: Sequence[str], held: Mapping[str, int], counts: CorpusCounts) 
     return counts.informativeness(words) * (1 - 0.5 / max(1.0, often))
 
 
+def _in_sentences(text: str, language: str) -> bool:
+    """Whether a passage has to be in sentences to be prose: only a short one, such as the title of
+    a product, may be without.
+    """
+    return len(text.split()) >= _LONG or is_prose(_prose(text), language)
+
+
 def _ranked(
     text: str, language: str, counts: CorpusCounts, blocks: Sequence[Prose]
 ) -> list[RuleQuery]:
@@ -141,7 +150,7 @@ def _ranked(
     if not has_baseline(language):
         return []
     found: dict[str, tuple[float, int, int]] = {}
-    held, in_sentences = Counter(words_of(text)), is_prose(_prose(text), language)
+    held, in_sentences = Counter(words_of(text)), _in_sentences(text, language)
     for block in blocks:
         for start, stop, worth in _phrases(text, block, language, in_sentences):
             score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, text)
@@ -181,6 +190,8 @@ def _phrases(
         start, stop = block.start + one.start, block.start + one.stop
         worth = 1 - _ADJECTIVE * len(one.adjectives) / len(one.words)
         if len(one.words) == 1:
+            if is_short(one.words[0]):
+                continue
             worth = _NAME if one.is_name else _NOUN
         yield start, stop, worth
 

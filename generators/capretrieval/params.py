@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,8 +17,10 @@ class QueryCounts(Params):
 
     `found`: of what people wrote (titles, headings, links, descriptions). `common`: a keyword that
     stands in more than this share of the passages is no query, as it would find a list and no
-    passage. `quality`: the share of the rules' queries that is left out, the lowest scores
-    first. `together`: a model writes both kinds in one call. `two_documents`: of a run, questions
+    passage; `relevant`: nor is one of more passages than that. `quality`: the share of the rules'
+    queries that is left out, the lowest scores first. `per_document`: the share of a split's
+    queries that one document may give; in a split of few documents twice an equal part.
+    `together`: a model writes both kinds in one call. `two_documents`: of a run, questions
     that need two documents; a model writes them, and another says whether they do.
     """
 
@@ -25,7 +28,9 @@ class QueryCounts(Params):
     keywords: int = Field(6, ge=0, le=50)
     summaries: int = Field(3, ge=0, le=50)
     common: float = Field(0.05, gt=0, le=1)
+    relevant: int = Field(10, ge=1)
     quality: float = Field(0.5, ge=0, lt=1)
+    per_document: float = Field(0.1, gt=0, le=1)
     together: bool = True
     two_documents: int = Field(0, ge=0, le=100_000)
     like: InputFile | None = Field(
@@ -117,16 +122,24 @@ class Judge(Params):
 _WRITTEN = ("queries", "mine", "splits", "decontaminate")
 
 
+def _language(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch("[a-z]{2}", value):
+        raise ValueError(
+            f"{value!r} is no code of a language: two small letters (ISO 639-1), such as en, de or "
+            "zh; without the key the language of each document is recognized"
+        )
+    return value
+
+
 class CapRetrievalParams(Params):
     """Queries over the documents of a source: written for them, or given and judged."""
 
     source: DocumentSource | None = Field(
         None, description="default: bundled captions of a phone album, English and Chinese"
     )
-    language: str | None = Field(
-        None, pattern="^[a-z]{2}$",
-        description="ISO 639-1, of all documents; default: told for each document",
-    )  # fmt: skip
+    language: Annotated[str | None, AfterValidator(_language)] = Field(
+        None, description="ISO 639-1, of all documents; default: told for each document"
+    )
     passages: PassageSize | None = None
     queries: QueryCounts = QueryCounts()
     mine: MiningParams = MiningParams()

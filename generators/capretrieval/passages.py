@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
-from retgen.sources import Block, Columns, RefusedRow, SourceDocument, read_sources
+from retgen.sources import Block, Columns, RefusedRow, SourceDocument, read_sources, whole_id
 from retgen.streams import Stream
 from retgen.tokenizer import is_unspaced
 
@@ -218,6 +218,18 @@ def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterat
 
 def _numbered(name: str, mark: str, count: int) -> list[str]:
     return [f"{name}{mark}{number}" for number in range(1, count + 1)]
+
+
+def parts_together(documents: Sequence[str], repeats: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of `document_splits`, shared by the parts of a long document too. `documents`:
+    ids.
+    """
+    result, first = repeats.copy(), dict[str, int]()
+    for number, one in enumerate(documents):
+        begin = first.setdefault(whole_id(one), number)
+        if begin != number:
+            result[result == result[number]] = result[begin]
+    return result
 
 
 def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) -> list[str]:

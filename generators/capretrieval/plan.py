@@ -11,12 +11,12 @@ from retgen.generators.capretrieval.asked import like_note
 from retgen.generators.capretrieval.judging import given_queries
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.two_documents import (
+from retgen.generators.capretrieval.two_document_agents import (
     CALIBRATE_TWO_DOCUMENTS,
     JUDGE_TWO_DOCUMENTS,
     WRITE_TWO_DOCUMENTS,
-    calibration_readings,
 )
+from retgen.generators.capretrieval.two_documents import calibration_readings
 from retgen.generators.capretrieval.with_agents import agents_of
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.params import Job

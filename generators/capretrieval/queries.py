@@ -24,12 +24,14 @@ from retgen.generators.capretrieval.passages import (
     Terms,
     term_codes,
 )
+from retgen.sources import whole_id
 from retgen.tokenizer import STOPWORDS, sequence
 from retgen.validators.similar import matches
 from retgen.validators.wordsets import query_sets
 
 FOUND = "found"  # the evidence of what people wrote, and its set
 TWO: Kind = "two_documents"  # the kind of a question that needs two documents, and its set
+_FROM_ONE = 20  # queries that a document may give, however few others there are
 
 
 @dataclass(slots=True)
@@ -164,7 +166,7 @@ def select_queries(
     would share a query.
     """
     spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
-    most = max(1, int(counts.common * len(passages)))
+    most = max(1, min(counts.relevant, int(counts.common * len(passages))))
     most_documents = max(1, int(counts.common * len({one.source for one in passages})))
     texts: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(queries):
@@ -202,6 +204,37 @@ def select_queries(
         one.positives = sorted(j for j in everyone if split[j] == one.split)
         kept.append(one)
     return kept
+
+
+def spread_queries(
+    kept: list[PassageQuery],
+    passages: Sequence[Passage],
+    share: float,
+    rejected: list[Rejection],
+) -> list[PassageQuery]:
+    """The queries less those that one document has too many of for its split: the lowest scores, of
+    rules first, what people wrote last.
+
+    A document may give `share` of the queries that are left in its split; twice an equal part where
+    documents are few, and `_FROM_ONE` in any case.
+    """
+    order = ("rules", "model", FOUND)
+    ranked: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i in sorted(range(len(kept)), key=lambda i: (order.index(kept[i].evidence), kept[i].score)):
+        ranked[kept[i].split, whole_id(passages[kept[i].passage].source)].append(i)
+    gone: dict[int, str] = {}
+    for split in sorted({one.split for one in kept}):
+        own = [numbers for (name, _), numbers in ranked.items() if name == split]
+        part, most, before = max(share, 2 / len(own)), len(kept), 0
+        while most != before:  # fewer queries, of which the share is less
+            before = most
+            total = sum(min(len(numbers), most) for numbers in own)
+            most = min(most, max(_FROM_ONE, int(part * total)))
+        reason = f"its document has more than {most:,} of the {total:,} that split {split} keeps"
+        gone |= dict.fromkeys((i for one in own for i in one[: max(0, len(one) - most)]), reason)
+    for i, reason in sorted(gone.items()):
+        rejected.append(dropped_query("query/document", reason, kept[i], passages[kept[i].passage]))
+    return [one for i, one in enumerate(kept) if i not in gone]
 
 
 def _is_full(

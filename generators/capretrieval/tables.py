@@ -30,7 +30,7 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
-from retgen.generators.capretrieval.with_agents import DOCUMENTS, PASSAGES, QUERIES
+from retgen.generators.capretrieval.reading import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import Ids, iterate_rows, read_rows

@@ -59,7 +59,12 @@ def print_plan(result: Any, json: bool) -> None:
         _print_notes(result)
         return
     rows = [
-        (f"{result.documents:,}", "documents"),
+        (
+            f"{result.documents:,}",
+            "documents"
+            if (n := result.source_documents) is None
+            else f"passages of {n:,} documents",
+        ),
         (f"{result.queries:,}", "queries, about" if result.about else "queries"),
         (f"{result.qrels:,}", "qrels, about" if result.about else "qrels"),
         (f"{sum(result.calls.values()):,}", "model calls"),

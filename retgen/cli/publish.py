@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -77,9 +79,12 @@ def publish_command(
     verbose: Verbose = False,
 ) -> None:
     """Publish a run: Parquet, card, manifest, MTEB's task and checks, all of it or nothing."""
-    from retgen.publishing import publish
+    from retgen.publishing import publish, sensitive_findings
 
     interruptible()
+    if not quiet:
+        for one in sensitive_findings(Path(run)):
+            print(f"gen: warning: {one}; whoever publishes it answers for that", file=sys.stderr)
     with shown_progress(quiet, json) as progress:
         result = publish(
             run, to, dry_run=dry_run, force=force, private=private,
@@ -108,12 +113,17 @@ def _text(result: Any, dry_run: bool) -> str:
         there = [one.bytes for one in result.changes if one.kind != "removed"]
         lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")
     for one in result.gates:
-        if dry_run or (result.where and one.status == "failed"):
+        if dry_run:
             lines.append(f"mteb, {one.line}")
     for one in result.refused:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:
         lines.append(f"published: {result.where}")
+        lines += [
+            f"note: MTEB would ask for more, {one.line}"
+            for one in result.gates
+            if one.status == "failed"
+        ]
     elif result.is_unchanged:
         lines.append(f"{result.destination} holds all of it already: nothing to do")
     return "\n".join(lines)

@@ -193,7 +193,9 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
     counts, labels = manifest["counts"], manifest["evidence"]
     split = evidence.split_counts(manifest["files"])
     head = (
-        f"{manifest['name']}: {counts['documents']:,} documents, {counts['queries']:,} queries"
+        f"{manifest['name']}: "
+        f"{evidence.corpus_counts(counts['documents'], manifest.get('source_documents'))}, "
+        f"{counts['queries']:,} queries"
         f"{_by_split(path) if split else ''}, {counts['qrels']:,} {split}qrels"
     )
     took = sum(manifest["timings"].values())
@@ -205,11 +207,11 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         for name, text in (("warning", poor), *(("answers", one) for one in answers))
         if text
     ]
+    traced = evidence.traces_labels(manifest["family"])
     if labels["structural"]:
         shown = evidence.proven_labels(
             labels["structural"], counts["qrels"], manifest["proof"], split
         )
-        traced = evidence.traces_labels(manifest["family"])
         lines.append(f"  {'traced' if traced else 'proven'}      {shown}")
     if labels["judged"]:
         if structure := manifest.get("structure"):
@@ -238,7 +240,8 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         lines.append(f"  dimensions  {needed}")
     candidate_sets = manifest["candidate_sets"]
     baseline = evidence.query_blind(manifest["floors"], candidate_sets=candidate_sets)
-    if baseline and (candidate_sets or not elsewhere):
+    # own documents are no set that was balanced against such rankings
+    if baseline and not traced and (candidate_sets or not elsewhere):
         lines.append(f"  baseline    {baseline}")
     if origin := manifest.get("origin"):
         lines.append(

@@ -13,6 +13,7 @@ import orjson
 from retgen.data import Dataset
 from retgen.dataset_files import card_header
 from retgen.errors import DatasetError
+from retgen.licences import HUB_LICENCES
 from retgen.plan import NOT_STATED
 from retgen.reporting.card import hub_languages, is_free_licence
 
@@ -22,12 +23,6 @@ MTEB_LICENCES = frozenset(
     "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
     "cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 odc-by afl-3.0 bsd-3-clause gpl-3.0 "
     "lgpl-3.0 mpl-2.0".split()
-)
-# the Hub's names, for what the parts of a run may be under
-HUB_LICENCES = frozenset(
-    "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
-    "cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 cc-by-nd-4.0 odc-by odbl gpl-3.0 lgpl-3.0 mpl-2.0 "
-    "bsd-3-clause".split()
 )
 # parts under this are under the licence of the documents
 _AS_DOCUMENTS = re.compile(r"^of the documents\b")
@@ -94,7 +89,8 @@ def licence_header(licences: Mapping[str, str]) -> dict[str, str]:
     if is_free_licence(licences):
         return {"license": "apache-2.0"}
     parts = {text.strip() for text in licences.values() if not _AS_DOCUMENTS.match(text)}
-    slugs = {re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts}
+    words = (part.lower().removeprefix("other:") for part in parts)
+    slugs = {re.sub(r"[^a-z0-9.]+", "-", part).strip("-") for part in words}
     if len(slugs) != 1:
         return {"license": "other", "license_name": "one-for-each-part"}
     (slug,) = slugs

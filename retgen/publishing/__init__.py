@@ -21,7 +21,12 @@ from retgen.export.mteb.gates import MtebGate, score_limit
 from retgen.progress import Progress, no_progress
 from retgen.publishing.destination import FileChange, tree_changes
 from retgen.publishing.destinations import destination
-from retgen.publishing.refusals import read_manifest, refusals, with_licence
+from retgen.publishing.refusals import (
+    read_manifest,
+    refusals,
+    sensitive_findings,
+    with_licence,
+)
 from retgen.publishing.tree import review_summary, write_tree
 from retgen.write import scratch_folder
 
@@ -107,4 +112,4 @@ def publish(
     return replace(result, where=where)
 
 
-__all__ = ["Published", "publish"]
+__all__ = ["Published", "publish", "sensitive_findings"]

@@ -15,6 +15,7 @@ from retgen.review.certificates import in_words
 from retgen.write import file_info
 
 LICENCE = "licence_stated_at_publishing"  # of a manifest that is published
+_SENSITIVE = ("personal-data", "secrets")  # rules
 # a licence that is none
 UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
 # words of a licence that does not let others have what was made from the source
@@ -58,6 +59,15 @@ def read_manifest(run: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise DatasetError(f"{path} is damaged; make the run again with --fresh")
+
+
+def sensitive_findings(run: Path) -> list[str]:
+    """What the rules found in a run that nobody may want to publish: personal data, secrets."""
+    try:
+        findings = orjson.loads((run / "report.json").read_bytes())["findings"]
+        return [one["message"] for one in findings if one["rule"] in _SENSITIVE]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def with_licence(manifest: dict[str, Any], licence: str | None) -> dict[str, Any]:

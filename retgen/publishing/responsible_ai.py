@@ -177,7 +177,7 @@ def _biases(manifest: Mapping[str, Any]) -> Iterator[str]:
         text = origin.in_words(found)
         yield _sentences([text[0].upper() + text[1:]])
     baselines = manifest.get("floors") or {}
-    if not baselines.get("best"):
+    if not baselines.get("best") or evidence.traces_labels(manifest["family"]):
         return
     blind = evidence.query_blind(baselines, candidate_sets=bool(manifest.get("candidate_sets")))
     yield _sentences([blind[0].upper() + blind[1:]])

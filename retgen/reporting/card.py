@@ -16,6 +16,7 @@ from retgen.data import GRADED
 from retgen.errors import UsageError
 from retgen.generators.family import Family
 from retgen.generators.records import Records
+from retgen.licences import licence_fault
 from retgen.manifest import models_and_prompts
 from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
@@ -38,8 +39,10 @@ def check_licence(text: str) -> str:
     if not name or name == NOT_STATED or len(name) > 200 or not name.isprintable():
         raise UsageError(
             f"--licence {text!r}: name the licence in a line of at most 200 characters, as "
-            "CC-BY-4.0 or 'internal, not for others'"
+            "CC-BY-4.0 or 'other: internal, not for others'"
         )
+    if fault := licence_fault(name):
+        raise UsageError(f"--licence: {fault}")
     return name
 
 
@@ -70,7 +73,7 @@ def dataset_card(
         "",
         f"{evidence.what_it_is(family.from_user(recipe.job))}: "
         f"{escape_markdown(family.about(recipe.job))}. "
-        f"{counts['documents']:,} documents, "
+        f"{evidence.corpus_counts(counts['documents'], records.source_documents)}, "
         f"{_queries_and_qrels(counts, list(records.qrels), family.from_user(recipe.job))}"
         + (" (every other pair is known to be not relevant)." if records.complete else "."),
         "",
@@ -82,7 +85,7 @@ def dataset_card(
         "",
         *_agents(recipe),
         *_what_for(family, result.baselines),
-        *_shortcut(result.baselines),
+        *([] if family.traces_labels else _shortcut(result.baselines)),
         *_origin(result.origin),
         *([] if family.tests else _certificate(result.certificate)),
         "## Licence and sources",
@@ -102,7 +105,11 @@ def _what_for(family: Family[Any], baselines: Mapping[str, Any]) -> list[str]:
         "## Query-blind baselines",
         "",
         f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
-        "A set that these solve tests nothing.",
+        + (
+            "The documents are real ones, as they are: a model has to score above this."
+            if family.traces_labels
+            else "A set that these solve tests nothing."
+        ),
         "",
         _baseline_table(baselines),
     ]

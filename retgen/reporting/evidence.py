@@ -68,6 +68,13 @@ def traces_labels(name: str) -> bool:
     return name in families() and family(name).traces_labels
 
 
+def corpus_counts(documents: int, source_documents: int | None) -> str:
+    """How many documents a corpus has, or passages of how many documents."""
+    if source_documents is None:
+        return f"{documents:,} documents"
+    return f"{documents:,} passages of {source_documents:,} documents"
+
+
 def split_counts(files: Iterable[str]) -> str:
     """Of which qrels the counts are, if there are several splits: "test "."""
     return "test " if sum(name.startswith("dataset/qrels.") for name in files) > 1 else ""

@@ -45,7 +45,7 @@ def collect_report(
             "word_lists", "files", *(k for k in _OF_MODELS if k in manifest),
         )},
         "card": list(manifest.get("card", ())),
-        "solved_blindly": solved_blindly(result.baselines),
+        "solved_blindly": None if recipe.family.traces_labels else solved_blindly(result.baselines),
         **result.to_json(),
         "seconds": result.seconds,
         "samples": result.samples,
@@ -54,6 +54,7 @@ def collect_report(
 
 
 _OF_MODELS = (
+    "source_documents",
     "candidate_sets",
     "tests",
     "facts",

@@ -38,7 +38,9 @@ def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
     labels = manifest.get("evidence") or {}
     own = content.get("own", "nothing")
     ok = content.get("ok", False)
-    head_start = _head_start(statistics, baselines)
+    traced = evidence.traces_labels(content.get("family", ""))
+    # own documents are no set that was balanced against such rankings
+    head_start = "" if traced else _head_start(statistics, baselines)
     groups = _groups(content.get("findings") or [])
     examples = query_examples(content.get("samples") or {})
     yaml = to_yaml(recipe) if recipe else ""
@@ -62,10 +64,11 @@ def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
             certificate,
             labels,
             evidence.split_counts(manifest.get("files") or ()),
-            evidence.traces_labels(content.get("family", "")),
+            traced,
+            manifest.get("source_documents"),
         ),
         # of data that did not pass its checks nothing is claimed
-        "tests": _tests(statistics, baselines, manifest) if ok else [],
+        "tests": _tests(statistics, {} if traced else baselines, manifest) if ok else [],
         "solved": bool(content.get("solved_blindly") or head_start),
         "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
         "failed": [g for g in groups if g["severity"] == "error"],
@@ -171,20 +174,26 @@ def _tiles(
     labels: Mapping[str, int],
     split: str,
     traced: bool,
+    source_documents: int | None,
 ) -> list[tuple[str, str, str]]:
     """(number, what, small print) of the row of counts. `split`: of which the qrels are.
 
-    `traced`: what is known of structural labels is where they come from.
+    `traced`: what is known of structural labels is where they come from. `source_documents`: those
+    that the corpus is passages of, if any.
     """
     merged = {**counts, **statistics}
     names = {"qrels": f"{split}qrels", "structural": "traced" if traced else "proven"}
+    unit, cut = "document", ""
+    if source_documents is not None:
+        unit, cut = "passage", f"of {number(source_documents)} documents, "
+        names["documents"] = "passages"
     words = statistics.get("words_per_document") or {}
     relevant = statistics.get("relevant_per_query") or {}
     play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
     # of several splits only the queries of one are looked at
     tested = f"{number(asked)} in test: " if asked < merged.get("queries", 0) else ""
     small = {
-        "documents": f"{number(play)} relevant" if play is not None else "",
+        "documents": f"{cut}{number(play)} relevant" if play is not None else "",
         "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{number(n)} {names.get(k, k)}" for k, n in labels.items() if n),
     }
@@ -192,7 +201,7 @@ def _tiles(
         (number(merged[key]), names.get(key, key), small[key]) for key in small if key in merged
     ]
     if words:
-        tiles.append((number(words["mean"], 1), "words per document", value_range(words)))
+        tiles.append((number(words["mean"], 1), f"words per {unit}", value_range(words)))
     if evidence.dimensions_needed(certificate):
         span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
         tiles.append((value_range(span), "dimensions needed", "to rank relevant first, proven"))

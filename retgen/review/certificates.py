@@ -265,6 +265,8 @@ def in_words(one: Mapping[str, Any]) -> str:
         corrected = (
             " Corrected for overlooked errors, as measured on control items: at most "
             f"{as_percent(one['corrected'])}."
+            if one["corrected"] < 1
+            else " What they overlook is not known: too few control items were judged, or caught."
         )
     return (
         f"{goal}: {verdict}. {said}. Settled: {looked}, {wrong:,} "

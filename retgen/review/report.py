@@ -133,16 +133,16 @@ class ReviewForecast(NamedTuple):
         )
         shown = " and ".join(
             f"at most {as_percent(max(one.upper, one.corrected or 0.0))} of {what} "
-            f"(goal {as_percent(one.goal.rate)})"
+            f"(wanted: at most {as_percent(one.goal.rate)})"
             for one in self.certificates
             for what in [CLAIMS[one.goal.question]]
         )
         text = f"{work}. If no error is found, that shows {shown}"
         if not all(one.holds for one in self.certificates):
             text += (
-                "; looking at everything would not show all goals"
+                ". Not even looking at everything would show all that is wanted"
                 if self.for_goals is None
-                else f"; the goals need about {self.for_goals:,} looks of each"
+                else f". All that is wanted takes about {self.for_goals:,} looks of each person"
             )
         return f"{text}."
 

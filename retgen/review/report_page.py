@@ -75,8 +75,9 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
         if one["holds"] is None and not one["reason"] and parts:
             lines.append(f"{' and '.join(parts)} show {one['goal']} if no error is found")
     lines += [
-        f"least is known of {_PAIRS[one['population']]} whose {one['stratum']} is {one['value']}: "
-        f"{_interval(one)} after {one['looked']:,} of {one['population_size']:,}"
+        f"look at more {_PAIRS[one['population']]} whose {one['stratum']} is {one['value']}: "
+        f"{_interval(one)} of them may be wrong, with {one['looked']:,} of "
+        f"{one['population_size']:,} looked at"
         for one in ahead["least_known"][:3]
     ]
     if not any(ahead["items"].values()):

@@ -31,6 +31,7 @@ from retgen.sources.records import (
     SourceDocument,
     SourceNotes,
     TableColumns,
+    whole_id,
 )
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "read_sources",
     "refusals",
     "shown_words",
+    "whole_id",
 ]  # fmt: skip

@@ -54,12 +54,26 @@ _TAG = re.compile(r"<[^>]*>")
 # lines that generators of sites read: of templates, containers, imports
 _DIRECTIVE = re.compile(r"(?::::|\{[%{:]|import .* from |\[\[?_?toc_?\]?\]\Z|<!--)", re.I)
 # what only Markdown has at the beginning of a line, or as a link
-_MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|~~~|\|.*\|$)|\]\([^)\s]+\)", re.M)
+_MARKDOWN = re.compile(r"^(?:```|~~~|\|.*\|$)|\]\([^)\s]+\)", re.M)
+_HASHED = re.compile(r"^#.*(?:\n#.*)*(?:\n(?P<below>.*))?", re.M)  # lines with # side by side
+_HEADING = re.compile(r"(?P<marks>#{1,6}) \S.*\Z")
 
 
 def looks_like_markdown(text: str) -> bool:
-    """Whether a text has headings, fences, tables or links of Markdown."""
-    return bool(_MARKDOWN.search(text))
+    """Whether a text has fences, tables or links of Markdown, or headings, and more of them than
+    lines of comments: with # side by side, or a single # right above a line of code.
+    """
+    if _MARKDOWN.search(text):
+        return True
+    headings = comments = 0
+    for match in _HASHED.finditer(text):
+        below = match["below"] or ""
+        heading = _HEADING.match(match.group().removesuffix(f"\n{below}"))
+        if heading and (not below.strip() or len(heading["marks"]) > 1 or not match.start()):
+            headings += 1
+        else:
+            comments += 1 + match.group().count("\n#")
+    return headings > comments
 
 
 def shown_words(text: str) -> str:

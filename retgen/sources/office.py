@@ -47,7 +47,10 @@ def read_pdf(content: bytes) -> Parsed:
     except DatasetError:
         raise
     except (Exception, RecursionError) as error:  # whatever its parser meets in broken bytes
-        raise DatasetError(f"the PDF cannot be read: {_first_line(error)}") from error
+        raise DatasetError(
+            "the PDF is damaged or cut off; open it in a viewer and save it again "
+            f"(pypdf: {_first_line(error)})"
+        ) from error
     if not any(pages):
         raise DatasetError("the PDF holds no text, only pictures of it; recognize its text first")
     return _parsed(title, _pdf_pieces(pages, outline), subject)

@@ -111,7 +111,7 @@ class _Reading:
         if len(words) > _LONGEST_HEADING or after is None or is_boilerplate(words):
             return 0
         level = 0
-        is_capitals = first.indent == 0 and words.upper() == words != words.lower()
+        is_capitals = first.indent == 0 and words.upper() == words and _is_prose(words)
         if is_capitals and (after.indent or len(lines) == 1):
             self.under_capitals = after.indent > 0
             level = 1

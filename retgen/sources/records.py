@@ -11,6 +11,7 @@ TEXTS = (
     "caption", "answer", "article", "story", "summary",
 )  # fmt: skip
 SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
+_PART = "#part-"  # between a document's id and the number of a part
 TITLES = ("title", "name", "heading", "headline", "subject", "question")
 
 
@@ -76,6 +77,16 @@ class SourceDocument(NamedTuple):
     def row(self) -> dict[str, Any]:
         """The document without its structure, as `DOCUMENT` describes it."""
         return {"id": self.id, "title": self.title, "text": self.text}
+
+
+def part_id(document: str, number: int) -> str:
+    """The id of a document's part with a number from 1."""
+    return document if number == 1 else f"{document}{_PART}{number}"
+
+
+def whole_id(part: str) -> str:
+    """The id of the document that a part was cut from; of others their own."""
+    return part.partition(_PART)[0]
 
 
 class RefusedRow(NamedTuple):

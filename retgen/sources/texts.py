@@ -20,7 +20,14 @@ from retgen.sources.markdown import (
 from retgen.sources.office import read_docx, read_pdf
 from retgen.sources.pages import read_page
 from retgen.sources.plain import plain_blocks
-from retgen.sources.records import Block, Link, ReadOptions, RefusedRow, SourceDocument
+from retgen.sources.records import (
+    Block,
+    Link,
+    ReadOptions,
+    RefusedRow,
+    SourceDocument,
+    part_id,
+)
 from retgen.sources.structure import Parsed, cut_place, part_of
 
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
@@ -64,7 +71,8 @@ def file_documents(
     except OSError as error:
         yield refused("unreadable", f"cannot be read: {error.strerror}")
     except _NotText as error:
-        yield refused("encoding", str(error))
+        rule = "binary" if b"\0" in content else "encoding"
+        yield refused(rule, str(error))
     except DatasetError as error:
         yield refused("unreadable", str(error).removeprefix(f"{path}: "))
     except RecursionError:
@@ -157,7 +165,7 @@ def _parts(
 def _part(document: SourceDocument, parsed: Parsed, number: int) -> SourceDocument:
     """The document's part with a number from 1; of the first, its short forms."""
     return document._replace(
-        id=document.id if number == 1 else f"{document.id}#part-{number}",
-        text=parsed.text, blocks=tuple(parsed.blocks), links=tuple(parsed.links),
+        id=part_id(document.id, number), text=parsed.text,
+        blocks=tuple(parsed.blocks), links=tuple(parsed.links),
         short_forms=document.short_forms if number == 1 else (),
     )  # fmt: skip

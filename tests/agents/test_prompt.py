@@ -64,7 +64,9 @@ def test_all_variables_at_fault_are_named(tmp_path: Path) -> None:
         ("---\npurpose: x\n---\n## User\nHello", "the header has exactly purpose and variables"),
         (
             "---\n[\n---\n## User\nHello",
-            "the header, line 1: is not YAML: expected the node content, but found '<stream end>'",
+            "the header, line 1: is not YAML: expected the node content, but found "
+            "the end of the file. It begins in line 1: '['. Look for a comma, a bracket or a quote "
+            "that is missing",
         ),
         (
             "---\npurpose: x\nvariables: [a, A]\n---\n## User\n{{a}}",

@@ -57,7 +57,7 @@ def test_a_sound_data_set_passes(dataset: Write) -> None:
     }  # fmt: skip
     assert found["metadata"].message == (
         "nothing says reference, date, domains, task_subtypes, annotations_creators, "
-        "sample_creation, bibtex_citation, eval_langs; mteb.yaml in the run states it"
+        "sample_creation, bibtex_citation, eval_langs: mteb.yaml in the run may"
     )
     assert found["short texts"].message == (
         "the shortest document has 32 characters, the shortest query 18"

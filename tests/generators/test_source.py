@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from retgen.errors import DatasetError
-from retgen.generators.source import DocumentSource, describe_source
+from retgen.generators.source import DocumentSource, LargestDocument, describe_source
 from retgen.scaffold import new_recipe
 from retgen.sources import TableColumns
 
@@ -89,7 +89,7 @@ def test_languages_without_blanks_are_counted_in_characters(tmp_path: Path) -> N
     assert description.languages == {"zh": 2 / 3, "": 1 / 3}
     assert list(description.lines())[1:] == [
         "languages: Chinese (zh) 67%, not recognized 33%",
-        f"lengths: 5 to {3 * len(CHINESE)} characters, median {len(CHINESE)}",
+        "lengths: 1 to 69 characters, median 23",
     ]
 
 
@@ -139,4 +139,13 @@ def test_encodings_are_said(tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_text(f"{ENGLISH} And more.", "utf-16")
     assert list(describe_source(tmp_path, tmp_path).lines())[1] == (
         "encodings: 1 cp1252, 2 utf-16, the others UTF-8; look whether their letters are right"
+    )
+
+
+def test_a_document_that_is_much_of_a_source_is_named() -> None:
+    assert LargestDocument("a", 0.2).note("text", 50) == ""
+    assert LargestDocument("a", 0.45).note("text", 9) == ""  # of few documents each is much
+    assert LargestDocument("log/a", 0.45).note("text", 50) == (
+        "log/a is 45% of the text: if nobody searches in it (a changelog, a table of data), move "
+        "it out of the source"
     )

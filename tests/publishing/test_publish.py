@@ -447,3 +447,19 @@ def test_a_folder_of_something_else_is_refused_unread(
     with pytest.raises(UsageError, match="is not empty, and holds nothing that gen publish put"):
         publish(kb, f"file:{home}")
     assert len(read) == 1
+
+
+def test_personal_data_and_secrets_are_named_before_anything_is_written(
+    kb: Path, tmp_path: Path, gen: Gen
+) -> None:
+    report = json.loads((kb / "report.json").read_text())
+    report["findings"] = [
+        {"rule": "personal-data", "severity": "warning", "ids": ["a"],
+         "message": "document a holds an e-mail address"},
+        {"rule": "near-duplicate", "severity": "warning", "ids": ["a"], "message": "no matter"},
+    ]  # fmt: skip
+    (kb / "report.json").write_text(json.dumps(report))
+    done = gen("publish", kb, f"file:{tmp_path / 'out'}", "--dry-run")
+    assert done.stderr == (
+        "gen: warning: document a holds an e-mail address; whoever publishes it answers for that\n"
+    )

@@ -237,11 +237,12 @@ def test_what_a_review_asks_of_people_and_would_show(dataset: Any, tmp_path: Pat
 
     assert expected() == (
         "anna, ben: 200 looks each, about 67 min. If no error is found, that shows at most 1.24% "
-        "of the positives are not relevant (goal 2%)."
+        "of the positives are not relevant (wanted: at most 2%)."
     )
     assert expected(looks=4) == (
         "anna, ben: 4 looks each, about 80 s. If no error is found, that shows at most 56.96% of "
-        "the positives are not relevant (goal 2%); the goals need about 139 looks of each."
+        "the positives are not relevant (wanted: at most 2%). All that is wanted takes about 139 "
+        "looks of each person."
     )
 
 

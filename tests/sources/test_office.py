@@ -85,9 +85,9 @@ def test_a_pdf(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "the PDF cannot be read: "),
-        (b"%PDF-1.4\nnothing", "the PDF cannot be read: "),
-        (pdf(MANUAL)[:300], "the PDF cannot be read: "),
+        (b"", "the PDF is damaged or cut off; open it"),
+        (b"%PDF-1.4\nnothing", "the PDF is damaged or cut off; open it"),
+        (pdf(MANUAL)[:300], "the PDF is damaged or cut off; open it"),
         (pdf([[]]), "the PDF holds no text, only pictures of it; recognize its text first"),
     ],
 )

@@ -42,7 +42,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
         RefusedRow(
             "h.html", "source/unreadable", "its elements are nested too deeply to be read", "h"
         ),
-        RefusedRow("i.txt", "source/encoding", "the file holds bytes that are no text", "i"),
+        RefusedRow("i.txt", "source/binary", "the file holds bytes that are no text", "i"),
     ]
 
 

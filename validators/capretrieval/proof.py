@@ -7,20 +7,26 @@ words lie in a link to that document; other words are a title or a short form th
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from retgen.data import Query
-from retgen.tokenizer import STOPWORDS
+from retgen.validators.capretrieval.found import found_fault, link_names
 from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
 from retgen.validators.capretrieval.two_documents import two_documents_findings
 from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
+from retgen.validators.capretrieval.words import (
+    bare,
+    content_words,
+    holds,
+    plain,
+    same_script,
+    single_words,
+)
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 
@@ -145,7 +151,7 @@ class OwnDocuments(CorpusRule):
         """A span lies in its document; a keyword stands in it, found words stand where it says."""
         targets: dict[str, set[str]] = {}  # how links name a document -> its ids
         for name, row in documents.items():
-            for place in _places(row["place"]):
+            for place in link_names(row["place"]):
                 targets.setdefault(place, set()).add(name)
         for query in self._judgements.queries:
             note = _note(query)
@@ -155,11 +161,11 @@ class OwnDocuments(CorpusRule):
                 message = f"{query.query_id}: rests on no characters of a document"
                 yield self._finding([query.query_id], message)
             elif note.get("evidence") == "found":
-                if why := _not_found(query.text, note, source, documents, targets):
+                if why := found_fault(query.text, note, source, documents, targets):
                     yield self._finding([query.query_id], f"{query.query_id}: {why}")
             elif note.get("kind") in ("keyword", "phrase"):
-                held = _plain(source["text"][slice(*span)])
-                if _plain(query.text) != held and not _same_script(query.text, held):
+                held = plain(source["text"][slice(*span)])
+                if plain(query.text) != held and not same_script(query.text, held):
                     message = f"{query.query_id}: its span holds {held!r}, not {query.text!r}"
                     yield self._finding([query.query_id], message)
 
@@ -190,7 +196,7 @@ class OwnDocuments(CorpusRule):
                     yield self._finding([query_id], message)
         texts: dict[str, str] = {}
         for query in self._judgements.queries:
-            key, own = _plain(query.text), asked.get(query.query_id)
+            key, own = plain(query.text), asked.get(query.query_id)
             if own is not None and texts.setdefault(key, own) != own:
                 message = f"{query.query_id}: its text is a query of split {texts[key]} too"
                 yield self._finding([query.query_id], message)
@@ -211,8 +217,8 @@ class OwnDocuments(CorpusRule):
                     continue
                 row = passages[doc_id]
                 if _note(query).get("side") == "nonlexical" and (
-                    same := _content(query.text, _note(query))
-                    & {*_single(_shown(documents, row, {})[0])}
+                    same := content_words(query.text, _note(query))
+                    & {*single_words(_shown(documents, row, {})[0])}
                 ):
                     message = f"{query_id}: is nonlexical, and {doc_id} has {min(same)!r}"
                     yield self._finding([query_id, doc_id], message)
@@ -224,7 +230,7 @@ class OwnDocuments(CorpusRule):
                 source = documents[row["source"]]
                 text = f"{source['title']} {source['text'][row['start'] : row['stop']]}"
                 by_words = _note(query).get("kind") in ("keyword", "phrase")
-                if not by_words or not _holds(text, query.text):
+                if not by_words or not holds(text, query.text):
                     message = f"{query_id}: {doc_id} is relevant there, and lacks {query.text!r}"
                     yield self._finding([query_id, doc_id], message)
 
@@ -255,7 +261,7 @@ class OwnDocuments(CorpusRule):
             elif not _is_shown(row["positive"], documents, passages.get(positive), note):
                 yield [query_id, positive], f"the positive of {query_id} is not of {positive}"
             relevant = [passages[one]["source"] for one in known if one in passages]
-            asked_words = _content(row["anchor"], note)
+            asked_words = content_words(row["anchor"], note)
             for n, doc_id in enumerate(row["negatives-id"], 1):
                 place = passages.get(doc_id)
                 if place is None or place["split"] != "train":
@@ -266,7 +272,7 @@ class OwnDocuments(CorpusRule):
                     message = f"{doc_id} is a positive of {query_id}"
                 elif near(place["source"], relevant):
                     message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
-                elif asked_words and asked_words <= {*_single(text)}:
+                elif asked_words and asked_words <= {*single_words(text)}:
                     message = f"negative {doc_id} holds all words of {row['anchor']!r}"
                 else:
                     continue
@@ -287,7 +293,6 @@ class OwnDocuments(CorpusRule):
 
 _PAIR = ("anchor", "positive", "query-id", "positive-id", "negatives-id")
 _ROWS = 1000  # that are read at once
-_ANSWER = 12  # words of a paragraph that can answer who names its document
 
 
 def _shown(
@@ -303,8 +308,8 @@ def _shown(
     if note.get("evidence") == "found":
         own = note["found_in"] == place["source"]
         rest = _cut(text, place["start"], note["found_at"] if own else [])
-        bare = _without(title, rest)
-        return [bare] if note["kind"] == "title" else [f"{title} {rest}".strip(), bare]
+        untitled = _without(title, rest)
+        return [untitled] if note["kind"] == "title" else [f"{title} {rest}".strip(), untitled]
     result = [f"{title} {text}".strip()]
     other = note.get("other_source") == place["source"]  # of a question that needs two documents
     span = _span(note, len(source["text"]), "other_span" if other else "span")
@@ -313,7 +318,7 @@ def _shown(
         start, stop = span[0] - place["start"], span[1] - place["start"]
         if 0 <= start < stop <= len(text):
             rest = f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
-            told = _bare(text[start:stop]) == _bare(title)
+            told = bare(text[start:stop]) == bare(title)
             result.append(rest if told else f"{title} {rest}".strip())
     return result
 
@@ -325,7 +330,7 @@ def _is_shown(
     note: Mapping[str, Any],
 ) -> bool:
     """Whether a text may stand for a passage, whatever marks are left where something was cut."""
-    return _bare(text) in map(_bare, _shown(documents, place, note))
+    return bare(text) in map(bare, _shown(documents, place, note))
 
 
 def _cut(text: str, begins: int, places: Iterable[list[int]]) -> str:
@@ -339,107 +344,13 @@ def _cut(text: str, begins: int, places: Iterable[list[int]]) -> str:
 
 def _without(title: str, text: str) -> str:
     """A text less its heading: lines of it, or of a `title:`, and an underline."""
-    name = _bare(title)
+    name = bare(title)
     lines = text.splitlines(keepends=True)
-    heads = {i for i, line in enumerate(lines) if _bare(line) in (name, f"title{name}")}
+    heads = {i for i, line in enumerate(lines) if bare(line) in (name, f"title{name}")}
     if not name or not heads:
         return text
     heads |= {i + 1 for i in heads if re.fullmatch(r"\s*[=-]+\s*", "".join(lines[i + 1 : i + 2]))}
     return "".join(line for i, line in enumerate(lines) if i not in heads).strip() or text
-
-
-def _not_found(
-    text: str,
-    note: Mapping[str, Any],
-    source: Mapping[str, Any],
-    documents: Mapping[str, Any],
-    targets: Mapping[str, set[str]],
-) -> str | None:
-    """Why a found query was not found as it says; None where it was."""
-    home, kind = documents.get(note["found_in"]), note["kind"]
-    if home is None:
-        return f"was found in {note['found_in']!r}, which is no document"
-    places, length = note["found_at"], len(home["text"])
-    if not all(0 <= start < stop <= length for start, stop in places):
-        return f"was found at no characters of {home['id']}"
-    words = _single(text)
-    there = _single(" ".join(home["text"][start:stop] for start, stop in places))
-    if kind == "link":
-        return _no_link(words, there, note, home, source, targets)
-    if home["id"] != source["id"]:
-        return f"was found in {home['id']}, and rests on {source['id']}"
-    short = any(name == kind and _plain(text) == _plain(form) for name, form in home["short_forms"])
-    if (short or kind == "title") and note["span"] != _lead(source):
-        return "rests on other characters than those that its document begins with"
-    if short:
-        return None if not places or words == there else f"its words are not at {places}"
-    if not _in_order(words, [*_single(home["title"]), *there]):
-        return f"its words are not at {places}, and not in the title"
-    if kind == "title":
-        return None
-    wanted = ("caption",) if kind == "caption" else ("title", "heading")
-    blocks = [one for one in home["blocks"] if one[0] in wanted]
-    own = [_block_of(place, blocks) for place in places]
-    if not own or None in own:
-        return f"no {wanted[-1]} stands at {places}"
-    above = [one for one in home["blocks"] if one[0] in ("title", "heading")]
-    heading = [one for one in above if one[1] <= note["span"][0]][-1:]
-    if kind != "caption" and heading != [own[-1]]:
-        return "rests on another section than its own"
-    return None
-
-
-def _lead(source: Mapping[str, Any]) -> list[int]:
-    """The characters that answer who names a document: up to the end of its first paragraph that
-    is long enough, or all.
-    """
-    paragraphs = (one for one in source["blocks"] if one[0] == "paragraph")
-    ends = (one[2] for one in paragraphs if len(source["text"][one[1] : one[2]].split()) >= _ANSWER)
-    return [0, next(ends, len(source["text"]))]
-
-
-def _no_link(
-    words: list[str],
-    there: list[str],
-    note: Mapping[str, Any],
-    home: Mapping[str, Any],
-    source: Mapping[str, Any],
-    targets: Mapping[str, set[str]],
-) -> str | None:
-    """Why words are no link of a document to another one, or to the section that they rest on."""
-    if len(note["found_at"]) != 1 or not _in_order(words, there):
-        return f"its words are not at {note['found_at']}"
-    (start, stop), span = note["found_at"][0], note["span"]
-    for low, high, target in home["links"]:
-        place, _, anchor = target.partition("#")
-        if low <= start and stop <= high and source["id"] in targets.get(place, ()):
-            heads = [one for one in source["blocks"] if one[0] in ("title", "heading")]
-            section = [one for one in heads if one[1] <= span[0]][-1:]
-            if span == _lead(source) or (section and section[0][4] == anchor):
-                return None
-    return f"no link to {source['id']}, or to what it rests on there, stands at {start} to {stop}"
-
-
-def _block_of(place: list[int], blocks: Iterable[list[Any]]) -> list[Any] | None:
-    """The block that characters lie in."""
-    return next((one for one in blocks if one[1] <= place[0] and place[1] <= one[2]), None)
-
-
-def _in_order(words: Iterable[str], pool: Iterable[str]) -> bool:
-    """Whether words stand in others, in their order."""
-    left = iter(pool)
-    return all(word in left for word in words)
-
-
-def _places(place: str) -> set[str]:
-    """How links may name a document: by its place, without its suffix, as the page of a folder."""
-    folder, _, name = place.rpartition("/")
-    stem = name.rpartition(".")[0] or name
-    page = f"{folder}/{stem}" if folder else stem
-    result = {place, page, f"{page}/"} if place else set()
-    if stem in ("index", "README"):
-        result |= {folder, f"{folder}/", *(("", ".") if not folder else ())}
-    return result
 
 
 def _rests(row: Mapping[str, Any], start: int, stop: int, places: list[tuple[int, int]]) -> bool:
@@ -460,11 +371,6 @@ def _rests(row: Mapping[str, Any], start: int, stop: int, places: list[tuple[int
     return own in inside if inside else shared(own) == best
 
 
-def _bare(text: str) -> str:
-    """The letters and digits of a text."""
-    return re.sub(r"[\W_]", "", _plain(text))
-
-
 def _span(note: Mapping[str, Any], length: int, name: str = "span") -> tuple[int, int] | None:
     """The characters that a query rests on, None where these are none of a document so long."""
     match note.get(name):
@@ -481,50 +387,6 @@ def _digest(title: str, text: str) -> int:
     import xxhash
 
     return xxhash.xxh3_64_intdigest(f"{title}\0{text}".encode())
-
-
-def _plain(text: str) -> str:
-    """Without differences of case, width and white space."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-def _same_script(one: str, other: str) -> bool:
-    """Whether two texts differ in simplified and traditional characters at most."""
-    if one.isascii() or other.isascii():
-        return False
-    import opencc
-
-    convert = opencc.OpenCC("t2s").convert
-    return bool(convert(_plain(one)) == convert(_plain(other)))
-
-
-def _holds(text: str, phrase: str) -> bool:
-    """Whether the words of a phrase stand in a text side by side, whatever marks are between them.
-
-    A character of a script without spaces is a word by itself, and has no edges.
-    """
-    words = _words(phrase)
-    return bool(words.strip()) and words in _words(text)
-
-
-def _single(text: str) -> list[str]:
-    """The words of a text, those of a name such as max_size each for itself."""
-    return _words(text.replace("_", " ")).split()
-
-
-def _content(query: str, note: Mapping[str, Any]) -> set[str]:
-    """The words of a query that are no English function words, all of them if it is not English."""
-    words = {*_single(query)}
-    return words - STOPWORDS if note.get("language") == "en" else words
-
-
-@lru_cache(4096)  # passages are looked at for many phrases
-def _words(text: str) -> str:
-    return f" {' '.join(_PIECE.findall(_plain(text)))} "
-
-
-_UNSPACED = "\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Chinese characters
-_PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 def _lines(path: Path) -> Iterator[Any]:

@@ -34,7 +34,12 @@ def two_documents_findings(
         note = notes[query.query_id]
         if note.get("kind") != "two_documents":
             continue
-        stated = [[note["source"], *note["span"]], [note["other_source"], *note["other_span"]]]
+        stated = [[note.get("source"), *(note.get("span") or (0, 0))],
+                  [note.get("other_source"), *(note.get("other_span") or (0, 0))]]  # fmt: skip
+        if None in (stated[0][0], stated[1][0]):
+            message = f"{query.query_id}: names no two documents that it rests on"
+            yield [query.query_id], message
+            continue
         for source, start, stop in stated:
             if source not in documents or not 0 <= start < stop <= len(documents[source]["text"]):
                 yield [query.query_id], f"{query.query_id}: rests on no characters of {source}"
@@ -43,7 +48,7 @@ def two_documents_findings(
                     [query.query_id],
                     f"{query.query_id}: rests on {source}, which is not relevant",
                 )
-        if note["source"] == note["other_source"]:
+        if stated[0][0] == stated[1][0]:
             yield [query.query_id], f"{query.query_id}: rests on one document, not on two"
         if evidence.get(query.text, [])[:2] != stated:
             message = f"{query.query_id}: rests on other characters than the run's sources say"

@@ -96,7 +96,7 @@ def _metadata(task: MtebTask) -> MtebGate:
     if not task.yours:
         return MtebGate("metadata", "passed", "every field of TaskMetadata is filled")
     fields = ", ".join(task.yours)
-    return MtebGate("metadata", "failed", f"nothing says {fields}; mteb.yaml in the run states it")
+    return MtebGate("metadata", "failed", f"nothing says {fields}: mteb.yaml in the run may")
 
 
 def _short(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:

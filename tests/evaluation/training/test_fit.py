@@ -200,7 +200,7 @@ def test_head_and_prefixes(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     assert model.max_seq_length == 64  # 48 were for training
     assert trained.max_length == {"training": 48, "saved": 64}
     assert (
-        "- tokens read of a text: 48 in training, 64 as saved"
+        "- tokens read per text: 48 in training, 64 as saved"
         in (trained.path / "README.md").read_text()
     )
     assert [type(module).__name__ for module in model] == [

@@ -91,7 +91,8 @@ def test_what_is_said(memorised: Training, short: str) -> None:
     assert lines[0].startswith(f"{short}: trained on 200 pairs, ")
     assert lines[1] == (
         "from the model as it is; no hard negatives (the pairs have none); no prompts; tokens read "
-        "of a text: all in training and all as saved and scored; weights float32, products float32"
+        "per text: all in training and all as saved and scored; weights float32, products "
+        "float32"
     )
     head = lines.index("Before and after") + 1
     assert lines[3 : head - 2] == memorised.findings()

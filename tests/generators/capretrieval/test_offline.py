@@ -182,3 +182,17 @@ def test_markup_gives_no_keyphrase() -> None:
     assert "wind tables" in shown
     for hidden in ("Gitter", "Coverage", "Status", "comment", "install", "Compass", "example"):
         assert hidden not in shown
+
+
+def test_a_word_of_three_letters_is_no_query() -> None:
+    text = "The MPC of the windmill was made in the same year as the windmill."
+    made = [one.text for one in keyphrases(text, "en", 6, NO_COUNTS)]
+    assert "windmill" in made
+    assert "MPC" not in made
+
+
+def test_a_long_passage_without_function_words_is_a_table() -> None:
+    row = "Latin capital letter macron; Greek small letter sigma; "
+    assert keyphrases(row, "en", 6, NO_COUNTS)  # as a title of a product
+    assert keyphrases(12 * row, "en", 6, NO_COUNTS) == []
+    assert summaries(12 * row, "en", 3, NO_COUNTS) == []

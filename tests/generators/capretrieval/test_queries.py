@@ -18,6 +18,7 @@ from retgen.generators.capretrieval.queries import (
     PassageQuery,
     mark_sides,
     select_queries,
+    spread_queries,
     usable_queries,
     without_lowest,
 )
@@ -134,6 +135,52 @@ def test_a_keyword_of_too_many_passages_is_dropped() -> None:
     )  # fmt: skip
     # a query that only its own passage holds is none too many, however few there are
     assert kept([query("kite", 0)], texts[:1], split[:1], counts)[1] == []
+
+
+def test_a_keyword_finds_ten_passages_at_most() -> None:
+    texts, split = [*(11 * ["a kite"]), *(10 * ["a swan"])], 21 * ["train"]
+    counts = QueryCounts(common=1)
+    result = kept([query("kite", 0), query("swan", 11)], texts, split, counts)
+    assert result == (
+        [("swan", "train", [*range(11, 21)])],
+        [("query/common", "11 passages hold it, more than 10")],
+    )
+
+
+def spread(of_each: list[int], share: float = 0.1) -> tuple[list[int], list[str]]:
+    """How many queries each document keeps, and why the others go; scores fall with the number."""
+    passages = [one_word(number, "") for number in range(len(of_each))]
+    queries = [
+        query(f"{document} {n}", document, evidence="found" if n == 0 else "rules", score=1 / (n + 1))
+        for document, count in enumerate(of_each) for n in range(count)
+    ]  # fmt: skip
+    rejected: list[Rejection] = []
+    left = spread_queries(queries, passages, share, rejected)
+    assert len(left) + len(rejected) == len(queries)
+    by_document = [[one.text for one in left if one.passage == i] for i in range(len(of_each))]
+    for document, texts in enumerate(by_document):  # the best ones stay
+        assert texts == [f"{document} {n}" for n in range(len(texts))]
+    return [len(texts) for texts in by_document], sorted({one.reason for one in rejected})
+
+
+def test_one_document_does_not_give_most_of_the_queries() -> None:
+    assert spread([*(20 * [30]), 2000]) == (
+        [*(20 * [30]), 66],
+        ["its document has more than 66 of the 666 that split train keeps"],
+    )
+    assert spread([*(20 * [30]), 60]) == ([*(20 * [30]), 60], [])
+    # of few documents each may have twice an equal part, and twenty in any case
+    assert spread([100, 50, 10])[0] == [100, 50, 10]
+    assert spread([1000, 50, 50, 50])[0] == [150, 50, 50, 50]
+    assert spread([1000, 1, 1, 1])[0] == [20, 1, 1, 1]
+    assert spread([1000, 1, 1, 1], share=1)[0] == [1000, 1, 1, 1]
+    # the parts of a long text are one document
+    parts = [one_word(0, "")._replace(source=name) for name in ("long", "long#part-2")]
+    queries = [query(str(n), n % 2) for n in range(60)]
+    queries += [query(f"o{n}", 2 + n) for n in range(8)]
+    others = [one_word(2 + n, "") for n in range(8)]
+    left = spread_queries(queries, [*parts, *others], 0.1, [])
+    assert sum(one.passage < 2 for one in left) == 20
 
 
 def test_no_more_than_asked_for_of_a_set() -> None:

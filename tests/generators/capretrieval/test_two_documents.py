@@ -161,6 +161,7 @@ def test_the_judge_is_measured_and_training_has_both_passages(
         ("span", "rests on other characters than the run's sources say"),
         ("length", "rests on no characters of {other}"),
         ("same", "rests on one document, not on two"),
+        ("missing", "names no two documents that it rests on"),
     ],
 )
 def test_what_does_not_rest_on_two_documents_is_found(
@@ -182,6 +183,8 @@ def test_what_does_not_rest_on_two_documents_is_found(
             note["other_span"][1] -= 3
         elif change == "length":
             note["other_span"][1] = 10_000
+        elif change == "missing":
+            del note["other_source"]
         else:
             note["other_source"] = note["source"]
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))

@@ -1,0 +1,141 @@
+"""Documents are read, without those that a test set holds, and kept in the run's sources/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retgen.agents.agent import Rejection
+from retgen.data import open_dataset
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.passages import Passage, Whole, documents_of, spans
+from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.params import Job
+from retgen.generators.tables import write_rows
+from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals
+from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
+DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
+DOCUMENT_ROW = DOCUMENT | {
+    "blocks": list[tuple[str, int, int, int, str]],
+    "links": list[tuple[int, int, str]],
+    "short_forms": list[tuple[str, str]],
+    "place": str,
+}
+_STRUCTURE = ("blocks", "links", "short_forms")
+PASSAGE = {"start": int, "stop": int, **dict.fromkeys(("id", "source", "language", "split"), str)}
+
+
+def wholes_of(documents: Sequence[SourceDocument], languages: Sequence[str]) -> list[Whole]:
+    """Documents with their languages, to be cut."""
+    return [
+        Whole(one.id, one.title, one.text, language, one.blocks)
+        for one, language in zip(documents, languages, strict=True)
+    ]
+
+
+def nothing_held_out(
+    documents: Sequence[SourceDocument], refused: Sequence[RefusedRow], clean: Sequence[Rejection]
+) -> str:
+    """Why there is no test split."""
+    if not documents:
+        return (
+            f"params.decontaminate: of {len(clean):,} documents none is left, since the test sets "
+            f"hold all of them; the first: {clean[0].reason}. They are listed in rejected.jsonl."
+        )
+    same = "is one document" if len(documents) == 1 else (
+        f"are {len(documents):,} documents that share their wording (near-duplicates, or filled-in "
+        "templates), which have to stay on one side"
+    )  # fmt: skip
+    message = (
+        f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
+        "more that differ."
+    )
+    return f"{message} {refusals(refused)}".rstrip()
+
+
+def held_out_sets(params: CapRetrievalParams) -> list[HeldOut]:
+    from retgen.evaluation.scoring.mteb_files import dataset_folder
+
+    return [
+        read_test_set(name, open_dataset(dataset_folder(name)))
+        for name in params.decontaminate.test_sets
+    ]
+
+
+def read_documents(
+    job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
+) -> tuple[list[SourceDocument], list[RefusedRow], list[Rejection]]:
+    """Copy the source's documents into the run, without those that a test set holds."""
+    read: list[SourceDocument] = []
+    refused: list[RefusedRow] = []
+    for one in documents_of(job.params, job.limit, structure=True):
+        if isinstance(one, RefusedRow):
+            refused.append(one)
+        else:
+            read.append(one)
+    dropped: dict[str, Drop] = {}
+    if tests:
+        texts = {
+            f"{one.id}\0{start}": one.text[start:stop]
+            for one in read
+            for start, stop in spans(one.text, job.params.passages, one.blocks)
+        }
+        decontamination = drop_overlapping(texts, {}, tests, job.params.decontaminate.rouge_l)
+        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
+    kept = [one for one in read if one.id not in dropped]
+    write_rows(folder / DOCUMENTS, map(document_row, kept))
+    rejected = [
+        Rejection("decontaminated/document", dropped[one.id].reason, one.row())
+        for one in read
+        if one.id in dropped
+    ]
+    return kept, refused, rejected
+
+
+def document_row(one: SourceDocument) -> dict[str, Any]:
+    """A row of sources/documents.jsonl: the document with its structure."""
+    lists = {name: [list(part) for part in getattr(one, name)] for name in _STRUCTURE}
+    return one.row() | lists | {"place": one.place}
+
+
+def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
+    """Keep what is not used of a source with its reason; no agent was asked about it."""
+    for lost in refused:
+        where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
+        record = {"record": where, "history": []}
+        context.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
+
+
+def without_test_queries(
+    queries: list[PassageQuery],
+    passages: Sequence[Passage],
+    tests: Sequence[HeldOut],
+    params: CapRetrievalParams,
+    rejected: list[Rejection],
+) -> list[PassageQuery]:
+    """The queries that no test set holds."""
+    if not tests:
+        return queries
+    texts = {str(number): one.text for number, one in enumerate(queries)}
+    dropped = {
+        int(drop.id): drop
+        for drop in drop_overlapping({}, texts, tests, params.decontaminate.rouge_l).drops
+    }
+    for number, drop in sorted(dropped.items()):
+        one = queries[number]
+        record = {"passage": passages[one.passage].id, "kind": one.kind, "text": one.text}
+        rejected.append(Rejection("decontaminated/query", drop.reason, record))
+    return [one for number, one in enumerate(queries) if number not in dropped]
+
+
+def passage_row(one: Passage, split: str) -> dict[str, Any]:
+    """A row of sources/passages.jsonl."""
+    return {
+        "id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
+        "language": one.language, "split": split,
+    }  # fmt: skip

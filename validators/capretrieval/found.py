@@ -1,0 +1,104 @@
+"""Whether what people wrote stands where a found query says, and rests on what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from retgen.validators.capretrieval.words import plain, single_words
+
+_ANSWER = 12  # words of a paragraph that can answer who names its document
+
+
+def found_fault(
+    text: str,
+    note: Mapping[str, Any],
+    source: Mapping[str, Any],
+    documents: Mapping[str, Any],
+    targets: Mapping[str, set[str]],
+) -> str | None:
+    """Why a found query was not found as it says; None where it was."""
+    home, kind = documents.get(note["found_in"]), note["kind"]
+    if home is None:
+        return f"was found in {note['found_in']!r}, which is no document"
+    places, length = note["found_at"], len(home["text"])
+    if not all(0 <= start < stop <= length for start, stop in places):
+        return f"was found at no characters of {home['id']}"
+    words = single_words(text)
+    there = single_words(" ".join(home["text"][start:stop] for start, stop in places))
+    if kind == "link":
+        return _no_link(words, there, note, home, source, targets)
+    if home["id"] != source["id"]:
+        return f"was found in {home['id']}, and rests on {source['id']}"
+    short = any(name == kind and plain(text) == plain(form) for name, form in home["short_forms"])
+    if (short or kind == "title") and note["span"] != _lead(source):
+        return "rests on other characters than those that its document begins with"
+    if short:
+        return None if not places or words == there else f"its words are not at {places}"
+    if not _in_order(words, [*single_words(home["title"]), *there]):
+        return f"its words are not at {places}, and not in the title"
+    if kind == "title":
+        return None
+    wanted = ("caption",) if kind == "caption" else ("title", "heading")
+    blocks = [one for one in home["blocks"] if one[0] in wanted]
+    own = [_block_of(place, blocks) for place in places]
+    if not own or None in own:
+        return f"no {wanted[-1]} stands at {places}"
+    above = [one for one in home["blocks"] if one[0] in ("title", "heading")]
+    heading = [one for one in above if one[1] <= note["span"][0]][-1:]
+    if kind != "caption" and heading != [own[-1]]:
+        return "rests on another section than its own"
+    return None
+
+
+def _lead(source: Mapping[str, Any]) -> list[int]:
+    """The characters that answer who names a document: up to the end of its first paragraph that
+    is long enough, or all.
+    """
+    paragraphs = (one for one in source["blocks"] if one[0] == "paragraph")
+    ends = (one[2] for one in paragraphs if len(source["text"][one[1] : one[2]].split()) >= _ANSWER)
+    return [0, next(ends, len(source["text"]))]
+
+
+def _no_link(
+    words: list[str],
+    there: list[str],
+    note: Mapping[str, Any],
+    home: Mapping[str, Any],
+    source: Mapping[str, Any],
+    targets: Mapping[str, set[str]],
+) -> str | None:
+    """Why words are no link of a document to another one, or to the section that they rest on."""
+    if len(note["found_at"]) != 1 or not _in_order(words, there):
+        return f"its words are not at {note['found_at']}"
+    (start, stop), span = note["found_at"][0], note["span"]
+    for low, high, target in home["links"]:
+        place, _, anchor = target.partition("#")
+        if low <= start and stop <= high and source["id"] in targets.get(place, ()):
+            heads = [one for one in source["blocks"] if one[0] in ("title", "heading")]
+            section = [one for one in heads if one[1] <= span[0]][-1:]
+            if span == _lead(source) or (section and section[0][4] == anchor):
+                return None
+    return f"no link to {source['id']}, or to what it rests on there, stands at {start} to {stop}"
+
+
+def _block_of(place: list[int], blocks: Iterable[list[Any]]) -> list[Any] | None:
+    """The block that characters lie in."""
+    return next((one for one in blocks if one[1] <= place[0] and place[1] <= one[2]), None)
+
+
+def _in_order(words: Iterable[str], pool: Iterable[str]) -> bool:
+    """Whether words stand in others, in their order."""
+    left = iter(pool)
+    return all(word in left for word in words)
+
+
+def link_names(place: str) -> set[str]:
+    """How links may name a document: by its place, without its suffix, as the page of a folder."""
+    folder, _, name = place.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    page = f"{folder}/{stem}" if folder else stem
+    result = {place, page, f"{page}/"} if place else set()
+    if stem in ("index", "README"):
+        result |= {folder, f"{folder}/", *(("", ".") if not folder else ())}
+    return result
