@@ -111,37 +111,34 @@ def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
 
 
 DomainName = Annotated[Path | str, AfterValidator(_domain)]
-Patterns = Annotated[
+LexiconFile = Annotated[
     InputFile | None,
     Field(
-        description="words by which the proof tells the slots of a domain of your own: "
-        "my_domain.patterns.yaml beside my_domain.yaml"
+        description="phrases by which the proof reads a domain of your own: my_domain.lexicon.yaml "
+        "beside my_domain.yaml"
     ),
 ]
 
 
-def check_patterns(domain: Path | str, named: Path | None, path: Path) -> None:
-    """Raise `RecipeError` where patterns are not those beside a domain, whose file is `path`, and
-    `UsageError` where the proof could not use them.
+def check_lexicon(domain: Path | str, named: Path | None, path: Path) -> None:
+    """Raise `RecipeError` where a lexicon is not that beside a domain, whose file is `path`, and
+    `UsageError` where the proof could not use it.
     """
     if named is not None and not isinstance(domain, Path):
-        raise RecipeError(f"params.patterns: for a domain of your own, and {domain} is bundled")
-    patterns = path.with_suffix(".patterns.yaml")
-    if named is None and isinstance(domain, Path) and patterns.is_file():
+        raise RecipeError(f"params.lexicon: for a domain of your own, and {domain} is bundled")
+    lexicon = path.with_suffix(".lexicon.yaml")
+    if named is None and isinstance(domain, Path) and lexicon.is_file():
         raise RecipeError(
-            f"params.patterns: name {patterns.name}, which stands beside the domain, so that a run "
+            f"params.lexicon: name {lexicon.name}, which stands beside the domain, so that a run "
             "keeps a copy of both"
         )
-    if named is not None and named.resolve() != patterns:
-        raise RecipeError(f"params.patterns: {named} is read only as {patterns}, beside the domain")
+    if named is not None and named.resolve() != lexicon:
+        raise RecipeError(f"params.lexicon: {named} is read only as {lexicon}, beside the domain")
     if isinstance(domain, Path):
-        # what reads queries is not needed for recipes of other families
-        from retgen.validators.world.definitions import read_definition
-        from retgen.validators.world.queries import QueryReader
-        from retgen.validators.world.slot_patterns import read_patterns
+        # what reads texts is not needed for recipes of other families
+        from retgen.validators.world.queries import domain_readers
 
-        definition = read_definition(path)
-        QueryReader(definition, read_patterns(definition, path))
+        domain_readers(path)
 
 
 def domain_digest(domain: Domain) -> dict[str, str]:

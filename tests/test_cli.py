@@ -666,10 +666,26 @@ def test_a_domain_with_too_few_values_says_what_cannot_be_asked(gen: Gen, tmp_pa
     lines = result.stdout.splitlines()
     assert lines[0] == f"{path} is not all read: domain few"
     assert "  not: eq, 1 answers, entailed" in lines
-    # without its patterns, the reader has the names and definitions of the slots alone
-    assert lines[-1] == (
-        "Words that say which slot a value is of belong into few.patterns.yaml beside it."
+    assert lines[-2:] == [
+        "  domain few has no phrases for launch, home, hull, length, refit, owner, model: the proof "
+        "cannot read them. They belong into few.lexicon.yaml; `gen world lexicon` writes one to "
+        "start from",
+        "Phrases in which every word stands belong into few.lexicon.yaml beside it.",
+    ]
+
+
+def test_a_lexicon_to_start_from(gen: Gen, tmp_path: Path) -> None:
+    path = tmp_path / "few.yaml"
+    path.write_text(BOATS.read_text("utf-8").replace("domain: boats", "domain: few"))
+    result = gen("world", "lexicon", path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (
+        "  length:  # number, in metres: length of the boat\n    nouns: [length]" in result.stdout
     )
+    path.with_suffix(".lexicon.yaml").write_text(result.stdout)
+    checked = gen("world", "check", path).stdout
+    assert "no phrase holds 'belongs'" in checked
+    assert "has no phrases" not in checked
 
 
 def test_a_domain_file_that_is_none(gen: Gen, tmp_path: Path) -> None:

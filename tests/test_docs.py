@@ -238,10 +238,10 @@ def own_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The two files that docs/own_domain.md shows, in the current folder."""
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "own_domain.md").read_text("utf-8")
-    *domain, patterns = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert patterns.startswith("# lighthouses.patterns.yaml\n")
+    *domain, lexicon = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert lexicon.startswith("# lighthouses.lexicon.yaml\n")
     (tmp_path / "lighthouses.yaml").write_text("".join(domain))
-    (tmp_path / "lighthouses.patterns.yaml").write_text(patterns)
+    (tmp_path / "lighthouses.lexicon.yaml").write_text(lexicon)
     return tmp_path
 
 
@@ -263,6 +263,6 @@ def test_the_domain_of_the_page_runs_as_shown(own_domain: Path) -> None:
     by_wording = scores.partition("Scores by wording\n")[2].partition("\npage: ")[0]
     assert by_wording
     assert by_wording in page
-    (own_domain / "lighthouses.patterns.yaml").unlink()
+    (own_domain / "lighthouses.lexicon.yaml").unlink()
     unread = CliRunner().invoke(app, ["world", "check", "lighthouses.yaml"]).stdout
-    assert "'that lost its crew in {v}' does not say whether it is automation or lit" in unread
+    assert "has no phrases for harbour, material, lit, height, automation, keeper" in unread

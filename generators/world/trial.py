@@ -11,8 +11,8 @@ import orjson
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import QueryCell, Search
 from retgen.generators.world.tables import asker, cells
-from retgen.validators.world.clauses import UnreadableQuery
-from retgen.validators.world.queries import domain_readers
+from retgen.validators.world.definitions import BadDefinition
+from retgen.validators.world.queries import UnreadableQuery, domain_readers
 from retgen.world.check import contradictions
 from retgen.world.compose import ComposedDocument, Composer
 from retgen.world.domain import Domain, load_domain
@@ -117,10 +117,8 @@ class Trial(NamedTuple):
         ]
         lines += [f"  {problem}" for problem in self.readings.problems]
         if self.readings.problems:
-            own = domain.path.with_suffix(".patterns.yaml")
-            lines.append(
-                f"Words that say which slot a value is of belong into {own.name} beside it."
-            )
+            own = domain.path.with_suffix(".lexicon.yaml")
+            lines.append(f"Phrases in which every word stands belong into {own.name} beside it.")
         return lines
 
 
@@ -158,7 +156,10 @@ def _read(
     path: Path, written: Sequence[ComposedDocument], asked: Sequence[TrialQuery]
 ) -> ProofReadings:
     """What the proof makes of them, which knows the definition of the domain alone."""
-    _, reader, queries = domain_readers(path)
+    try:
+        _, reader, queries = domain_readers(path)
+    except BadDefinition as error:
+        return ProofReadings((0, len(written)), (0, len(asked)), [str(error)])
     problems: list[str] = []
     right = read = 0
     for one in written:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Family, Plan
-from retgen.generators.params import Job, check_patterns, domain_digest
+from retgen.generators.params import Job, check_lexicon, domain_digest
 from retgen.generators.records import OWN_LICENCE, Example, Records, rows_of
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.generators.world_twins.tables import ROLES, TwinTables, changeable, twin_tables
@@ -112,7 +112,7 @@ def _tables_of(job: Job[TwinsParams]) -> TwinTables:
 
 def _check(params: TwinsParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain cannot give."""
-    check_patterns(params.domain, params.patterns, domain.path)
+    check_lexicon(params.domain, params.lexicon, domain.path)
     for slot_type in params.slot_types or ():
         if not changeable(params, domain, slot_type):
             there = ", ".join(dict.fromkeys(slot.type for slot in domain.slots.values()))

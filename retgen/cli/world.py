@@ -1,7 +1,8 @@
-"""`gen world check`: a domain file of one's own, checked and shown."""
+"""`gen world`: a domain file of one's own, checked and shown, and a lexicon for its proof."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -51,3 +52,23 @@ def check_command(
         print("\n".join(result.lines()))
     if not result.sound:
         raise typer.Exit(1)
+
+
+@commands.command(
+    "lexicon", epilog="Example:  gen world lexicon my_domain.yaml > my_domain.lexicon.yaml"
+)
+@report_errors
+def lexicon_command(
+    domain: Annotated[
+        Path, typer.Argument(metavar="DOMAIN", show_default=False, help="A .yaml file of your own.")
+    ],
+    verbose: Verbose = False,
+) -> None:
+    """Print a lexicon to start from: each slot with its name, what it is about and its unit.
+
+    The proof reads a sentence only where phrases of the lexicon hold every word of it.
+    """
+    from retgen.validators.world.definitions import read_definition
+    from retgen.validators.world.lexicon import lexicon_template
+
+    print(lexicon_template(read_definition(domain)), end="")

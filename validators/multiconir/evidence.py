@@ -17,8 +17,7 @@ from typing import Any
 import orjson
 
 from retgen.validators.multiconir.ladders import TEN, LadderFile, LadderRow, LadderSpec
-from retgen.validators.world.clauses import UnreadableQuery
-from retgen.validators.world.queries import domain_readers
+from retgen.validators.world.queries import UnreadableQuery, domain_readers
 from retgen.validators.world.reader import Fact
 
 _WORDS = frozenset(
@@ -99,7 +98,7 @@ class _Meaning:
     def _facts(self, ladder: LadderRow, texts: Sequence[str]) -> list[Fact] | str:
         """What each text says of the entity; or what is wrong."""
         facts, problems = self._reader.document(ladder.title, " ".join(texts))
-        own = [fact for fact in facts if fact.holder == "self" and not fact.negated]
+        own = [fact for fact in facts if fact.holder == "self"]
         if problems:
             return problems[0]
         if len(own) != TEN or len(facts) > 2 * TEN:

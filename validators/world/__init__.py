@@ -1,7 +1,7 @@
 """The structural proof of the family `world`, from the written files and the domain's definition.
 
 Nothing of the writer is used: documents are read back to facts and queries to expressions by
-patterns of the proof's own (`patterns/`), written from the definitions of the slots. SQLite
+phrases of the proof's own (`lexicons/`), written from the definitions of the slots. SQLite
 executes the queries on the facts, and the qrels are what it answers.
 """
 

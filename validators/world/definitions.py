@@ -18,7 +18,7 @@ _BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
 
 
 class BadDefinition(UsageError):
-    """Why a file defines no domain, or holds no patterns of one."""
+    """Why a file defines no domain, or reads no lexicon of one."""
 
 
 class ValueDefinition(NamedTuple):
@@ -66,8 +66,9 @@ class Definition:
     nouns: tuple[str, ...]  # what an entity may be called beside its name
     slots: Mapping[str, SlotDefinition]
     name: tuple[str | tuple[str, ...], ...]
-    short: int | None  # the place in `name` of the part that stands as a short name
+    short: tuple[int, int] | None  # the places in `name` of the parts that stand as a short name
     persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
+    fillers: tuple[str, ...] = ()  # sentences that state nothing
 
     def of_type(self, *types: str) -> list[str]:
         """The slots of some types."""
@@ -107,8 +108,8 @@ def definition(raw: Mapping[str, Any]) -> Definition:
             float(one.get("share", 1)),
         )
     pieces, places = _pieces(raw["name"])
-    short = re.fullmatch(r"\{(\w+)\}", str(raw["name"].get("short") or ""))
-    place = places[short[1]] if short else None
+    short = str(raw["name"].get("short") or "")
+    parts = re.findall(r"\{(\w+)\}", short) if short in raw["name"]["pattern"] else []
     entity = raw["entity"]
     return Definition(
         str(raw["domain"]),
@@ -117,8 +118,9 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         tuple(map(str, raw.get("nouns") or ())),
         slots,
         pieces,
-        place,
+        (places[parts[0]], places[parts[-1]] + 1) if parts else None,
         tuple(frozenset(_words(one)) for one in (raw.get("persons") or {}).values()),
+        tuple(map(str, raw.get("fillers") or ())),
     )
 
 

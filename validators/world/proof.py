@@ -19,11 +19,10 @@ import orjson
 
 from retgen.data import Dataset, Qrel, Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
-from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
 from retgen.validators.world.mentions import MONTHS
-from retgen.validators.world.queries import domain_readers
+from retgen.validators.world.queries import UnreadableQuery, domain_readers
 
 _OPERATORS = {
     "is": "eq", "within": "eq", "between": "range", "and": "and", "or": "or",
@@ -98,7 +97,7 @@ class WorldProof(CorpusRule):
                 problems = problems or [_unlike(stated, noted)]
             held: dict[str, str] = {}
             for fact in facts:
-                if fact.holder == "self" and not fact.negated:
+                if fact.holder == "self":
                     if fact.slot in held:
                         problems.append(f"it states {fact.slot} twice")
                     held[fact.slot] = fact.value
@@ -303,7 +302,7 @@ _ARTICLES = ("a", "an", "the")
 class ProseProof(WorldProof):
     """Holds free prose against what a model read from it, and derives the qrels from those facts.
 
-    No pattern can read it. Proven is that metadata say what was read, that these are facts of the
+    No lexicon can read it. Proven is that metadata say what was read, that these are facts of the
     domain whose values stand in the text, and, as for composed documents, that every query says
     what its metadata say and that the qrels follow from the facts.
     """

@@ -1,325 +1,382 @@
-"""Reads a query to its canonical expression (JSON lists): what it asks for, by its words alone."""
+"""Reads queries to expressions, every word of them.
+
+    query      [intro] set
+    set        noun conditions [without] | either ... or ... | at least k of ... | the k with ...
+    condition  a relative clause of the lexicon, whole or reduced, or a value that goes on with it
+
+A query with two readings that differ is an error, as one without any, which names the word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.validators.world.clauses import Clause, ClauseReader, UnreadableQuery, nouns_of
+from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition, read_definition
-from retgen.validators.world.mentions import TOKEN, DomainLexicon
-from retgen.validators.world.query_words import (
-    AMONG,
-    ANY,
-    BOUNDS,
-    ELLIPTIC,
-    FIGURES,
-    HAVE,
-    HINT,
-    INTRO,
-    KIND_OF,
-    LEAST,
-    MOST,
-    OR_MORE,
-    RELATIVES,
-    SOMEBODY,
-    STOPS,
-    Item,
-    Quantity,
-    count_of,
-    is_in,
-    is_word,
-    join_expression,
-    quantities,
-    split_at,
-    superlatives,
-    values_of,
-    wording_of,
-)
-from retgen.validators.world.reader import DocumentReader
-from retgen.validators.world.slot_patterns import (
-    Patterns,
-    PhraseMatcher,
-    compile_phrase,
-    own_patterns,
-    read_patterns,
-)
-from retgen.validators.world.unparsed import ranked_by, unparsed_words
+from retgen.validators.world.lexicon import Lexicon, own_lexicon, phrase_nodes, read_lexicon
+from retgen.validators.world.mentions import NUMBER_WORDS, TOKEN, Item, Mention, MentionFinder
+from retgen.validators.world.quantities import FIGURES, OR_MORE, conditions
+from retgen.validators.world.reader import DocumentReader, word_at
+
+Expression = list[Any]
+
+# the words around conditions; # is a number, <noun> what an entity is called
+_OF = "of (these|the following|the) [#] (descriptions|conditions|criteria|statements|things|[])"
+_FRAMES = {
+    "intro": (
+        "[please] (find|list|name|show|give|get|identify|search for|look for) [me|us]",
+        "(i|we) (am|are) (looking|searching) for", "(is|are|was|were) there",
+        "(i|we) (need|want|seek|would like|would like to see|am interested in|are interested in)",
+        "what (i|we) (want|need) is", "it must be", "looking for", "do you (know|have) [of]",
+        "(can|could) you (find|show|name|give) [me|us]", "(who|what|which) (is|are|was|were)",
+    ),
+    "noun": (
+        "[every|each|all [the]|any|a|an|the|some|which|what|those|another|only] <noun>",
+        "(somebody|someone|something|anybody|anyone)",
+    ),
+    "another": (
+        "(a|an|another|some|an earlier|an older|the) <noun>", "(somebody|someone|something)",
+    ),
+    "kind": ("<noun>",),
+    "without": (
+        "[,] (leaving out|except|except for|excluding|but not|though not|without|apart from|other "
+        "than|and not|not) [any|one|all|every|those|each] [<noun>]",
+    ),
+    "several": (
+        "[[<each>] <noun> (that|who|which)] [that|who] (fit|fits|match|matches|meet|meets|satisfy|"
+        "satisfies) ((at least|no fewer than|a minimum of) #|# or more) <of> :",
+        "((at least|no fewer than|a minimum of) #|# or more) <of> :",
+        "((at least|no fewer than) #|# or more) <of> must (fit|match|meet) [the|a|an] <noun> :",
+    ),
+    "taken": ("(take|consider|look at|interested in|i am interested in)",),
+    "named": (
+        "(, and|.|; of these ,|; of those ,|:|,|;|and) (name|find|give me|show me|list|which)",
+        "(,|:|;)", "",
+    ),
+    "with": ("[the] [#] [<noun>] (with|has|have|had|having) [the]",),
+    "ranked": ("[the|which] [#]",),
+}  # fmt: skip
+_EACH = "every|each|all|any|a|an|the|some|which|what"
+_JOINTS = {
+    **dict.fromkeys((("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), ()),
+                    "and"),
+    **dict.fromkeys((("or",), (",", "or"), ("or", "else"), (",", "or", "else")), "or"),
+    (",",): "",
+}  # fmt: skip
+_RELATIVES = (["that"], ["who"], ["whose"], ["which"], ["with"])
+_DENIALS = ("not", "never")
+_AUXILIARIES = ("does", "do", "did")
+_PREPOSITIONS = frozenset("in on at of to by with for from as into".split())
+_SHORT = {
+    f"{verb}n{mark}t": verb
+    for verb in "is was are were has have had does do did".split() for mark in "'\u2019"
+}  # fmt: skip
+
+
+class UnreadableQuery(Exception):
+    """Why a query cannot be read."""
+
+
+class _Condition(NamedTuple):
+    """A condition. `slot`: of a value that may go on alone; `join`: what stands before it."""
+
+    expression: Expression
+    negated: bool
+    slot: str
+    join: str = ""
+
+
+class _Rank(NamedTuple):
+    """The k entities with the most or least of a slot."""
+
+    way: str
+    k: int
+    slot: str
+
+    def of(self, expression: Expression) -> Expression:
+        return [self.way, self.k, self.slot, expression]
 
 
 class QueryReader:
     """Reads queries of a domain."""
 
-    def __init__(self, domain: Definition, patterns: Patterns) -> None:
-        self.domain = domain
-        self.phrases = PhraseMatcher(patterns)
-        self._conditions = ClauseReader(domain, self.phrases)
-        self._lexicon = DomainLexicon(domain, parents=True)
-        self._relations = domain.of_type("relation")
-        self._ordered = domain.of_type("year", "date", "number")
-        nouns = nouns_of(domain) | {"one", "ones"}
-        self._nouns = frozenset(nouns)
-        self._several_nouns = frozenset(noun for noun in nouns if noun.endswith("s")) - {"ones"}
-        self._extremes = [
-            (
-                kind,
-                compile_phrase(phrase),
-                slot,
-                bool(phrase.split()[1:]) and phrase not in (*MOST, *LEAST),
-            )
-            for kind, listed in (("most", patterns.most), ("least", patterns.least))
-            for slot, phrases in listed.items()
-            for phrase in phrases
-        ]
+    def __init__(self, domain: Definition, lexicon: Lexicon) -> None:
+        self.domain, self.lexicon = domain, lexicon
+        self._finder = MentionFinder(domain, parents=True)
+        nouns = {domain.singular, *(noun.split()[-1] for noun in domain.nouns)}
+        nouns |= {domain.plural, *(f"{noun}s" for noun in nouns), "one", "ones", "those"}
+        macros = {"noun": f"({'|'.join(sorted(nouns))})", "of": _OF, "each": f"({_EACH})"}
+        self.frames: dict[str, Automaton] = {}
+        for name, phrases in _FRAMES.items():
+            self.frames[name] = Automaton()
+            for phrase in phrases:
+                self.frames[name].add(phrase_nodes(phrase, macros), True)
+        automata = (
+            *self.frames.values(),
+            lexicon.queries,
+            lexicon.superlatives,
+            lexicon.adjectives,
+        )
+        self.words = set().union(*(one.words for one in automata), *_JOINTS, _DENIALS, _AUXILIARIES)
+        self.words |= {"either", "of", *_PREPOSITIONS, *NUMBER_WORDS}
 
-        self._own = [
-            (kind, phrase.split())
-            for kind, listed in (("most", patterns.most), ("least", patterns.least))
-            for phrases in listed.values()
-            for phrase in phrases
-        ]
-
-    def query(self, text: str) -> list[Any]:
+    def query(self, text: str) -> Expression:
         """The expression. Raises `UnreadableQuery`."""
         text = OR_MORE.sub(lambda m: f"at {'least' if m[2] == 'more' else 'most'} {m[1]} ", text)
-        tokens = TOKEN.findall(FIGURES.sub(r"\1 to \2", KIND_OF.sub("", INTRO.sub("", text))))
+        tokens = TOKEN.findall(FIGURES.sub(r"\1 to \2", text))
         while tokens and tokens[-1] in ".?!":
             tokens.pop()
-        if tokens and tokens[0][0].isupper() and not self._lexicon.starts(tokens[0]):
-            tokens[0] = tokens[0][0].lower() + tokens[0][1:]
-        items = quantities(self._lexicon.find_mentions(tokens), self.domain.slots)
-        expression = self._set(items)
-        if word := unparsed_words(items, expression, self.phrases, self._nouns):
-            raise UnreadableQuery(f"{word!r} may change what it asks, and is not understood")
-        return expression
+        items: list[Item] = []
+        for item in conditions(self._finder.find_mentions(tokens), self.domain):
+            known = isinstance(item, str) and item in _SHORT
+            items += [_SHORT[str(item)], "not"] if known else [item]
+        return _Parse(self, items).expression()
 
-    def _set(self, items: list[Item]) -> list[Any]:
-        return self._extreme(items) or self._several(items) or self._boolean(items)
 
-    # --- the k with the most or least -------------------------------------------------------
+class _Parse:
+    """The ways in which all words of a query make an expression."""
 
-    def _extreme(self, items: list[Item]) -> list[Any] | None:
-        """ "the 10 with the latest ..." and what it is taken from."""
-        for start, kind, length in superlatives(items, self._own):
-            first = start
-            while (
-                first
-                and isinstance(items[first - 1], str)
-                and not is_in(items[first - 1], HAVE)
-                and not count_of(items[first - 1])
-            ):
-                first -= 1  # "the text completed longest ago"
-            if first and is_in(items[first - 1], HAVE):
-                first -= 1
-            stop = start + length
-            ends = STOPS | RELATIVES | AMONG | self._nouns
-            while stop < len(items) and is_word(items[stop], but=ends):
-                if items[stop] == "of" and items[stop + 1 : stop + 2] in (["all"], ["those"]):
-                    break
-                stop += 1
-            if stop < len(items) and not isinstance(items[stop], str):
-                continue  # "whose earliest breath was drawn in 1884"
-            slot, kind = self._of_extreme(kind, wording_of(items[first:stop]))
-            place, k = self._how_many(items, first)
-            alone = stop < len(items) and is_in(items[stop], self._nouns)
-            if not slot or (place == first and not is_in(items[first], HAVE) and not alone):
-                continue
-            begin = max((i + 1 for i in range(place) if is_in(items[i], STOPS)), default=0)
-            if values_of(items[begin:place]) or values_of(items[place + 1 : first]):
-                rest = [*items[:place], *items[place + 1 : first], *items[stop:]]
-            else:
-                rest = [*items[:begin], *items[stop:]]
-            return [kind, k, slot, self._set(rest)]
-        return None
+    def __init__(self, reader: QueryReader, items: list[Item]) -> None:
+        self._reader, self._items, self._lexicon = reader, items, reader.lexicon
+        self._framed = ["#" if _count(item) else item for item in items]
+        self._relations = reader.domain.of_type("relation")
+        self._furthest = 0
+        self._problem = ""
+        self._known: dict[tuple[int, str], list[tuple[int, list[_Condition]]]] = {}
 
-    def _how_many(self, items: Sequence[Item], end: int) -> tuple[int, int]:
-        """The place of the number of results, and the number; else (`end`, 1).
-
-        It stands shortly in front of the superlative, which begins at `end`, or with the noun.
-        """
-        for place in range(end - 1, max(-1, end - 5), -1):
-            if is_in(items[place], STOPS):
-                break
-            if number := count_of(items[place]):
-                return place, number
-        for place in range(min(end, len(items) - 1)):
-            if is_in(items[place + 1], self._nouns) and (number := count_of(items[place])):
-                return place, number
-        return end, 1
-
-    def _of_extreme(self, kind: str, words: str) -> tuple[str, str]:
-        """The slot whose values some words rank, "" for none, and whether the most or the least.
-
-        The oldest patients have the most years, the oldest films the least.
-        """
-        scores = self.phrases.find(words, ()).scores
-        told = dict(scores)
-        kinds: dict[str, str] = {}
-        for one, pattern, slot, says_what in self._extremes:
-            if pattern.search(f" {words} "):
-                scores[slot] = scores.get(slot, 0.0) + HINT
-                kinds[slot] = one
-                if says_what:
-                    told[slot] = HINT
-        ranked = sorted(((scores.get(slot, 0.0), slot) for slot in self._ordered), reverse=True)
-        if len(ranked) > 1 and ranked[0][0] and ranked[0][0] == ranked[1][0]:
-            raise UnreadableQuery(f"{words!r} reads as {ranked[0][1]} and as {ranked[1][1]}")
-        slot = ranked[0][1] if ranked and ranked[0][0] else ""
-        if (
-            slot
-            and not told.get(slot)
-            and (by := ranked_by(words.split(), self.phrases, self._nouns))
-        ):
-            raise UnreadableQuery(f"{words!r} ranks by {by!r}, which is no slot that is known")
-        return slot, kinds.get(slot, kind)
-
-    # --- at least k of n --------------------------------------------------------------------
-
-    def _several(self, items: list[Item]) -> list[Any] | None:
-        for place, item in enumerate(items):
-            number = count_of(item)
-            before = wording_of(items[max(0, place - 3) : place])
-            behind = [str(one) for one in items[place + 1 : place + 5]]
-            least = before.endswith(("at least", "no fewer than", "no less than", "minimum of"))
-            open_end = isinstance(item, Quantity) and item.high is None and item.text[3:].isdigit()
-            if behind[:2] == ["or", "more"]:
-                least, behind = True, behind[2:]
-            if not number or not (least or open_end) or behind[:1] != ["of"]:
-                continue
-            colon = next((i for i in range(place, len(items)) if items[i] == ":"), None)
-            if colon is None:
-                colon = place + 1
-                while colon < len(items) and is_word(items[colon], but=RELATIVES):
-                    colon += 1
-                colon -= 1
-            listed = items[colon + 1 :]
-            if ";" in (item for item in listed if isinstance(item, str)):
-                parts = split_at(listed, ";")
-            else:
-                parts = [clause.words for clause in self._conditions.clauses(listed)]
-            frame = wording_of(items[:colon])
-            if self.phrases.find(frame, ()).negated:
-                raise UnreadableQuery(f"{frame!r} denies what it asks for")
-            said = [count_of(one) for one in items[place + 1 : colon] if count_of(one)]
-            if said and said[-1] != len(parts):
-                raise UnreadableQuery(f"it names {len(parts)} conditions, not {said[-1]}")
-            return ["at least", number, *(self._conditions.one(part) for part in parts)]
-        return None
-
-    # --- and, or, not -----------------------------------------------------------------------
-
-    def _boolean(self, items: list[Item]) -> list[Any]:
-        nested = self._nested(items)
-        if nested:
-            since, end, slot = nested
-            before = self._conditions.clauses(items[:since])
-            inner = ["via", slot, self._set(items[end:])]
-            return join_expression(
-                "and", [*(self._conditions.one(clause.words) for clause in before), inner]
-            )
-        clauses = self._conditions.clauses(items)
-        if not clauses:
+    def expression(self) -> Expression:
+        """The only reading."""
+        if not any(isinstance(item, Mention) for item in self._items):
             raise UnreadableQuery("it asks for nothing")
-        first = next((i for i, clause in enumerate(clauses) if clause.without), len(clauses))
-        wanted, unwanted = self._combined(clauses[:first])
-        said = clauses[first - 1].words if first else []
-        _, more = self._combined(clauses[first:], all_unwanted=True, said=said)
-        if not wanted:
-            raise UnreadableQuery("it says only what is not asked for")
-        without = [one for one in (unwanted, more) if one]
-        return ["and not", wanted, join_expression("or", without)] if without else wanted
+        found: list[Expression] = []
+        for start in (0, *self._ends("intro", 0)):
+            for stop, one in self._set(start):
+                if stop == len(self._items) and one not in found:
+                    found.append(one)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UnreadableQuery(f"it reads as {' and as '.join(map(str, found))}")
+        raise UnreadableQuery(self._problem or self._left_over())
 
-    def _combined(
-        self, clauses: Sequence[Clause], all_unwanted: bool = False, said: Sequence[Item] = ()
-    ) -> tuple[list[Any], list[Any]]:
-        """What clauses ask for, and what they deny; "and" binds before "or"."""
-        groups: list[list[Any]] = [[]]
-        unwanted: list[Any] = []
-        words = _connectives(clauses)
-        for word, clause in zip(words, clauses, strict=True):
-            if _is_elliptic(clause.words):
-                atom, negated, _ = self._conditions.read(clause.words, said)
-                if not clause.without and clause.joins & {"or", "nor"}:
-                    negated = negated or self.phrases.find(wording_of(said), ()).negated
-            else:
-                said = clause.words
-                atom, negated = self._conditions.atom(said)
-            if negated and all_unwanted and is_in(clause.words[0], RELATIVES):
-                raise UnreadableQuery(f"{wording_of(clause.words)!r} is denied twice")
-            if negated and not all_unwanted:
-                unwanted.append(atom)
+    def _left_over(self) -> str:
+        for item in self._items:
+            if isinstance(item, str) and item not in self._reader.words:
+                return f"no phrase holds {item!r}"
+        if self._furthest >= len(self._items):
+            return "it breaks off"
+        return f"no phrase goes on with {word_at(self._items, self._furthest)!r}"
+
+    def _ends(self, frame: str, i: int) -> list[int]:
+        """Where phrases of a frame end that begin at a place."""
+        return [end for end, _ in self._outputs(self._reader.frames[frame], i, self._framed)]
+
+    def _outputs(
+        self, automaton: Automaton, i: int, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Any]]:
+        """(end, output) of the phrases that begin at a place."""
+        state = automaton.start()
+        yield from ((i, one) for one in automaton.outputs(state))
+        for k in range(i, len(items)):
+            self._furthest = max(self._furthest, k)
+            state = automaton.step(state, items[k])
+            if state < 0:
+                return
+            yield from ((k + 1, one) for one in automaton.outputs(state))
+        self._furthest = len(items)
+
+    def _numbers(self, i: int, end: int) -> list[int]:
+        return [number for item in self._items[i:end] if (number := _count(item))]
+
+    # --- sets -------------------------------------------------------------------------------
+
+    def _set(self, i: int) -> Iterator[tuple[int, Expression]]:
+        for start in (i, *self._ends("noun", i)):  # "every film that ..., leaving out any ..."
+            yield from self._boolean(start)
+        yield from self._either(i + (self._items[i : i + 1] == ["either"]))
+        for start in self._ends("several", i):  # "at least two of these three descriptions: ..."
+            yield from self._listed(start, self._numbers(i, start))
+        yield from self._extreme(i)
+
+    def _boolean(self, i: int) -> Iterator[tuple[int, Expression]]:
+        """Conditions, and those that must not be met."""
+        for end, parts in self._conditions(i):
+            unwanted = _in_order([one for one in parts if one.negated])
+            wanted = _in_order([one for one in parts if not one.negated])
+            if not wanted:
+                if end == len(self._items):
+                    self._problem = "it says only what is not asked for"
                 continue
-            if word == "or" and groups[-1]:
-                groups.append([])
-            groups[-1].append(atom)
-        parts = [join_expression("and", group) for group in groups if group]
-        both = join_expression("or", parts) if parts else []
-        return (
-            ([], both)
-            if all_unwanted
-            else (both, join_expression("or", unwanted) if unwanted else [])
-        )
+            yield end, _but_not(wanted, [unwanted])
+            for start in self._ends("without", end):
+                for stop, dropped in self._conditions(start, parts[-1].slot):
+                    if not any(one.negated for one in dropped):
+                        yield stop, _but_not(wanted, [unwanted, _in_order(dropped)])
 
-    def _nested(self, items: list[Item]) -> tuple[int, int, str] | None:
-        """(start, end, slot) of the words for another entity in place of the name of the one meant.
+    def _either(self, i: int) -> Iterator[tuple[int, Expression]]:
+        """ "a film ... or a film ...", "a film ..., or else one ..." """
+        for start in self._ends("noun", i):
+            for end, first in self._boolean(start):
+                for joint, word in _JOINTS.items():
+                    stop = end + len(joint)
+                    if word == "or" and tuple(self._items[end:stop]) == joint:
+                        for begin in self._ends("noun", stop):
+                            for last, second in self._boolean(begin):
+                                yield last, ["or", first, second]
 
-        "a film that ..." behind what a relation says, or behind a relative clause without a value.
-        """
-        for place in range(2, len(items) - 1):
-            several = is_in(items[place], self._several_nouns)
-            end = place + 1 if several else self._somebody(items, place)
-            if not end:
-                continue
-            since = place
-            while since and is_word(items[since - 1], but=BOUNDS):
-                since -= 1
-            words = items[since:place]
-            start = next((i for i, word in enumerate(words) if is_in(word, RELATIVES)), 0)
-            scores, _, negated = self.phrases.find(wording_of(words[start:]), self._relations)
-            told = {slot: scores.get(slot, 0.0) for slot in self._relations}
-            clause = len(words) > 1 and is_in(words[start], RELATIVES) and start + 1 < len(words)
-            of_others = self.phrases.best_slot(wording_of(words[start:]))
-            plain = (
-                not several and is_in(items[end], RELATIVES) and of_others in ("", *self._relations)
-            )
-            if told and (any(told.values()) or (clause and plain)):
-                if negated:
-                    raise UnreadableQuery(f"{wording_of(words[start:])!r} denies what it asks for")
-                first = since + start if is_in(words[start], RELATIVES) else place
-                return first, end, max(told, key=told.__getitem__)
-        return None
+    def _listed(self, i: int, numbers: Sequence[int]) -> Iterator[tuple[int, Expression]]:
+        """Conditions set apart by semicolons. `numbers`: at least how many, of how many."""
+        parts: list[Expression] = []
+        while True:
+            start = next(iter(self._ends("noun", i)), i)
+            ends = {
+                end: held[0] for end, held in self._conditions(start)
+                if len(held) == 1 and self._items[end : end + 1] in ([], [";"])
+            }  # fmt: skip
+            if len(ends) != 1:
+                return
+            ((end, one),) = ends.items()
+            if one.negated:
+                return
+            parts.append(one.expression)
+            if end == len(self._items):
+                break
+            i = end + 1
+        k, *of = numbers
+        if of and of[0] != len(parts):
+            self._problem = f"it names {len(parts)} conditions, not {of[0]}"
+        elif k <= len(parts):
+            yield end, ["at least", k, *parts]
 
-    def _somebody(self, items: Sequence[Item], place: int) -> int:
-        """Where "a film", "an earlier case", "somebody" end that begin at a place; 0 for none."""
-        if is_in(items[place], SOMEBODY):
-            return place + 1
-        if not is_in(items[place], ANY):
-            return 0
-        for noun in range(place + 1, min(place + 4, len(items) - 1)):
-            if is_in(items[noun], self._nouns):
-                return noun + 1
-            if not isinstance(items[noun], str):
-                return 0
-        return 0
+    def _extreme(self, i: int) -> Iterator[tuple[int, Expression]]:
+        """The k with the most or least of a slot."""
+        for take in (*self._ends("taken", i), i + (self._items[i : i + 1] == ["of"])):
+            for start in self._ends("noun", take):  # "take every film ..., and name the one with"
+                for end, of in self._boolean(start):
+                    for name in self._ends("named", end):
+                        for stop, rank in self._rank(name):
+                            yield stop, rank.of(of)
+                for stop, rank in self._rank(start):  # "the film with the latest release that ..."
+                    for end, of in self._boolean(stop):
+                        yield end, rank.of(of)
+        for start in self._ends("ranked", i):  # "the five longest films ..."
+            k = (*self._numbers(i, start), 1)[0]
+            for end, (slot, way) in self._outputs(self._lexicon.adjectives, start, self._items):
+                for noun in self._ends("kind", end):
+                    for stop, of in self._boolean(noun):
+                        yield stop, _Rank(way, k, slot).of(of)
+
+    def _rank(self, i: int) -> Iterator[tuple[int, _Rank]]:
+        """ "the 10 with the latest release" """
+        for start in self._ends("with", i):
+            k = (*self._numbers(i, start), 1)[0]
+            for end, (slot, way) in self._outputs(self._lexicon.superlatives, start, self._items):
+                yield end, _Rank(way, k, slot)
+
+    # --- conditions -------------------------------------------------------------------------
+
+    def _conditions(self, i: int, slot: str = "") -> list[tuple[int, list[_Condition]]]:
+        """Ways to read conditions that are joined. `slot`: of a value that may begin them."""
+        if (i, slot) not in self._known:
+            self._known[i, slot] = []  # no condition begins with itself
+            self._known[i, slot] = list(self._joined(i, slot))
+        return self._known[i, slot]
+
+    def _joined(self, i: int, slot: str) -> Iterator[tuple[int, list[_Condition]]]:
+        for end, first in (*self._condition(i), *self._value(i, slot)):
+            yield end, [first]
+            for joint, word in _JOINTS.items():
+                stop = end + len(joint)
+                follows = self._items[end : end + 1]
+                if tuple(self._items[end:stop]) == joint and (joint or follows in _RELATIVES):
+                    for last, others in self._conditions(stop, first.slot if joint else ""):
+                        yield last, [first, others[0]._replace(join=word), *others[1:]]
+
+    def _value(self, i: int, slot: str) -> Iterator[tuple[int, _Condition]]:
+        """A value that goes on with the words of another one: "set in Oslo or in Turin"."""
+        for item in self._items[i : i + 1]:
+            begin = i + (isinstance(item, str) and item in _PREPOSITIONS)
+            for value in self._items[begin : begin + 1]:
+                if slot and isinstance(value, Mention) and slot in value.slots:
+                    yield begin + 1, _Condition(value.slots[slot], False, slot)
+
+    def _condition(self, i: int) -> Iterator[tuple[int, _Condition]]:
+        """A clause of the lexicon, denied or not."""
+        yield from self._clause(list(range(i, len(self._items))), negated=False)
+        for k in range(i, min(i + 4, len(self._items))):
+            if self._items[k] in _DENIALS:
+                first = k - 1 if k > i and self._items[k - 1] in _AUXILIARIES else k
+                rest = [*range(i, first), *range(k + 1, len(self._items))]
+                yield from self._clause(rest, negated=True)
+                return
+
+    def _clause(self, order: Sequence[int], *, negated: bool) -> Iterator[tuple[int, _Condition]]:
+        """Clauses of the lexicon with which some items begin."""
+        automaton = self._lexicon.queries
+        state, value = automaton.start(), None
+        for count, k in enumerate(order):
+            self._furthest = max(self._furthest, k)
+            if value is None:
+                yield from self._nested(state, k, negated)
+            item = self._items[k]
+            value = item if isinstance(item, Mention) else value
+            state = automaton.step(state, item)
+            if state < 0:
+                return
+            slots = automaton.outputs(state)
+            if len(slots) > 1:
+                said = " ".join(
+                    x if isinstance(x, str) else x.text for x in self._items[order[0] : k + 1]
+                )
+                self._problem = f"{said!r} reads as {' and as '.join(sorted(map(str, slots)))}"
+            elif slots and value is not None:
+                slot = str(next(iter(slots)))
+                yield order[count] + 1, _Condition(value.slots[slot], negated, slot)
+        self._furthest = len(self._items)
+
+    def _nested(self, state: int, k: int, negated: bool) -> Iterator[tuple[int, _Condition]]:
+        """Another entity in place of the name of the one meant: "a film that ..." """
+        automaton = self._lexicon.queries
+        for slot in self._relations:
+            behind = automaton.step(state, Mention.of("name", "", {slot: None}))
+            if behind >= 0 and slot in automaton.outputs(behind):
+                for start in self._ends("another", k):
+                    for end, of in self._boolean(start):
+                        yield end, _Condition(["via", slot, of], negated, "")
 
 
-def _is_elliptic(part: Sequence[Item]) -> bool:
-    return all(not isinstance(item, str) or item in ELLIPTIC for item in part)
+def _count(item: Item) -> int:
+    """A number of results or conditions, 0 for what is none."""
+    if isinstance(item, str):
+        return 0 if item == "one" else NUMBER_WORDS.get(item, 0)
+    plain = item.text.replace(",", "")
+    return int(plain) if item.kind in ("number", "year") and plain.isdecimal() else 0
 
 
-def _connectives(clauses: Sequence[Clause]) -> list[str]:
-    """ "and" or "or" in front of each clause; a comma stands for the word of those that follow."""
-    result: list[str] = []
-    word = "and"
-    for clause in reversed(clauses):
-        if "or" in clause.joins or "nor" in clause.joins:
-            word = "or"
-        elif clause.joins - STOPS:
-            word = "and"
-        result.append(word)
-    return result[::-1]
+def _in_order(parts: Sequence[_Condition]) -> Expression:
+    """Conditions as one expression; "and" binds before "or", a comma is what comes behind it."""
+    groups: list[list[Expression]] = [[]]
+    joins, word = list[str](), "and"
+    for one in reversed(parts):
+        word = one.join or word
+        joins.append(word)
+    for one, join in zip(parts, reversed(joins), strict=True):
+        if join == "or" and groups[-1]:
+            groups.append([])
+        groups[-1].append(one.expression)
+    return _joined("or", [_joined("and", group) for group in groups if group])
+
+
+def _joined(word: str, parts: list[Expression]) -> Expression:
+    return [word, *parts] if len(parts) > 1 else parts[0] if parts else []
+
+
+def _but_not(wanted: Expression, unwanted: list[Expression]) -> Expression:
+    dropped = _joined("or", [one for one in unwanted if one])
+    return ["and not", wanted, dropped] if dropped else wanted
 
 
 class DomainReaders(NamedTuple):
@@ -332,14 +389,14 @@ class DomainReaders(NamedTuple):
 
 def domain_readers(path: Path) -> DomainReaders:
     """The readers for a domain's file. Raises `BadDefinition`."""
-    return _readers(path, _content(path), _content(own_patterns(path)))
+    return _readers(path, _content(path), _content(own_lexicon(path)))
 
 
 @lru_cache(maxsize=8)
-def _readers(path: Path, definition: bytes, patterns: bytes) -> DomainReaders:
+def _readers(path: Path, definition: bytes, lexicon: bytes) -> DomainReaders:
     """Another content of a file is another key."""
     domain = read_definition(path)
-    found = read_patterns(domain, path)
+    found = read_lexicon(domain, path)
     return DomainReaders(domain, DocumentReader(domain, found), QueryReader(domain, found))
 
 

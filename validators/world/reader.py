@@ -1,30 +1,30 @@
-"""Reads a finished text to the facts that it states. Its patterns are not those of the writer."""
+"""Reads a finished text to the facts that it states. Its phrases are not those of the writer.
+
+A sentence is read where phrases of the lexicon hold every word of it: clauses, joined by "and" or a
+comma, of which all but the first may lack their subject.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition
-from retgen.validators.world.mentions import ARTICLES, OWN, TOKEN, DomainLexicon, Mention
-from retgen.validators.world.slot_patterns import Patterns, PhraseMatcher, split_by_value
-from retgen.validators.world.unparsed import hedge_in
+from retgen.validators.world.lexicon import Lexicon
+from retgen.validators.world.mentions import ARTICLES, SELF, TOKEN, Item, Mention, MentionFinder
+from retgen.validators.world.orders import OTHER, Order, Placed, other_orders
 
-_BOUNDS = frozenset(("and", ",", ";", "but", "while", "whereas", "\u2013", "\u2014"))
-_HERSELF = frozenset(("herself", "himself", "itself", "this"))
 _ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
-# begin a clause that says nothing of the one behind it
-_ASIDE = frozenset(
-    "whatever wherever whenever however although though while whereas if when since because unlike "
-    "despite once after before as".split()
-)
-# all that stands beside a value where the words before are not said again: "and this one in Oslo"
-_ELLIPTIC = frozenset(
-    "a an the in on at of to into from by for with as one this itself himself herself he she it "
-    "and just only about".split()
-) | {OWN, ","}
+_CONTRASTS = ("while", "whereas")
+_JOINTS: tuple[tuple[str, ...], ...] = (
+    ("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), (",", "but"), (";",),
+    ("while",), (",", "while"), ("whereas",), (",", "whereas"),
+)  # fmt: skip
+_SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
+_BOUNDS = ([], [","], ["and"], ["but"], [";"], *([one] for one in _CONTRASTS))
+_POSSESSIVES = (("its",), ("his",), ("her",), (SELF, "'s"))
 
 
 class Fact(NamedTuple):
@@ -33,12 +33,10 @@ class Fact(NamedTuple):
     holder: str
     slot: str
     value: str
-    negated: bool = False
 
     def __str__(self) -> str:
         text = f"{self.slot}={self.value}"
-        text = f"other:{text}" if self.holder == "other" else text
-        return f"not:{text}" if self.negated else text
+        return f"other:{text}" if self.holder == "other" else text
 
 
 class DocumentReading(NamedTuple):
@@ -48,55 +46,45 @@ class DocumentReading(NamedTuple):
     problems: list[str]
 
 
-class _Clause(NamedTuple):
-    """What a clause says of its value: the slot, "" where there is a problem or nothing is said.
-
-    `other`: whether it is about somebody else.
-    """
-
-    slot: str
-    other: bool
-    negated: bool
-    problem: str = ""
-    place: int = 0  # of the value among the mentions of the clause
-    score: float = 0.0
-
-
 class _Stated(NamedTuple):
     """A fact of a sentence whose value is left out. `place`: of the value among its mentions."""
 
     place: int
     holder: str
     slot: str
-    negated: bool
+
+
+_Facts = tuple[_Stated, ...]
 
 
 class _Reading(NamedTuple):
-    stated: list[_Stated]
-    problem: str
+    """What a shape states, or what is wrong with it."""
+
+    stated: _Facts
+    problem: str = ""
 
 
 class DocumentReader:
     """Reads texts of a domain."""
 
-    def __init__(self, domain: Definition, patterns: Patterns) -> None:
+    def __init__(self, domain: Definition, lexicon: Lexicon) -> None:
         self.domain = domain
-        self.phrases = PhraseMatcher(patterns)
-        nouns = (*domain.nouns, f"the {domain.singular}")
-        self._nouns = [f"{noun} " for noun in dict.fromkeys(nouns)]
-        called = " ".join(
-            (*domain.nouns, *chain(*(one for one in domain.name if not isinstance(one, str))))
-        )
-        self._called = frozenset(called.lower().split()) - ARTICLES
-        self._lexicon = DomainLexicon(domain, parents=False)
+        self._clauses, self._fillers = lexicon.documents, lexicon.fillers
+        self._others = lexicon.others
+        nouns = dict.fromkeys((*domain.nouns, f"the {domain.singular}"))
+        self._nouns = [noun.lower().split() for noun in nouns]
+        self._finder = MentionFinder(domain, parents=False)
         self._readings: dict[str, _Reading] = {}
-        self._clauses: dict[str, _Clause] = {}
+        self._ranged = {
+            name: (slot.low, slot.high, slot.type == "date") for name, slot in domain.slots.items()
+            if slot.low is not None and slot.high is not None
+        }  # fmt: skip
 
     def document(self, title: str, text: str) -> DocumentReading:
         """What a text says of the entity that its title names, and of others."""
         facts: list[Fact] = []
         problems: list[str] = []
-        short = self._lexicon.short_of(title)
+        short = self._finder.short_of(title)
         if short is None:
             problems.append(f"its title {title!r} is no name of a {self.domain.singular}")
         if title not in text:
@@ -105,188 +93,208 @@ class DocumentReader:
             problems.append("its text asks something")
         if not text.isprintable():
             problems.append("its text holds a character that cannot be seen")
+        own = tuple(TOKEN.findall(f"{title} "))
         for sentence in sentences(text):
-            found, problem = self._sentence(
-                self._lexicon.find_mentions(sentence, title, short or "")
-            )
+            items = self._finder.find_mentions(sentence, own, short or ())
+            found, problem = self._sentence(items)
             facts += found
             if problem:
                 problems.append(f"{problem}: {_shown(sentence)!r}")
         return DocumentReading(facts, problems)
 
-    def _sentence(self, items: Sequence[str | Mention]) -> tuple[list[Fact], str]:
+    def _sentence(self, items: Sequence[Item]) -> tuple[list[Fact], str]:
         """The facts of a sentence, and what is wrong with it."""
-        mentions = [item for item in items if type(item) is not str]
-        if not mentions:
-            return [], ""
-        key = " ".join([x if type(x) is str else f"<{x.key}>" for x in items])  # type: ignore[union-attr]
+        key = " ".join([x if type(x) is str else x.key for x in items])  # type: ignore[union-attr]
         reading = self._readings.get(key)
         if reading is None:
-            reading = self._read_in_some_way(items)
-            if not reading.problem and any(
-                one.holder == "self" and not one.negated for one in reading.stated
-            ):
-                word = hedge_in(items, self.phrases, self.domain.slots, self._called)
-                problem = f"{word!r} may take back what it states" if word else ""
-                reading = reading._replace(problem=problem)
             if len(self._readings) >= _KEPT:
                 self._readings.clear()
-                self._clauses.clear()
-            self._readings[key] = reading
+            reading = self._readings[key] = self._read(items)
         stated, problem = reading
+        if not stated:
+            return [], problem
+        mentions = [item for item in items if type(item) is not str]
         facts = []
-        for place, holder, slot, negated in stated:
+        for place, holder, slot in stated:
             value = mentions[place].slots[slot]  # type: ignore[union-attr]
-            if self.domain.slots[slot].low is not None:
-                problem = problem or self._outside(slot, value)
-            facts.append(Fact(holder, slot, str(value), negated))
+            if slot in self._ranged:
+                low, high, is_date = self._ranged[slot]
+                if not low <= (int(value[:4]) if is_date else value) <= high:
+                    problem = problem or f"{value} is no value of {slot}"
+            facts.append(Fact(holder, slot, str(value)))
         return facts, problem
 
-    def _read_in_some_way(self, items: Sequence[str | Mention]) -> _Reading:
-        """What the words of a sentence say of its values: of several ways the first that reads."""
-        parts = _parts(items)
-        reading = self._read(parts)
-        if not reading.problem:
-            return reading
-        ways = []
-        if any(sum(map(_is_hard, part)) > 1 for part in parts):
-            ways.append([one for part in parts for one in self._apart(part)])
-        if len(parts) > 1:  # words without a value may belong to the clause before
-            ways.append(_parts(items, behind=True))
-        if (main := self._main(items)) is not items:
-            ways.append(_parts(main))
-        for way in ways:
-            if way != parts and not (other := self._read(way)).problem:
-                return other
-        return reading
+    # --- shapes -----------------------------------------------------------------------------
 
-    def _main(self, items: Sequence[str | Mention]) -> Sequence[str | Mention]:
-        """A sentence without a clause in front that holds no value, denies nothing and opens with
-        "whatever", "although", ...
-        """
-        end = next((i for i, item in enumerate(items) if item == ","), 0)
-        words = [item for item in items[:end] if type(item) is str]
-        if len(words) < max(end, 1) or words[0] not in _ASIDE:
-            return items
-        found = self.phrases.find(" ".join(words), ())
-        return items if found.negated or found.other else items[end + 1 :]
+    def _read(self, items: Sequence[Item]) -> _Reading:
+        """What the words of a sentence say of its values."""
+        items = self._named(list(items))
+        if _longest(self._fillers, items, 0) == len(items):
+            return _Reading(())
+        parse = _Parse(self._clauses, items)
+        readings = set(parse.sentence())
+        if len(readings) == 1:
+            return _Reading(next(iter(readings)))
+        if readings:
+            said = sorted({" and ".join(one.slot for one in reading) for reading in readings})
+            return _Reading((), f"reads as {' and as '.join(said)}")
+        return _Reading((), parse.problem())
 
-    def _apart(self, part: Sequence[str | Mention]) -> list[list[str | Mention]]:
-        """A clause with several values cut into clauses with one each."""
-        if sum(map(_is_hard, part)) < 2:
-            return [list(part)]
-        return split_by_value(part, _is_hard, self._score)
+    def _named(self, items: list[Item]) -> list[Item]:
+        """The items with what the domain calls an entity, and others, each as one item."""
+        result: list[Item] = []
+        i = 0
+        while i < len(items):
+            noun = next((n for n in self._nouns if items[i : i + len(n)] == n), None)
+            result.append(SELF if noun else items[i])
+            i += len(noun) if noun else 1
+        i = 0
+        while i < len(result):
+            whose = next((p for p in _POSSESSIVES if tuple(result[i : i + len(p)]) == p), ())
+            if whose and (stop := _longest(self._others, result, i + len(whose))):
+                result[i:stop] = [OTHER]
+            i += 1
+        return result
 
-    def _score(self, part: Sequence[str | Mention]) -> float:
-        """How well a clause with one value reads; negative where it does not."""
-        clause = self._clause(part)
-        return -1.0 if clause.problem or not clause.slot else 1.0 + clause.score
 
-    def _read(self, parts: Sequence[Sequence[str | Mention]]) -> _Reading:
-        stated: list[_Stated] = []
-        problem, holder, passed = "", "self", 0
-        for part in parts:
-            key = " ".join([x if type(x) is str else f"<{x.key}>" for x in part])  # type: ignore[union-attr]
-            clause = self._clauses.get(key)
-            if clause is None:
-                clause = self._clauses[key] = self._clause(part)
-            words = {word for word in part if type(word) is str}
-            of_itself = OWN in words or bool(_HERSELF & words)
-            if clause.other:
-                holder = "other"
-            elif of_itself:
-                holder = "self"
-            slot, place = clause.slot, clause.place
-            if not slot and stated and (of_itself or holder == "self") and words <= _ELLIPTIC:
-                slot, place = _continued(part, stated[-1].slot)
-            if slot:
-                stated.append(_Stated(passed + place, holder, slot, clause.negated))
+def _longest(automaton: Automaton, items: Sequence[Item], start: int) -> int:
+    """Where the longest phrase ends that begins at a place, 0 for none."""
+    state, stop = automaton.start(), 0
+    for i in range(start, len(items)):
+        state = automaton.step(state, items[i])
+        if state < 0:
+            break
+        if automaton.outputs(state):
+            stop = i + 1
+    return stop
+
+
+class _Parse:
+    """The ways in which clauses hold all words of a sentence."""
+
+    def __init__(self, clauses: Automaton, items: list[Item]) -> None:
+        self._clauses, self._items = clauses, items
+        self._furthest = 0
+        self._unclear = ""  # a pronoun that may be the entity or another one
+
+    def sentence(self) -> Iterator[_Facts]:
+        """Every reading."""
+        items = self._items
+        subject = items[0]
+        if subject in _CONTRASTS:  # "While her brother ..., she ..."
+            for end, stated in self._clause(1):
+                stated = _held_by(self._holder(1, end) or "self", stated)
+                if items[end : end + 1] == [","]:
+                    yield from self._whole(end + 1, stated, "")
+            return
+        yield from self._whole(0, (), "")
+        if subject in (SELF, OTHER) and items[1:2] == [","]:  # "S, which ..., ..."
+            holder = "other" if subject == OTHER else "self"
+            if items[2:3] in (["which"], ["who"]):
+                yield from self._behind(3, (), holder)
+            elif items[2:3] == ["whose"]:
+                yield from self._part(3, (), holder, (SELF, "'s"))
             else:
-                problem = problem or clause.problem
-            passed += sum(type(item) is not str for item in part)
-        return _Reading(stated, problem)
+                yield from self._part(2, (), holder, (SELF, "was"))
+        else:  # "Set in Turin, S ..."
+            for end, stated in self._clause(0, (SELF, "was")):
+                if items[end : end + 2] == [",", SELF]:
+                    yield from self._whole(end + 1, stated, "self")
 
-    def _outside(self, name: str, value: str | int) -> str:
-        """What is wrong with a value that its slot cannot have."""
-        slot = self.domain.slots[name]
-        if slot.low is None or slot.high is None or slot.type not in ("year", "date", "number"):
-            return ""
-        number = int(value[:4]) if isinstance(value, str) else value
-        if slot.low <= number <= slot.high:
-            return ""
-        return f"{value} is no value of {name}"
+    def _whole(self, i: int, before: _Facts, holder: str) -> Iterator[_Facts]:
+        """Readings whose clause at a place has a subject. `holder`: of those before."""
+        for end, stated in self._clause(i):
+            own = self._holder(i, end)
+            if holder == "other" and own == "self" and SELF not in self._items[i:end]:
+                self._unclear = next(str(one) for one in self._items[i:end] if one in _SELVES)
+                continue
+            holder_here = own or holder or "self"
+            yield from self._behind(end, before + _held_by(holder_here, stated), holder_here)
 
-    def _clause(self, part: Sequence[str | Mention]) -> _Clause:
-        """Which slot the words of a clause name."""
-        mentions = [item for item in part if type(item) is not str]
-        soft = [m.kind == "capital" for m in mentions]  # type: ignore[union-attr]
-        if all(soft):
-            return _Clause("", False, False)
-        hard = [place for place, one in enumerate(soft) if not one]
-        if len(hard) > 1:
-            named = " and ".join(f"{_kind(mentions[place])}" for place in hard)
-            return _Clause("", False, False, f"reads as more than one fact ({named})")
-        mention: Mention = mentions[hard[0]]  # type: ignore[assignment]
-        words = " ".join(
-            item if isinstance(item, str) else "{v}" if item is mention else item.text.lower()
-            for item in part
-        )
-        for noun in self._nouns:  # who a clause is about says nothing of what it says
-            if words.startswith(noun):
-                words = f"it {words[len(noun) :]}"
-        scores, other, negated = self.phrases.find(words, mention.slots)
-        if not mention.slots:
-            if mention.kind == "name":
-                return _Clause("", other, False, "names somebody that the text is not about")
-            if not scores:
-                return _Clause("", other, False)
-        scores = with_unit(scores, mention.text, mention.kind, mention.slots)
-        slot, problem = choose_slot(
-            scores, mention.slots, mention.kind in ("values", "number"), self.domain
-        )
-        if slot and not scores.get(slot) and (best := self.phrases.best_slot(words)):
-            problem = f"says of {best} what only {slot} can be"
-        score = scores.get(slot, 0.0)
-        return _Clause("" if problem else slot, other, negated, problem, hard[0], score)
+    def _holder(self, i: int, end: int) -> str:
+        """Whom a clause is about, "" where it does not say."""
+        items = self._items[i:end]
+        if OTHER in items:
+            return "other"
+        return "self" if any(one in _SELVES for one in items) else ""
+
+    def _part(
+        self, i: int, before: _Facts, holder: str, subject: tuple[str, ...] = (SELF,)
+    ) -> Iterator[_Facts]:
+        """Readings whose clause at a place lacks its subject."""
+        for end, stated in self._clause(i, subject):
+            yield from self._behind(end, before + _held_by(holder, stated), holder)
+
+    def _behind(self, i: int, stated: _Facts, holder: str) -> Iterator[_Facts]:
+        """Readings of what stands behind a clause."""
+        if i == len(self._items):
+            yield stated
+            return
+        if not stated:
+            yield from self._part(i, (), holder)
+            return
+        self._furthest = max(self._furthest, i)
+        for joint in _JOINTS:
+            j = i + len(joint)
+            if tuple(self._items[i:j]) == joint and j < len(self._items):
+                contrast = joint[-1] in _CONTRASTS
+                yield from self._whole(j, stated, "" if contrast else holder)
+                yield from self._part(j, stated, holder)
+        if self._items[i] == ",":
+            yield from self._part(i + 1, stated, holder)
+
+    def _clause(self, i: int, subject: tuple[str, ...] = ()) -> Iterator[tuple[int, _Facts]]:
+        """(end, what is stated) of the clauses at a place. `subject`: what is to be thought of."""
+        items = self._items
+        state = self._clauses.start()
+        for word in subject:
+            state = self._clauses.step(state, word)
+        clause = [Placed(k, item) for k, item in enumerate(items)][i:]
+        yield from ((i + count, stated) for count, stated in self._run(state, clause))
+        if not subject:
+            ends = (k for k in range(i + 1, len(items) + 1) if items[k : k + 1] in _BOUNDS)
+            for end in ends:
+                for order in other_orders(clause[: end - i]):
+                    found = self._run(state, order)
+                    yield from ((end, stated) for count, stated in found if count == len(order))
+
+    def _run(self, state: int, order: Order) -> Iterator[tuple[int, _Facts]]:
+        """(how many, what is stated) of the phrases with which some items begin."""
+        value = -1
+        for count, (place, item) in enumerate(order, 1):
+            self._furthest = max(self._furthest, place)
+            if isinstance(item, Mention):
+                value = sum(isinstance(one, Mention) for one in self._items[:place])
+            state = self._clauses.step(state, SELF if item == OTHER else item)
+            if state < 0:
+                return
+            for slot in self._clauses.outputs(state):
+                yield count, (_Stated(value, "self", str(slot)),)
+
+    def problem(self) -> str:
+        """Why there is no reading."""
+        if self._unclear:
+            return f"{self._unclear!r} may be two"
+        for item in self._items:
+            if isinstance(item, str) and item not in self._clauses.words and not _known(item):
+                return f"no phrase holds {item!r}"
+        if self._furthest >= len(self._items):
+            return "no phrase ends as it does"
+        return f"no phrase goes on with {word_at(self._items, self._furthest)!r}"
 
 
-def choose_slot(
-    scores: Mapping[str, float], slots: Collection[str], sure: bool, domain: Definition
-) -> tuple[str, str]:
-    """The slot that a clause is about among those that its value can have, or what is wrong.
-
-    `sure`: a value that is of one slot alone needs no word beside it; it must be told of no other.
-    """
-    told = max(scores, key=scores.__getitem__) if scores else ""
-    if not slots:
-        return "", f"holds no value that {told} can have"
-    ranked = sorted(((scores.get(slot, 0.0), slot) for slot in slots), reverse=True)
-    score, slot = ranked[0]
-    if not score and told:
-        return "", f"says of {told} what only {' or '.join(sorted(slots))} can be"
-    if len(ranked) > 1:
-        if score > ranked[1][0]:
-            return slot, ""
-        if score:
-            return "", f"reads as {slot} and as {ranked[1][1]}"
-        return "", f"does not say whether it is {' or '.join(sorted(slots))}"
-    if not score and not sure:
-        return "", f"names what {slot} can be, and does not say that it is"
-    for other in domain.of_type(domain.slots[slot].type):  # the words may be those of another one
-        best = scores.get(other, 0.0)
-        if score * 2 < best or 0 < score < 1 <= best:
-            return "", f"says of {other} what only {slot} can be"
-    return slot, ""
+def word_at(items: Sequence[Item], place: int) -> str:
+    """The word at a place; an article with the word behind it."""
+    said = [item if isinstance(item, str) else item.text for item in items[place : place + 2]]
+    return " ".join(said[: 2 if said[0] in ARTICLES else 1])
 
 
-def with_unit(
-    scores: dict[str, float], text: str, kind: str, slots: Iterable[str]
-) -> dict[str, float]:
-    """A number's unit is a word for its slots."""
-    if kind == "number" and text.strip("<>= ").partition(" ")[2]:
-        for slot in slots:
-            scores[slot] = scores.get(slot, 0.0) + 1
-    return scores
+def _known(word: str) -> bool:
+    return word == OTHER or any(word in joint for joint in _JOINTS)
+
+
+def _held_by(holder: str, stated: _Facts) -> _Facts:
+    return tuple(one._replace(holder=holder) for one in stated)
 
 
 def sentences(text: str) -> list[list[str]]:
@@ -304,50 +312,8 @@ def sentences(text: str) -> list[list[str]]:
     return result
 
 
-def _parts(items: Sequence[str | Mention], behind: bool = False) -> list[list[str | Mention]]:
-    """The clauses of a sentence, each with a value; words that have none belong to the next.
-
-    `behind`: they belong to the one before.
-    """
-    parts: list[list[str | Mention]] = [[]]
-    for item in items:
-        if type(item) is str and item in _BOUNDS:
-            parts.append([])
-        else:
-            parts[-1].append(item)
-    result: list[list[str | Mention]] = []
-    waiting: list[str | Mention] = []
-    for part in parts:
-        valued = any(type(item) is not str for item in part)
-        if valued:
-            result.append([*waiting, *part])
-            waiting = []
-        elif behind and result:
-            result[-1] += part
-        else:
-            waiting += part
-    if result and waiting:
-        result[-1] += waiting
-    return result
-
-
-def _is_hard(item: str | Mention) -> bool:
-    """Whether an item must be a value or a name, and is no word with a capital."""
-    return isinstance(item, Mention) and item.kind != "capital"
-
-
-def _continued(part: Sequence[str | Mention], slot: str) -> tuple[str, int]:
-    """The slot of the clause before, where a clause has one value that can be of it; else ""."""
-    mentions = [item for item in part if type(item) is not str]
-    if len(mentions) == 1 and slot in mentions[0].slots:  # type: ignore[union-attr]
-        return slot, 0
-    return "", 0
-
-
-def _kind(mention: object) -> str:
-    assert isinstance(mention, Mention)
-    return " or ".join(mention.slots) or mention.text
-
-
-def _shown(sentence: Sequence[str]) -> str:
-    return " ".join(sentence)
+def _shown(tokens: Sequence[str]) -> str:
+    text = " ".join(tokens)
+    for mark in (" ,", " 's", " ;", " :"):
+        text = text.replace(mark, mark[1:])
+    return text

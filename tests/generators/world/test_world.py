@@ -25,7 +25,7 @@ SIZES = (1, 10, 20)
 
 def job(seed: int = 5, **params: Any) -> Job[WorldParams]:
     given: dict[str, Any] = {"domain": BOATS, "documents": 3000, "answer_sizes": SIZES}
-    given["patterns"] = BOATS.with_suffix(".patterns.yaml")
+    given["lexicon"] = BOATS.with_suffix(".lexicon.yaml")
     given |= {"queries_per_cell": 2, "hard_negatives": 8}
     return Job("boats", seed, WorldParams.model_validate(given | params))
 
@@ -237,8 +237,8 @@ def test_slots_that_are_asked_about() -> None:
     ("params", "message"),
     [
         (
-            {"patterns": None},
-            "params.patterns: name boats.patterns.yaml, which stands beside the domain, so that a "
+            {"lexicon": None},
+            "params.lexicon: name boats.lexicon.yaml, which stands beside the domain, so that a "
             "run keeps a copy of both",
         ),
         (

@@ -61,7 +61,7 @@ def test_document(films: Set, tmp_path: Path) -> None:
 def test_what_every_document_states(films: Set, tmp_path: Path) -> None:
     one = films.copy()
     row = one.corpus[0]
-    row["text"] = f"{row['title']} is well known."
+    row["text"] = f"{row['title']} is rarely seen nowadays."
     row["metadata"]["facts"] = []
     found = [f.message for f in one.findings(tmp_path) if f.rule == "world-proof/document"]
     assert found == [

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import retgen.world
-from retgen.validators.world.clauses import UnreadableQuery
 from retgen.validators.world.definitions import BadDefinition, Definition, read_definition
-from retgen.validators.world.queries import QueryReader
+from retgen.validators.world.lexicon import (
+    Lexicon,
+    lexicon_conflicts,
+    lexicon_template,
+    read_lexicon,
+)
+from retgen.validators.world.queries import QueryReader, UnreadableQuery
 from retgen.validators.world.reader import DocumentReader
-from retgen.validators.world.slot_patterns import Patterns, read_patterns
 
 from .sets import DOMAINS, documents
 
@@ -23,13 +28,13 @@ HERE = Path(__file__).parent
 def reader(domain: str) -> DocumentReader:
     path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
     definition = read_definition(path)
-    return DocumentReader(definition, read_patterns(definition, path))
+    return DocumentReader(definition, read_lexicon(definition, path))
 
 
 def read(domain: str, title: str, *sentences: str) -> tuple[list[str], list[str]]:
-    """Facts and problems of a text whose first sentence only names its title."""
-    facts, problems = reader(domain).document(title, f"{title} is known. {' '.join(sentences)}")
-    return [str(fact) for fact in facts], problems
+    """Facts and problems of a text; that it does not name its title is none."""
+    facts, problems = reader(domain).document(title, " ".join(sentences))
+    return [str(fact) for fact in facts], [x for x in problems if "does not name" not in x]
 
 
 ADA = ("people", "Agata K Lengyel")
@@ -42,20 +47,27 @@ FILM = ("films", "The Silent Tower of Calimere")
         ("She was born in Leipzig.", ["birthplace=Leipzig"]),
         ("Lengyel died in Oslo.", ["deathplace=Oslo"]),
         ("It was in Christiania that she passed away.", ["deathplace=Oslo"]),
+        ("In Christiania, she passed away.", ["deathplace=Oslo"]),
+        ("Leipzig is the city in which she was born.", ["birthplace=Leipzig"]),
         ("She was born on 3 May 1887.", ["birth=1887-05-03"]),
         ("Her birthday was May 3, 1887.", ["birth=1887-05-03"]),
+        ("On 3 May 1887 she was born.", ["birth=1887-05-03"]),
         ("She played the fiddle.", ["instrument=the violin"]),
+        ("It was the violin that she played.", ["instrument=the violin"]),
+        ("What she played was the violin.", ["instrument=the violin"]),
         ("She was born in Leipzig and played the cello.", ["birthplace=Leipzig", "instrument=the cello"]),
         ("She worked in Munich and grew up with two siblings.", ["workplace=Munich", "siblings=2"]),
+        ("She had 3 brothers and sisters.", ["siblings=3"]),
+        ("Agata K Lengyel, who died in Oslo, played the cello.", ["deathplace=Oslo", "instrument=the cello"]),
+        ("Born in Leipzig, Lengyel died in Oslo.", ["birthplace=Leipzig", "deathplace=Oslo"]),
         ("Her brother was born in Oslo.", ["other:birthplace=Oslo"]),
-        ("Oslo is where her aunt was born.", ["other:birthplace=Oslo"]),
-        ("Her sister kept a parrot, she herself a goat.", ["other:pet=a parrot", "pet=a goat"]),
-        ("She never played the harp.", ["not:instrument=the harp"]),
-        ("Her sister didn't speak Welsh.", ["not:other:language=Welsh"]),
+        ("Her brother was born in Oslo and played the cello.",
+         ["other:birthplace=Oslo", "other:instrument=the cello"]),
+        ("Her sister kept a parrot, whereas she kept a goat.", ["other:pet=a parrot", "pet=a goat"]),
+        ("While her sister kept a parrot, she kept a goat.", ["other:pet=a parrot", "pet=a goat"]),
         ("She spoke Welsh without an accent.", ["language=Welsh"]),
-        ("She married Abena Abbasi in a small church.", ["spouse=Abena Abbasi"]),
         ("She followed the example of Boris F Conti.", ["model=Boris F Conti"]),
-        ("The wind was cold.", []),
+        ("She disliked speeches.", []),
     ],
 )  # fmt: skip
 def test_people(text: str, facts: list[str]) -> None:
@@ -67,9 +79,10 @@ def test_people(text: str, facts: list[str]) -> None:
     [
         ("It is set in Turin and runs for 113 minutes.", ["setting=Turin", "runtime=113"]),
         ("The picture cost 12 million dollars.", ["budget=12"]),
-        ("A sequel was released in 1970.", ["other:release=1970"]),
+        ("Its late imitation was released in 1970.", ["other:release=1970"]),
         ("It continues the story of The Absent Abyss of Aelastir.", ["predecessor=The Absent Abyss of Aelastir"]),
         ("Its music was written by Abena Abbasi.", ["composer=Abena Abbasi"]),
+        ("The music of the film was written by Abena Abbasi.", ["composer=Abena Abbasi"]),
     ],
 )  # fmt: skip
 def test_films(text: str, facts: list[str]) -> None:
@@ -81,15 +94,17 @@ def test_films(text: str, facts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("She sang of Leipzig.", "does not say whether it is birthplace or deathplace or workplace"),
-        ("She was born in Leipzig where death found her.", "reads as deathplace and as birthplace"),
-        ("She was born and died in Leipzig.", "reads as deathplace and as birthplace"),
-        ("Alonso B Conti was born in Leipzig.",
-         "reads as more than one fact (model and birthplace or workplace or deathplace)"),
-        ("She was born in 1890.", "says of birth what only death or debut or wedding can be"),
+        ("She sang of Leipzig.", "no phrase holds 'sang'"),
+        ("She was born in Leipzig where death found her.", "no phrase goes on with 'where'"),
+        ("She was born and died in Leipzig.", "no phrase goes on with 'and'"),
+        ("Alonso B Conti was born in Leipzig.", "no phrase goes on with 'born'"),
+        ("She was born in 1890.", "no phrase goes on with '1890'"),
         ("She died in 2200.", "2200 is no value of death"),
-        ("She studied the zither at university.", "says of study what only instrument can be"),
-        ("Adeyemi laughed.", "names somebody that the text is not about"),
+        ("She studied the zither at university.", "no phrase goes on with 'the zither'"),
+        ("Adeyemi laughed.", "no phrase holds 'adeyemi'"),
+        ("She never played the harp.", "no phrase goes on with 'never'"),
+        ("She measured 127 inches.", "no phrase holds 'inches'"),
+        ("Her brother died in Oslo, and she was born in Turin.", "'she' may be two"),
     ],
 )  # fmt: skip
 def test_problems(text: str, problem: str) -> None:
@@ -97,10 +112,43 @@ def test_problems(text: str, problem: str) -> None:
     assert [one.partition(": '")[0] for one in problems] == [problem]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "word"),
+    [
+        ("It was nearly set in Leipzig.", "nearly"),
+        ("It was almost set in Leipzig.", "almost"),
+        ("It was to be set in Leipzig.", "to"),
+        ("It would have been set in Leipzig.", "would"),
+        ("It might have been set in Leipzig.", "might"),
+        ("Perhaps it is set in Leipzig.", "perhaps"),
+        ("Some say that it is set in Leipzig.", "say"),
+        ("Legend has it that it is set in Leipzig.", "legend"),
+        ("In a dream, it is set in Leipzig.", "dream"),
+        ("It is set in Leipzig, or so people say.", "or"),
+        ("It is set in Leipzig, but this was an error.", "this"),
+        ("It is set in Leipzig or somewhere else.", "or"),
+        ("It is set in Leipzig (disputed).", "("),
+        ("It is set near Leipzig.", "near"),
+        ("Its main character is a former midwife.", "a former"),
+        ("It came to cinemas before 1950.", "before"),
+        ("It came to cinemas around 1950.", "around"),
+        ("It came to cinemas in the spring of 1950.", "spring"),
+        ("It cost at least 20 million dollars.", "least"),
+        ("It cost twice 20 million dollars.", "twice"),
+    ],
+)
+def test_taken_back(sentence: str, word: str) -> None:
+    facts, problems = read(*FILM, sentence)
+    assert facts == []
+    assert problems[0].split(": ")[0] in (
+        f"no phrase holds {word!r}", f"no phrase goes on with {word!r}",
+    )  # fmt: skip
+
+
 def test_an_unknown_name() -> None:
     _, problems = read(*FILM, "It is a sequel to The Golden Tower of Calimere.")
     assert problems == [
-        "holds no value that predecessor can have: 'It is a sequel to The Golden Tower of Calimere'"
+        "no phrase holds 'golden': 'It is a sequel to The Golden Tower of Calimere'"
     ]
 
 
@@ -114,11 +162,27 @@ def test_titles() -> None:
     assert facts == []
     assert problems == [
         "its text does not name 'Agata K Lengyel'",
-        "names what model can be, and does not say that it is: 'Agnes K Lengyel was here'",
+        "no phrase holds 'here': 'Agnes K Lengyel was here'",
     ]
     assert reader("films").document("Tower", "Tower is long.").problems == [
-        "its title 'Tower' is no name of a film"
+        "its title 'Tower' is no name of a film",
+        "no phrase holds 'tower': 'Tower is long'",
     ]
+
+
+def test_texts_that_ask_or_hide_something() -> None:
+    title = FILM[1]
+    asked = reader("films").document(title, f"{title} is set in Leipzig?").problems
+    assert asked[0] == "its text asks something"
+    hidden = reader("films").document(title, f"{title} is set in\u200b Leipzig.").problems
+    assert hidden[0] == "its text holds a character that cannot be seen"
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_phrase_reads_as_two_slots(domain: str) -> None:
+    path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
+    definition = read_definition(path)
+    assert list(lexicon_conflicts(definition, read_lexicon(definition, path))) == []
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -132,13 +196,26 @@ def test_all_facts_of_composed_documents(domain: str) -> None:
 # --- a domain of one's own ----------------------------------------------------------------------
 
 
-def kites(tmp_path: Path, patterns: str = "") -> tuple[Definition, Patterns]:
+LEXICON = """slots:
+  material:
+    phrases: ["{P} sail <be> made of {v}", "{S} <be> sewn from {v}"]
+  workshop:
+    phrases: ["{S} <be> (built|crafted|assembled) in {v}"]
+  festival:
+    phrases: ["{S} flew at a festival in {v}"]
+  span:
+    nouns: [wingspan]
+  built:
+    phrases: ["{S} <be> (built|crafted) {in}"]
+"""
+
+
+def kites(tmp_path: Path, lexicon: str = LEXICON) -> tuple[Definition, Lexicon]:
     path = tmp_path / "kites.yaml"
     path.write_bytes((HERE / "kites.yaml").read_bytes())
-    if patterns:
-        (tmp_path / "kites.patterns.yaml").write_text(patterns)
+    (tmp_path / "kites.lexicon.yaml").write_text(lexicon)
     definition = read_definition(path)
-    return definition, read_patterns(definition, path)
+    return definition, read_lexicon(definition, path)
 
 
 def test_definition_without_wordings(tmp_path: Path) -> None:
@@ -155,28 +232,50 @@ def test_definition_without_wordings(tmp_path: Path) -> None:
     assert definition.slots["festival"].share == 0.5
 
 
-def test_patterns_from_definitions(tmp_path: Path) -> None:
-    """Without patterns of its own a domain is read by the words of its slots' definitions."""
-    definition, patterns = kites(tmp_path)
-    assert patterns.slots["festival"] == ["festival*", "town*", "flew*"]
+def test_a_lexicon_beside_a_domain(tmp_path: Path) -> None:
     text = (
-        "The Golden Heron is large. Its sail is made of calico. It flew at a festival in Torino. Its "
-        "wingspan is 180 centimetres."
+        "The Golden Heron was sewn from calico. It flew at a festival in Torino. Its wingspan is 180 "
+        "centimetres. It was crafted in Oslo and was built in 1960."
     )
-    facts, problems = DocumentReader(definition, patterns).document("The Golden Heron", text)
-    assert [str(fact) for fact in facts] == ["material=cotton", "festival=Turin", "span=180"]
+    facts, problems = DocumentReader(*kites(tmp_path)).document("The Golden Heron", text)
+    assert [str(fact) for fact in facts] == [
+        "material=cotton", "festival=Turin", "span=180", "workshop=Oslo", "built=1960",
+    ]  # fmt: skip
     assert problems == []
 
 
-def test_patterns_beside_a_domain(tmp_path: Path) -> None:
-    own = "slots:\n  workshop: [crafted]\nothers: [copy]\n"
-    definition, patterns = kites(tmp_path, own)
-    one = DocumentReader(definition, patterns)
+def test_others_of_a_lexicon(tmp_path: Path) -> None:
+    one = DocumentReader(*kites(tmp_path, f"others: [copy]\n{LEXICON}"))
     text = "The Humming Comet was crafted in Bergen. Its copy was crafted in Oslo."
     assert [str(f) for f in one.document("The Humming Comet", text).facts] == [
         "workshop=Bergen",
         "other:workshop=Oslo",
     ]
+
+
+def test_a_domain_without_a_lexicon(tmp_path: Path) -> None:
+    """Every slot that lacks phrases is named; the template is a lexicon that has some for each."""
+    with pytest.raises(BadDefinition) as error:
+        kites(tmp_path, "slots: {material: {nouns: [cloth]}}\n")
+    assert str(error.value) == (
+        "domain kites has no phrases for workshop, festival, span, built: the proof cannot read "
+        "them. They belong into kites.lexicon.yaml; `gen world lexicon` writes one to start from"
+    )
+    definition = read_definition(HERE / "kites.yaml")
+    template = lexicon_template(definition)
+    assert "  span:  # number, in centimetres: the wingspan of the kite\n" in template
+    facts, problems = DocumentReader(*kites(tmp_path, template)).document(
+        "The Golden Heron", "The Golden Heron has a span of 90 centimetres."
+    )
+    assert ([str(fact) for fact in facts], problems) == (["span=90"], [])
+
+
+def test_two_slots_that_read_alike(tmp_path: Path) -> None:
+    lexicon = LEXICON.replace("flew at a festival", "<be> (shown|built)")
+    with pytest.raises(BadDefinition) as error:
+        kites(tmp_path, lexicon)
+    said = r".*kites\.lexicon\.yaml: '.+ (built|flew) in \{v\}' reads as festival and as workshop"
+    assert re.fullmatch(said, str(error.value)), str(error.value)
 
 
 def test_bad_files(tmp_path: Path) -> None:
@@ -185,31 +284,30 @@ def test_bad_files(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text("domain: odd\n")
     with pytest.raises(BadDefinition, match=r"odd\.yaml defines no domain: KeyError\('slots'\)"):
         read_definition(tmp_path / "odd.yaml")
-    for patterns, said in (
-        ("# none", r"holds no patterns: it needs 'slots', a list of words for each"),
-        ("slots: [crafted]", r"slots must be a mapping of slots"),
-        ("slots: {shop: [crafted]}", r"slots: domain kites has no slot 'shop'"),
-        ("slots: {workshop: crafted}", r"slots\.workshop must be a list of words and phrases"),
-        ("slots: {workshop: [7]}", r"slots\.workshop: 7 is no word and no phrase"),
-        (
-            "slots: {workshop: ['(a']}",
-            r"slots\.workshop: '\(a' is no phrase; either of two is written \(a\|b\)",
-        ),
-        ("slots: {}\nmost: {spam: [x]}", r"most: domain kites has no slot 'spam'"),
-        ("slots: {}\nother: [copy]", r"unknown key 'other'"),
+    for lexicon, said in (
+        ("# none", r"holds no lexicon: it needs 'slots', each with phrases"),
+        ("slots: [crafted]", r"holds no lexicon: it needs 'slots', each with phrases"),
+        ("slots: {shop: {nouns: [shop]}}", r"slots: domain kites has no slot 'shop'"),
+        ("slots: {workshop: crafted}", r"slots\.workshop must hold lists: nouns, events, phrases"),
+        ("slots: {workshop: {noun: [x]}}", r"slots\.workshop: unknown key 'noun'"),
+        ("slots: {workshop: {nouns: x}}", r"slots\.workshop\.nouns must be a list of phrases"),
+        ("slots: {workshop: {nouns: [7]}}", r"slots\.workshop\.nouns: 7 is no phrase"),
+        (LEXICON.replace("[wingspan]", "['(a']"), r"'.*\(a.*' lacks a closing '\('"),
+        (LEXICON.replace("[wingspan]", "['<wing>']"), r".* holds <wing>, which no macro is named"),
+        (LEXICON.replace("{in}", "{x}"), r".* holds \{x\}; known are \{S\}, \{P\}, \{O\}"),
+        (f"other: [copy]\n{LEXICON}", r"unknown key 'other'"),
         ("slots:\n\tspan: [x]", r", line 2: is not YAML: found character '\\t'"),
     ):
-        with pytest.raises(BadDefinition, match=rf"kites\.patterns\.yaml:? ?{said}"):
-            kites(tmp_path, patterns)
-    with pytest.raises(BadDefinition, match=r"pattern 'a\*': no word of it begins with 3 letters"):
-        DocumentReader(*kites(tmp_path, "slots: {workshop: ['a*']}\n"))
+        with pytest.raises(BadDefinition, match=rf"kites\.lexicon\.yaml:? ?{said}"):
+            kites(tmp_path, lexicon)
 
 
 def test_superlatives_of_a_domain(tmp_path: Path) -> None:
-    """Those that patterns name are read; others are no reason to read a query without them."""
+    """Those that a lexicon names are read; others are no reason to read a query without them."""
     asked = "Which kite assembled in Oslo has the widest wingspan?"
-    slots = "slots: {span: [wingspan], workshop: [assembled]}\n"
-    with pytest.raises(UnreadableQuery, match="'widest' may change what it asks"):
-        QueryReader(*kites(tmp_path, slots)).query(asked)
-    one = QueryReader(*kites(tmp_path, f"{slots}most: {{span: [widest]}}\n"))
-    assert one.query(asked) == ["most", 1, "span", ["is", "workshop", "Oslo"]]
+    with pytest.raises(UnreadableQuery, match="no phrase holds 'widest'"):
+        QueryReader(*kites(tmp_path)).query(asked)
+    most = LEXICON.replace("[wingspan]", "[wingspan]\n    most: [widest wingspan]")
+    assert QueryReader(*kites(tmp_path, most)).query(asked) == [
+        "most", 1, "span", ["is", "workshop", "Oslo"],
+    ]  # fmt: skip
