@@ -1,7 +1,7 @@
 """Sentences and queries of people who had seen neither phrases nor wordings.
 
-Nobody who writes phrases looks at unseen.jsonl. Those of edits.jsonl change a fact or keep it; half
-of what two people wrote, the other half was measured once and stays sealed (docs/world.md).
+Nobody who writes phrases looks at unseen.jsonl and edits_unseen.jsonl. Those of edits.jsonl change a
+fact or keep it; they are the half of what two people wrote that phrases were mended with.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (HERE / name).read_text("utf-8").splitlines()]
 
 
-def test_edits() -> None:
+@pytest.mark.parametrize(("name", "least"), [("edits", 85), ("edits_unseen", 42)])
+def test_edits(name: str, least: int) -> None:
     """Every change is found; what keeps its meaning is accepted or refused, never misread."""
-    count = Counter(one.outcome for one in judge_edits(rows_of("edits.jsonl")))
+    count = Counter(one.outcome for one in judge_edits(rows_of(f"{name}.jsonl")))
     assert set(count) == {"found", "accepted", "refused"}
     assert (count["found"], count["accepted"] + count["refused"]) == (150, 100)
-    assert count["accepted"] >= 85
+    assert count["accepted"] >= least
 
 
 @pytest.mark.parametrize(("name", "least"), [("unseen", 85), ("seen", 60)])
