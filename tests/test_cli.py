@@ -232,10 +232,10 @@ def test_preview(gen: Gen, small: Path, tmp_path: Path) -> None:
     assert {row["_id"] for row in content["relevant"]} == {q["corpus-id"] for q in content["qrels"]}
     asked = content["queries"][0]["text"].removeprefix("Who likes ").removesuffix("?")
     assert asked in gen("preview", small, "-n", "1").stdout
-    many = gen("preview", "capretrieval_album", "-n", "1", "--set", "params.captions=1500").stdout
+    many = gen("preview", "capretrieval_album", "-n", "3", "--set", "params.captions=1500").stdout
     shown, _, _ = many.partition("The corpus begins:")
-    assert len([line for line in shown.splitlines() if line.startswith("    d")]) == 3
-    assert "    and 71 more: 74 are relevant\n" in shown
+    assert len([line for line in shown.splitlines() if line.startswith("    d")]) <= 9
+    assert "    and 1 more: 4 are relevant\n" in shown
     assert sorted(p.name for p in tmp_path.iterdir()) == ["small.yaml"]
 
 
@@ -261,7 +261,7 @@ def test_recipes(gen: Gen) -> None:
     )
     names = [row["name"] for row in json.loads(gen("recipes", "--json").stdout)]
     assert names == sorted(names)
-    assert len(names) == 29
+    assert len(names) == 30
 
 
 def test_a_recipe_where_a_data_set_is_wanted(gen: Gen) -> None:

@@ -366,7 +366,7 @@ def test_books_that_are_none(tmp_path: Path) -> None:
     (books / "binary.txt").write_bytes(bytes(range(256)))
     with pytest.raises(SourceRefused) as caught:
         run("niah", overrides={"params.books": str(books)}, out=tmp_path / "run")
-    assert "holds no book that can be used. Refused are 1 by source/encoding" in str(caught.value)
+    assert "holds no book that can be used. Refused are 1 by source/binary" in str(caught.value)
     assert "1 by source/empty, the first at empty.txt: the file is empty" in str(caught.value)
     assert not (tmp_path / "run" / "dataset").exists()
     write_books(books, "map_room")
@@ -376,7 +376,7 @@ def test_books_that_are_none(tmp_path: Path) -> None:
         out=tmp_path / "some",
     )
     assert [row["rule"] for row in read_jsonl(made.path / "rejected.jsonl")] == [
-        "source/encoding", "source/empty",
+        "source/binary", "source/empty",
     ]  # fmt: skip
 
 
