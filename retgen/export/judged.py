@@ -160,8 +160,12 @@ class JudgedRecords:
             yield Qrel(query_id, doc_id, _number(score))
 
     def grades(self, split: str) -> Iterator[Qrel]:
-        """The grades beside the qrels of a split, in their order."""
-        return self._rows(self._dataset.graded[split])
+        """The grades beside the qrels of the queries with a positive in a split, in order."""
+        answered = self._sql.execute(
+            "select distinct q from qrel where split = ? and score > 0", (split,)
+        )
+        wanted = {query_id for (query_id,) in answered}
+        return (one for one in self._rows(self._dataset.graded[split]) if one.query_id in wanted)
 
     def check_whole(self, layout: str) -> None:
         """Raise `DatasetError` for a score that is not a whole number."""
