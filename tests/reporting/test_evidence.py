@@ -76,7 +76,6 @@ def test_the_best_of_each_measure_is_kept() -> None:
          "--set", "params.training=0"],
         ["world_small", "--set", "params.documents=300", "--set", "params.answer_sizes=[1]",
          "--set", "params.operators=[eq, and]", "--set", "params.queries_per_cell=3"],
-        ["capretrieval", "--limit", "110"],
     ],
     ids=lambda words: words[0],
 )  # fmt: skip
@@ -100,6 +99,17 @@ def test_terminal_card_page_and_report_agree(recipe: list[str], gen: Gen, tmp_pa
     if solved:
         assert solved in page
         assert solved in card
+
+
+@pytest.mark.slow
+def test_own_documents_are_no_balanced_set_that_an_order_could_solve(
+    gen: Gen, tmp_path: Path
+) -> None:
+    done = gen("run", "capretrieval", "--limit", "110", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert not [one for one in done.stdout.splitlines() if one.startswith("  baseline ")]
+    for name in ("dataset/README.md", "report.html"):
+        assert "can be solved without" not in (tmp_path / "out" / name).read_text()
 
 
 @pytest.mark.parametrize(
