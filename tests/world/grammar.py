@@ -25,6 +25,8 @@ ACCEPTED_WORDS = {
     ("TO_TOO", "to"): "an allergy is to something",
     ("BE_TO_VBG", "to washing"): "an allergy is to washing powder",
     ("POSSESSIVE_APOSTROPHE", "games"): "a games studio makes games",
+    ("IN_A_ISLAND", "in The Distant Island"): "a book's title",
+    ("ADJECTIVE_IN_ATTRIBUTE", "degree in number"): "a degree in number theory",
 }
 
 
