@@ -21,7 +21,6 @@ def licence_fault(text: str) -> str | None:
     SPDX expressions ("MIT OR Apache-2.0") are names; a blank may stand for a hyphen.
     """
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
-    from packaging.licenses._spdx import LICENSES
 
     if _OTHER.match(text) or text.lower() in HUB_LICENCES:
         return None
@@ -31,10 +30,7 @@ def licence_fault(text: str) -> str | None:
         except InvalidLicenseExpression:
             continue
         return None
-    known = {one.casefold(): str(row["id"]) for one, row in LICENSES.items()}
-    near = did_you_mean("-".join(text.split()).casefold(), known)
-    for folded, name in known.items():
-        near = near.replace(f" {folded}?", f" {name}?")
+    near = did_you_mean("-".join(text.split()).casefold(), sorted(HUB_LICENCES))
     return (
         f"{text!r} is no licence of SPDX's list (https://spdx.org/licenses){near or '.'} Any other "
         "is given as 'other: WORDS'"

@@ -57,7 +57,7 @@ def test_the_licence_of_the_documents(kb: Path, monkeypatch: pytest.MonkeyPatch)
             new_recipe("multiconir", "c.yaml", "kb", licence)
     message = (
         "--licence: 'CC-BY-5' is no licence of SPDX's list (https://spdx.org/licenses); did you "
-        "mean CC-BY-2.5? Any other is given as 'other: WORDS'"
+        "mean cc-by-2.0? Any other is given as 'other: WORDS'"
     )
     with pytest.raises(UsageError, match=re.escape(message)):
         new_recipe("multiconir", "c.yaml", "kb", "CC-BY-5")

@@ -1,4 +1,7 @@
-"""What a domain's file defines: types, values, parents, ranges and names. Wordings are not read."""
+"""What a domain's file defines: types, values, parents, ranges and names.
+
+Wordings are not read, but for the sentences that state nothing.
+"""
 
 from __future__ import annotations
 
