@@ -32,7 +32,7 @@ from retgen.publishing.destination import LISTING, Tree
 from retgen.publishing.refusals import LICENCE
 from retgen.review import open_review
 from retgen.review.report import report
-from retgen.review.review_files import FILE
+from retgen.review.review import FILE
 from retgen.write import dump_json, file_info, write_file
 from retgen.yaml_text import read_yaml, to_yaml
 
