@@ -513,7 +513,6 @@ def test_an_empty_path_is_not_this_folder(
     [
         ("torch", "pip install 'retgen[eval]'"),
         ("sentence_transformers.util", "pip install 'retgen[eval]'"),
-        ("matplotlib.figure", "pip install 'retgen[eval]'"),
         ("sklearn", "pip install --upgrade retgen"),
         ("lxml.html", "pip install 'retgen[documents]'"),
         ("botocore", "pip install 'retgen[publish]'"),

@@ -157,7 +157,6 @@ def eval_command(
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
-    from retgen.results.pictures import missing_package
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
@@ -186,8 +185,6 @@ def eval_command(
     )
     command, cut = shlex.join(["gen", *sys.argv[1:]]), parse_numbers("--dims", dims)
     result: Any
-    if not (quiet or json) and (why := missing_package()):
-        print(f"gen: {why}", file=sys.stderr)
     with shown_progress(quiet, json) as progress:
         if study is not None:
             from retgen.studies.run import run_study

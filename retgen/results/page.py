@@ -125,7 +125,8 @@ class Page:
 
         def svg(picture: Picture) -> str:
             assert figures is not None, "a page with pictures needs a folder for them"
-            return picture.draw(figures)
+            picture.write(figures)
+            return picture.draw()
 
         return render("result_page.html", {**values, "svg": svg})
 
