@@ -67,13 +67,16 @@ def ledger_command(
 
     rows: list[list[str]] = []
     for one in spent:
-        counts = one.calls, one.cache_hits, None, None, one.tokens_in, one.tokens_out
-        price = _usd(one.nano_usd, one.run not in unpriced)
-        rows.append([one.run, "", "", *map(_count, counts), price])
-        for part in (part for part in parts if part.run == one.run):
-            counts = part.calls, None, part.failed, part.open, part.tokens_in, part.tokens_out
-            price = _usd(part.nano_usd, part.priced)
-            rows.append(["", part.agent, part.model, *map(_count, counts), price])
+        rows.append([
+            one.run, "", "", f"{one.calls:,}", f"{one.cache_hits:,}", "", "", f"{one.tokens_in:,}",
+            f"{one.tokens_out:,}", _usd(one.nano_usd, one.run not in unpriced),
+        ])  # fmt: skip
+        rows += [
+            ["", part.agent, part.model, f"{part.calls:,}", "", f"{part.failed:,}",
+             f"{part.open:,}", f"{part.tokens_in:,}", f"{part.tokens_out:,}",
+             _usd(part.nano_usd, part.priced)]
+            for part in parts if part.run == one.run
+        ]  # fmt: skip
     head = ["run", "agent", "model", "calls", "cached", "failed", "open", "tokens in",
             "tokens out", "usd"]  # fmt: skip
     print(TableView(head, rows, names=3).text())
@@ -328,10 +331,6 @@ def _in_dollars(row: Any, priced: bool) -> dict[str, Any]:
 
 def _usd(nano: int, priced: bool) -> str:
     return f"${nano / 1e9:.4f}" if priced else "not known"
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
 
 
 def _size(count: int) -> str:
