@@ -18,10 +18,9 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.data import Document, TableFiles, document_of, qrel_of, query_of, refuse
+from retgen.data import Document, TableFiles, document_of, qrel_of, query_of
 from retgen.errors import DatasetError
 from retgen.progress import Progress
-from retgen.rows import Problem
 
 Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]  # rows of a table, from 0
@@ -66,31 +65,23 @@ class HashedTable:
     """
 
     def __init__(self, files: TableFiles | None, path: Path, progress: Progress) -> None:
-        self._files, self._path = files, path
+        self._files = files
         kind = files.name if files is not None else ""
         self._parse = {"corpus": document_of, "queries": query_of}.get(kind, qrel_of)
         kinds = _TEXTS if kind in ("corpus", "queries") else _QRELS
         held = {name: array(code) for name, (code, _) in kinds.items()}
         self._starts: list[int] = []  # the first row of each chunk
-        for first, records in self._chunks(progress):
-            self._starts.append(first)
+        total = len(files.chunks()) if files is not None else 0
+        chunks = files.parsed_chunks(self._parse, path) if files is not None else ()
+        for number, records in enumerate(chunks, start=1):
+            self._starts.append(len(next(iter(held.values()))))
             for name, (_, value) in kinds.items():
                 held[name].extend(map(value, records))
+            progress(f"{kind} of {path}", number, total)
         self.columns: dict[str, NDArray[Any]] = {
             name: np.frombuffer(column, np.float64 if column.typecode == "d" else np.uint64)
             for name, column in held.items()
         }
-
-    def _chunks(self, progress: Progress) -> Iterator[tuple[int, list[Any]]]:
-        chunks, seen = self._files.chunks() if self._files is not None else [], 0
-        for number, chunk in enumerate(chunks, start=1):
-            assert self._files is not None
-            parsed = list(map(self._parse, self._files.rows(chunk)))
-            bad = [Problem(seen + i, p) for i, p in enumerate(parsed, 1) if isinstance(p, str)]
-            refuse(self._files, bad, self._path)
-            yield seen, parsed
-            seen += len(parsed)
-            progress(f"{self._files.name} of {self._path}", number, len(chunks))
 
     def records(self, wanted: Rows) -> list[Any]:
         """The records of some rows; of the others nothing is read but their chunks."""

@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of, refuse
+from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of
 from retgen.errors import DatasetError
-from retgen.rows import Problem
 
 _SCHEMA = """
 create table query (n integer primary key, id text unique, text text, metadata blob);
@@ -77,7 +76,7 @@ class JudgedRecords:
 
     def _read(self) -> None:
         dataset = self._dataset
-        for query in self._queries():
+        for query in chain.from_iterable(dataset.queries.parsed_chunks(query_of, self._path)):
             added = self._sql.execute(
                 "insert or ignore into query (id, text, metadata) values (?, ?, ?)",
                 (query.query_id, query.text, orjson.dumps(query.metadata)),
@@ -97,11 +96,8 @@ class JudgedRecords:
         self._sql.execute("create index judged on qrel (split, q, score)")
         self._sql.execute("create index positive on qrel (q, score)")
 
-    def _queries(self) -> Iterator[Query]:
-        return strict(self._dataset.queries, query_of, self._path)
-
     def _rows(self, table: TableFiles) -> Iterator[Qrel]:
-        return strict(table, qrel_of, self._path)
+        return chain.from_iterable(table.parsed_chunks(qrel_of, self._path))
 
     def _check(self) -> None:
         for split, query_id in self._sql.execute(
@@ -280,18 +276,6 @@ class JudgedRecords:
 
 def _number(score: float) -> float:
     return int(score) if score == int(score) else score
-
-
-def strict(table: TableFiles, parse: Any, path: Path) -> Iterator[Any]:
-    """Every row of a table parsed. Raises `DatasetError`, naming `path`, for one that is none."""
-    number = 0
-    for chunk in table.chunks():
-        for row in table.rows(chunk):
-            number += 1
-            parsed = parse(row)
-            if isinstance(parsed, str):
-                refuse(table, [Problem(number, parsed)], path)
-            yield parsed
 
 
 def pair_tables(files: Iterable[Path]) -> tuple[Path, ...]:

@@ -17,8 +17,7 @@ import pytest
 from retgen import evaluate, publish
 from retgen.dataset_files import card_header, corpus_files
 from retgen.errors import ChecksFailed, DatasetError, UsageError
-from retgen.publishing.destination import FileChange
-from retgen.publishing.destinations import destinations
+from retgen.publishing.destinations import FileChange, destinations
 from retgen.review import open_review
 from tests.conftest import Gen, read_jsonl
 from tests.project import ROOT

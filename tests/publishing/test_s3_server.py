@@ -17,8 +17,7 @@ import pytest
 
 from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
-from retgen.publishing.destination import FileChange, Standing, Tree
-from retgen.publishing.destinations import destination
+from retgen.publishing.destinations import FileChange, Standing, Tree, destination
 from retgen.write import file_info
 from tests.conftest import Gen
 from tests.publishing import s3_server

@@ -18,7 +18,7 @@ from retgen.export.files import (
     write_jsonl,
     write_tsv,
 )
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 # csv, which BEIR's loader reads with, ends a value or begins a quoted one at these
 _BROKEN = re.compile(r'[\t\r\n\0]|^"')

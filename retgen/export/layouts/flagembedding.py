@@ -19,7 +19,7 @@ from retgen.export.files import (
     write_jsonl,
 )
 from retgen.export.judged import TrainingExample
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 
 class FlagEmbedding(Layout):

@@ -12,7 +12,7 @@ from retgen.export.files import (
     query_rows,
     write_jsonl,
 )
-from retgen.export.layout import ExportJob, Layout, LayoutCard
+from retgen.export.layouts import ExportJob, Layout, LayoutCard
 from retgen.export.mteb import write_mteb
 from retgen.markdown import escape_markdown
 

