@@ -149,12 +149,12 @@ class TableFiles:
         return json_rows(data, lines)
 
     def parsed_chunks(self, parse: Callable[[Any], Any], path: Path) -> Iterator[list[Any]]:
-        """Every row parsed, chunk by chunk. Raises `DatasetError`, naming `path`, for bad ones."""
+        """Every row parsed, chunk by chunk. Raises `DatasetError`, naming `path`, for a bad one."""
         seen = 0
         for chunk in self.chunks():
             parsed = list(map(parse, self.rows(chunk)))
             bad = [Problem(seen + i, one) for i, one in enumerate(parsed, 1) if type(one) is str]
-            refuse(self, bad, path)
+            refuse(self, bad[:1], path)
             seen += len(parsed)
             yield parsed
 

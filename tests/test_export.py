@@ -15,7 +15,7 @@ from retgen import evaluate, export, run, validate
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export.layouts import layouts
-from tests.conftest import SMALL, Write, read_jsonl
+from tests.conftest import SMALL, Write
 from tests.pages import rendered
 
 
@@ -37,26 +37,6 @@ def test_nothing_is_lost(made: Path, tmp_path: Path, to: str) -> None:
     assert tables(folder) == tables(made)
     validation = validate(folder)
     assert (validation.errors, validation.statistics["qrels"]) == (0, 200)
-
-
-def test_beir_files(made: Path, tmp_path: Path) -> None:
-    folder = export(made, "beir", tmp_path / "beir")
-    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
-        "README.md", "corpus.jsonl", "qrels/test.tsv", "queries.jsonl",
-    ]  # fmt: skip
-    lines = (folder / "qrels" / "test.tsv").read_text().splitlines()
-    assert lines[0] == "query-id\tcorpus-id\tscore"
-    assert len(lines) == 201
-    first = read_jsonl(made / "dataset" / "qrels.jsonl")[0]
-    assert lines[1] == f"{first['query-id']}\t{first['corpus-id']}\t1"
-
-
-def test_mteb_task_compiles(made: Path, tmp_path: Path) -> None:
-    folder = export(made, "mteb", tmp_path / "mteb")
-    code = (folder / "task.py").read_text()
-    compile(code, "task.py", "exec")
-    assert "class SmallRetrieval(AbsTaskRetrieval):" in code
-    assert 'main_score="recall_at_2"' in code
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
@@ -113,10 +93,6 @@ def test_licence_and_languages_are_the_manifest_s(
     (run_folder / "manifest.json").write_text(json.dumps(manifest))
     folder = export(run_folder, "mteb", tmp_path / "mteb")
     assert stated(folder / "task.py") == (["deu-Latn", "eng-Latn"], message)
-    assert stated(export(made, "mteb", tmp_path / "own") / "task.py") == (
-        ["eng-Latn"],
-        "apache-2.0",
-    )
     (run_folder / "manifest.json").write_text("no")
     with pytest.raises(DatasetError) as error:
         export(run_folder, "mteb", tmp_path / "broken")
@@ -124,14 +100,6 @@ def test_licence_and_languages_are_the_manifest_s(
         f"{run_folder / 'manifest.json'} cannot be read; it states the licences: make the run again "
         "with --fresh"
     )
-
-
-def test_nothing_is_made_up_of_a_data_set_that_states_nothing(
-    dataset: Write, tmp_path: Path
-) -> None:
-    path = dataset({"d": "text"}, {"q": "text"}, [("q", "d", 1)])
-    folder = export(path, "mteb", tmp_path / "mteb")
-    assert stated(folder / "task.py") == (["und-Zyyy"], "not specified")
 
 
 def test_default_folder_and_refusals(made: Path) -> None:
@@ -228,20 +196,6 @@ def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
     two = run(tmp_path / "small.yaml", out=tmp_path / "two", overrides={"output.format": "parquet"})
     assert tables(one) == tables(two.path)
     assert two.manifest["evidence"]["structural"] == 200
-
-
-def test_export_as_a_command(made: Path, tmp_path: Path, gen: Callable[..., Any]) -> None:
-    result = gen("export", made, "--to", "mteb", "--out", "there")
-    assert (result.returncode, result.stdout) == (0, "there\n")
-    assert json.loads((tmp_path / "there" / "queries.jsonl").read_text().splitlines()[0])["_id"]
-
-
-def test_the_result_as_json(made: Path, gen: Callable[..., Any]) -> None:
-    result = gen("export", made, "--to", "beir", "--out", "there", "--json")
-    assert json.loads(result.stdout) == {
-        "path": "there", "to": "beir", "notes": [],
-        "files": ["README.md", "corpus.jsonl", "qrels/test.tsv", "queries.jsonl"],
-    }  # fmt: skip
 
 
 def test_nothing_is_written_into_a_data_set_that_is_not_ours(

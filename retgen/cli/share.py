@@ -17,7 +17,6 @@ from retgen.cli.base import (
     interruptible,
     plural,
     print_result,
-    shown_progress,
 )
 
 
@@ -96,19 +95,6 @@ def publish_command(
             help="Licence of the documents where the run states none, for example CC-BY-4.0.",
         ),
     ] = None,
-    score_up_to: Annotated[
-        int | None,
-        typer.Option(
-            "--score-up-to",
-            metavar="N",
-            min=0,
-            envvar="RETGEN_SCORE_UP_TO",
-            show_envvar=True,
-            show_default=False,
-            help="With N documents or fewer, MTEB scores its random baseline and minilm on it, "
-            "once; it takes minutes. Default: 0, never.",
-        ),
-    ] = None,
     private: Annotated[
         bool,
         typer.Option(
@@ -125,11 +111,7 @@ def publish_command(
     if not quiet:
         for one in sensitive_findings(Path(run)):
             print(f"gen: warning: {one}; whoever publishes it answers for that", file=sys.stderr)
-    with shown_progress(quiet, json) as progress:
-        result = publish(
-            run, to, dry_run=dry_run, force=force, private=private,
-            licence=licence, score_up_to=score_up_to, progress=progress,
-        )  # fmt: skip
+    result = publish(run, to, dry_run=dry_run, force=force, private=private, licence=licence)
     print_result(result, lambda: _text(result, dry_run), json, quiet)
     if dry_run and result.refused and not force:
         raise typer.Exit(1)

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.errors import ChecksFailed
-from retgen.export.mteb.gates import MtebGate, score_limit
-from retgen.progress import Progress, no_progress
+from retgen.export.mteb.gates import MtebGate
 from retgen.publishing.destinations import FileChange, destination, tree_changes
 from retgen.publishing.published_run import published_run, sensitive_findings
 from retgen.publishing.tree import write_tree
@@ -63,8 +62,6 @@ def publish(
     force: bool = False,
     private: bool = False,
     licence: str | None = None,
-    score_up_to: int | None = None,
-    progress: Progress = no_progress,
 ) -> Published:
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
@@ -72,15 +69,14 @@ def publish(
     is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
     is refused, which its card then says. `private`: a repository of the Hub that is made is
     private; one that is public is not published to. `licence`: of the parts whose licence the
-    run does not state. `score_up_to`: with so many documents or fewer, MTEB scores its random
-    baseline and minilm on it, once (default: RETGEN_SCORE_UP_TO, else none).
+    run does not state.
 
     Raises `UsageError` for a destination that cannot be, `DatasetError` for a run that is
     unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has a failed
     certificate or a licence that does not allow it, `EndpointFailed` where the network failed: the
     same again completes it.
     """
-    target, up_to = destination(to), score_limit(score_up_to)
+    target = destination(to)
     if private:
         target.make_private()
     source = published_run(Path(run), licence)
@@ -93,7 +89,7 @@ def publish(
     standing = target.standing(source.manifest["name"], writing=not dry_run)
     with scratch_folder("retgen-publish-") as scratch:
         tree = write_tree(
-            source, target.loaded_as, scratch / "tree", up_to, progress,
+            source, target.loaded_as, scratch / "tree",
             with_croissant=not target.makes_croissant,
         )  # fmt: skip
         listed = tree_changes(tree.folder, tree.files, standing)

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.dataset_files import card_header
-from retgen.export.facts import licence_header
+from retgen.export.facts import evaluation_of, licence_header
 from retgen.export.mteb.gates import MtebGate
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
@@ -263,23 +260,13 @@ def _run_configs(
 def evaluation_page(run: PublishedRun) -> str | None:
     """The page of scores in RUN/eval, headings one deeper; None where there is none of this data.
 
-    An evaluation of other data (older than the run, or over other counts) is not of it. A model
-    that was a folder of this machine is called by the folder's own name.
+    A model that was a folder of this machine is called by the folder's own name.
     """
-    page, stated = run.path / "eval" / "eval.md", run.path / "eval" / "eval.json"
-    try:
-        measured, text = orjson.loads(stated.read_bytes()), page.read_text("utf-8")
-        counts = [measured["documents"], measured["queries"]]
-        models = [str(one["model"]) for one in measured["results"]]
-        made = datetime.fromisoformat(str(run.manifest["created"])).timestamp()
-    except (OSError, ValueError, KeyError, TypeError):
+    measured, page = evaluation_of(run.path), run.path / "eval" / "eval.md"
+    if measured is None or not page.is_file():
         return None
-    known = run.manifest.get("counts") or {}
-    if counts[0] != known.get("documents") or counts[1] > known.get("queries", 0):
-        return None
-    if stated.stat().st_mtime < made:
-        return None
-    for model in sorted(set(models), key=len, reverse=True):
+    text, models = page.read_text("utf-8"), {one["model"] for one in measured["results"]}
+    for model in sorted(models, key=len, reverse=True):
         if "/" in model and Path(model).expanduser().exists():
             text = text.replace(model, Path(model).name)
     text = re.sub(r"\A# .*\n+", "", text)  # the name of the data set

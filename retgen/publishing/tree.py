@@ -25,7 +25,6 @@ from retgen.export.facts import facts_from_manifest
 from retgen.export.files import column_types, parquet_writer
 from retgen.export.mteb import write_mteb
 from retgen.plan import NOT_STATED
-from retgen.progress import Progress, no_progress
 from retgen.publishing.card import SCORES, card, evaluation_page
 from retgen.publishing.croissant import CROISSANT, croissant
 from retgen.publishing.destinations import LISTING, Tree
@@ -41,15 +40,13 @@ def write_tree(
     run: PublishedRun,
     loaded_as: str,
     folder: Path,
-    score_up_to: int = 0,
-    progress: Progress = no_progress,
     *,
     with_croissant: bool = True,
 ) -> Tree:
     """Write what is published of a run.
 
-    `loaded_as`: what `load_dataset` is given. `score_up_to`: documents up to which MTEB scores it
-    where that was not done yet. `with_croissant`: False for a destination that makes its own.
+    `loaded_as`: what `load_dataset` is given. `with_croissant`: False for a destination that makes
+    its own.
     Raises `DatasetError` for tables that cannot be read.
     """
     manifest = run.manifest
@@ -59,10 +56,8 @@ def write_tree(
     write_file(folder / "recipe.yaml", _recipe(run))
     if run.review is not None:
         write_file(folder / REVIEW, dump_json(run.review))
-    gates = write_mteb(
-        folder, "mteb", facts_from_manifest(manifest, manifest["name"]), run.path,
-        loaded_as=loaded_as, up_to=score_up_to, progress=progress,
-    )  # fmt: skip
+    facts = facts_from_manifest(manifest, manifest["name"])
+    gates = write_mteb(folder, "mteb", facts, run.path, loaded_as=loaded_as)
     scored = evaluation_page(run)
     if scored is not None:
         write_file(folder / SCORES, f"# Scores\n\n{scored}")
