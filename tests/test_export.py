@@ -156,24 +156,25 @@ def load(path: Path, name: str, cache: Path) -> Any:
     return load_dataset(str(path), name, cache_dir=str(cache))
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
-def test_it_loads_with_datasets(tmp_path: Path, form: str) -> None:
+def test_both_forms_hold_the_same_and_load_with_datasets(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(SMALL)
-    path = run(
-        tmp_path / "small.yaml", out=tmp_path / "out",
-        overrides={"output.format": form, "output.shards": 3},
-    ).path  # fmt: skip
-    corpus = load(path / "dataset", "corpus", tmp_path / "cache")["corpus"]
-    assert (len(corpus), corpus.column_names) == (400, ["_id", "title", "text", "metadata"])
-    first = next(iter(open_dataset(path).documents()))
-    assert corpus[0]["_id"] == first.doc_id
-    assert corpus[0]["metadata"] == first.metadata
-    queries = load(path / "dataset", "queries", tmp_path / "cache")["queries"]
-    assert len(queries) == 100
-    qrels = load(path / "dataset", "default", tmp_path / "cache")["test"]
-    assert (len(qrels), qrels.column_names) == (200, ["query-id", "corpus-id", "score"])
-    assert set(qrels["score"]) == {1}
+    held = []
+    for form in ("jsonl", "parquet"):
+        overrides = {"output.format": form, "output.shards": 3}
+        made = run(tmp_path / "small.yaml", out=tmp_path / form, overrides=overrides)
+        assert made.manifest["evidence"]["structural"] == 200
+        held.append(tables(made.path))
+        folder, cache = made.path / "dataset", tmp_path / f"cache_{form}"
+        corpus = load(folder, "corpus", cache)["corpus"]
+        assert (len(corpus), corpus.column_names) == (400, ["_id", "title", "text", "metadata"])
+        first = held[-1][0][0]
+        assert (corpus[0]["_id"], corpus[0]["metadata"]) == (first.doc_id, first.metadata)
+        assert len(load(folder, "queries", cache)["queries"]) == 100
+        qrels = load(folder, "default", cache)["test"]
+        assert (len(qrels), qrels.column_names) == (200, ["query-id", "corpus-id", "score"])
+        assert set(qrels["score"]) == {1}
+    assert held[0] == held[1]
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
@@ -188,14 +189,6 @@ def test_two_runs_are_two_data_sets_to_load_dataset(tmp_path: Path, exported: bo
         result = load(folder, "corpus", tmp_path / "cache")["corpus"]
         assert result[0]["_id"] == first.doc_id
         assert result[0]["text"] == first.text
-
-
-def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
-    (tmp_path / "small.yaml").write_text(SMALL)
-    one = run(tmp_path / "small.yaml", out=tmp_path / "one").path
-    two = run(tmp_path / "small.yaml", out=tmp_path / "two", overrides={"output.format": "parquet"})
-    assert tables(one) == tables(two.path)
-    assert two.manifest["evidence"]["structural"] == 200
 
 
 def test_nothing_is_written_into_a_data_set_that_is_not_ours(
