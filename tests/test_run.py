@@ -218,7 +218,7 @@ def test_a_read_only_directory(small: Path, gen: Gen, out: str) -> None:
 
 # sends itself a signal where the third shard would appear: before the end by construction
 STOPPED = """
-import os, sys
+import os, signal, sys
 from retgen.cli import main
 
 def stop(event, args):
@@ -226,6 +226,8 @@ def stop(event, args):
         os.kill(os.getpid(), int(number))
 
 number = sys.argv.pop(1)
+# tests in the background of a shell ignore Ctrl-C, and so does what they start
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.addaudithook(stop)
 main()
 """

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, NoReturn
 
+import orjson
+
 from retgen.errors import EndpointFailed, UsageError
 from retgen.export.mteb.gates import MtebGate
 from retgen.messages import did_you_mean
@@ -82,6 +84,15 @@ def tree_changes(
             kind = "unchanged" if same else "changed"
         result.append(FileChange(path, kind, files[path].bytes))
     return result
+
+
+def read_listing(data: bytes) -> tuple[str, frozenset[str]]:
+    """Data set and files of a published.json, itself included. Raises ValueError for another."""
+    try:
+        listing = orjson.loads(data)
+        return str(listing["name"]), frozenset(listing["files"]) | {LISTING}
+    except (KeyError, TypeError) as error:
+        raise ValueError("no listing") from error
 
 
 def stored_file(path: Path) -> StoredFile:

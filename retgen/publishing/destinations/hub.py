@@ -12,8 +12,6 @@ from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, NoReturn
 
-import orjson
-
 from retgen.errors import DatasetError, EndpointFailed, RetgenError, UsageError
 from retgen.publishing.destinations import (
     LISTING,
@@ -22,6 +20,7 @@ from retgen.publishing.destinations import (
     Standing,
     StoredFile,
     Tree,
+    read_listing,
     tree_changes,
 )
 from retgen.write import scratch_folder
@@ -99,22 +98,18 @@ class Hub(Destination):
             if others:
                 self._taken(f"holds {', '.join(others[:3])}, which gen publish did not put there")
             return Standing(files, version=head)
-        published, ours = self._listing(head)
-        if published != name:
-            self._taken(f"holds the data set {published!r}, not {name!r}")
-        return Standing(files, ours, head)
-
-    def _listing(self, head: str | None) -> tuple[str, frozenset[str]]:
         with self._errors(), scratch_folder("retgen-hub-") as folder:
             path = self._api.hf_hub_download(
                 self.address, LISTING, repo_type="dataset", revision=head, local_dir=folder
             )
             data = Path(path).read_bytes()
         try:
-            listing = orjson.loads(data)
-            return str(listing["name"]), frozenset(listing["files"]) | {LISTING}
-        except (ValueError, KeyError, TypeError):
+            published, ours = read_listing(data)
+        except ValueError:
             self._taken(f"holds a {LISTING} that gen publish did not write")
+        if published != name:
+            self._taken(f"holds the data set {published!r}, not {name!r}")
+        return Standing(files, ours, head)
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Commit what changes upon the head that was looked at."""

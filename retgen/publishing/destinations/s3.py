@@ -27,6 +27,7 @@ from retgen.publishing.destinations import (
     Standing,
     StoredFile,
     Tree,
+    read_listing,
 )
 from retgen.write import dump_json
 
@@ -137,7 +138,7 @@ class S3(Destination):
             return frozenset()
         if _named(hashlib.sha256(data).hexdigest()) != revision:
             return frozenset()
-        return frozenset(orjson.loads(data)["files"]) | {LISTING}
+        return read_listing(data)[1]
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Upload what is not there under the tree's own digest, then let the pointer name it."""
