@@ -124,10 +124,9 @@ def document_rows(job: ExportJob) -> Rows:
                "metadata": one.metadata or {}}  # fmt: skip
 
 
-def query_rows(queries: Iterable[Query]) -> Rows:
-    """Queries in the same layouts."""
-    for one in queries:
-        yield {"_id": one.query_id, "text": one.text, "metadata": one.metadata or {}}
+def query_row(query: Query) -> Mapping[str, Any]:
+    """A query in the same layouts."""
+    return {"_id": query.query_id, "text": query.text, "metadata": query.metadata or {}}
 
 
 def qrel_rows(qrels: Iterable[Qrel]) -> Rows:
@@ -149,6 +148,20 @@ def judged_tables(job: ExportJob) -> Iterator[tuple[str, str, Iterable[Qrel]]]:
             yield GRADED, split, job.judged.grades(split)
     for split in (*job.splits, *job.without):
         yield f"qrels_{WITHOUT}", split, job.judged.qrels(split, positive=False)
+
+
+# the configuration of each of these tables, for `load_dataset`
+CONFIGS = {"qrels": "default", GRADED: "graded", f"qrels_{WITHOUT}": f"qrels_{WITHOUT}"}
+
+
+def write_apart(
+    job: ExportJob, row: Callable[[Query], Mapping[str, Any]], more: str = ""
+) -> str | None:
+    """Write the queries without positives to a file of their own, and say so; the file, if any."""
+    path = f"queries_{WITHOUT}.jsonl"
+    count = write_jsonl(job.folder / path, map(row, job.judged.queries(positive=False)))
+    note_without(job, count, f"they are in {path}{more}")
+    return path if count else None
 
 
 def note_without(job: ExportJob, queries: int, what: str) -> None:
