@@ -166,11 +166,8 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 def _compiled(template: str) -> jinja2.Template:
     import jinja2  # 40 ms, and only pages need it
 
-    from retgen.templates import CompiledTemplates
-
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
-        bytecode_cache=CompiledTemplates(_TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
