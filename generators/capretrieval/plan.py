@@ -6,17 +6,23 @@ from collections import Counter
 from collections.abc import Sequence
 
 from retgen.errors import RecipeError, SourceRefused
-from retgen.generators.capretrieval.agents import ADJUDICATE, ANNOTATE, CALIBRATE, CHARACTERS, PAGE
-from retgen.generators.capretrieval.asked import like_note
+from retgen.generators.capretrieval.agents import (
+    ADJUDICATE,
+    ANNOTATE,
+    CALIBRATE,
+    CHARACTERS,
+    PAGE,
+    WRITE_QUERIES,
+)
 from retgen.generators.capretrieval.judging import given_queries
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.two_document_agents import (
+from retgen.generators.capretrieval.two_documents import (
     CALIBRATE_TWO_DOCUMENTS,
     JUDGE_TWO_DOCUMENTS,
     WRITE_TWO_DOCUMENTS,
+    calibration_readings,
 )
-from retgen.generators.capretrieval.two_documents import calibration_readings
 from retgen.generators.capretrieval.with_agents import agents_of
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.params import Job
@@ -46,16 +52,11 @@ def call_estimates(
     job: Job[CapRetrievalParams], passages: int, size: int
 ) -> dict[str, CallEstimate]:
     counts = job.params.queries
-    wanted = {
-        "write_queries": counts.keywords + counts.summaries,
-        "write_keywords": counts.keywords,
-        "write_summaries": counts.summaries,
-    }
     length = size // max(1, passages)
-    result = {
-        name: CallEstimate(passages, (1.0, 1.2), _WRITING + length, _QUERY * wanted[name])
-        for name in sorted(agents_of(job.params) & job.live & wanted.keys())
-    }
+    result = {}
+    if WRITE_QUERIES.name in job.live:
+        wanted = _QUERY * (counts.keywords + counts.summaries)
+        result[WRITE_QUERIES.name] = CallEstimate(passages, (1.0, 1.2), _WRITING + length, wanted)
     if job.params.mine.judge:
         shown = 2 * job.params.mine.negatives
         queries = estimated_queries(job, passages)
@@ -85,14 +86,10 @@ def estimated_queries(job: Job[CapRetrievalParams], passages: int) -> int:
 
 
 def plan_notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
-    """What the plan says: whose queries they are like, languages without a baseline, and what only
-    a model writes.
-    """
-    like = job.params.queries.like
-    notes = [] if like is None else [like_note(like)]
+    """What the plan says: languages without a baseline, and what only a model writes."""
     if agents_of(job.params) <= job.live:
-        return notes
-    notes += ["hypernyms and questions are a model's work (--model); rules write the other queries"]
+        return []
+    notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
     languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retgen import data
 from retgen.agents.agent import Rejection
-from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Summary, fault
+from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Queries, Summary, fault
 from retgen.generators.capretrieval.language import fold_text, stems_of, stopwords, words_of
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import (
@@ -89,14 +89,13 @@ class PassageQuery:
 def usable_queries(
     number: int,
     passage: Passage,
-    keywords: Sequence[Keyword],
-    summaries: Sequence[Summary],
+    answer: Queries,
     rejected: list[Rejection],
 ) -> Iterator[PassageQuery]:
     """The queries that a model wrote for a passage and that can be used, without repetitions."""
     seen: set[str] = set()
     whole = passage.start, passage.stop
-    every: list[Keyword | Summary] = [*keywords, *summaries]
+    every: list[Keyword | Summary] = [*answer.keywords, *answer.summaries]
     for one in every:
         text = " ".join(one.text.split())
         reason = fault(one.kind, text, one.rests_on, passage.text, passage.language)
