@@ -25,17 +25,11 @@ from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
 Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question", "two_documents"]
-
-
 Set = Literal["KW", "SM", "two_documents"]
-
-
 SETS: dict[Kind, Set] = {
     "keyword": "KW", "phrase": "KW", "hypernym": "KW",
     "summary": "SM", "topics": "SM", "question": "SM", "two_documents": "two_documents",
 }  # fmt: skip
-
-
 LONGEST: dict[Set, int] = {"KW": 200, "SM": 600}  # characters: a word may be an address
 
 
@@ -43,8 +37,6 @@ _KW_WORDS, _KW_CHARACTERS = 8, 16
 
 
 _SM_WORDS = 60
-
-
 _COPIED = 8  # tokens in a row that a summary may not share with its passage
 
 
@@ -314,8 +306,6 @@ ANNOTATE = Agent(
 
 # a name of its own: what a ledger says of the corpus does not depend on the calibration
 CALIBRATE = replace(ANNOTATE, name="calibrate_relevance")
-
-
 ADJUDICATE = Agent(
     name="adjudicate_relevance",
     role="judge",

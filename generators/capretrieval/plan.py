@@ -29,8 +29,6 @@ from retgen.generators.params import Job
 from retgen.sources import SourceDocument, refusals
 
 JUDGES = (ANNOTATE, ADJUDICATE, CALIBRATE)
-
-
 _OF_A_MODEL = 12  # queries of a passage: not all that are asked for pass
 # of rules, before `quality`: share of those asked for, most of a passage; 1.5 to 2.8 were left
 _BY_RULES = 0.78, 8
@@ -43,8 +41,6 @@ _PROMPT, _PAIR, _ROW = 1_600, 12, 80  # bytes of a prompt, tokens of a grade, by
 
 
 _CONFLICTS = (0.01, 0.1)  # shares of pairs on which two passes differ, as they go
-
-
 _SETTLED = 80  # tokens of an adjudication
 
 

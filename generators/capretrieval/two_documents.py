@@ -107,8 +107,6 @@ JUDGE_TWO_DOCUMENTS = Agent(
 # a name of its own: what a ledger says of the corpus does not depend on the calibration
 CALIBRATE_TWO_DOCUMENTS = replace(JUDGE_TWO_DOCUMENTS, name="calibrate_two_documents")
 TWO_DOCUMENT_AGENTS = (WRITE_TWO_DOCUMENTS, JUDGE_TWO_DOCUMENTS, CALIBRATE_TWO_DOCUMENTS)
-
-
 TWO_DOCUMENTS = "two_documents.json"
 _RATES = dict[str, float | int | None]
 JUDGED_QUESTIONS = {
