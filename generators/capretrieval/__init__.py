@@ -134,7 +134,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 f"{source.path} is not looked up for a plan: how many documents it has is not known"
             )
             count = min(limits, default=0)
-            queries = estimated_queries(job, count)
+            queries = estimated_queries(job, [1] * count)
             return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
         documents, refused = [], list[RefusedRow]()
         for one in documents_of(params, job.limit):
@@ -155,13 +155,13 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if params.judge is not None:
             return plan_judged(job, lengths)
         passages, size = len(lengths), sum(lengths)
-        queries = estimated_queries(job, passages)
+        queries = estimated_queries(job, passages_of.values())
         return Plan(
             documents=passages,
             queries=queries,
             qrels=queries,
             bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
-            call_estimates=call_estimates(job, passages, size),
+            call_estimates=call_estimates(job, passages, size, queries),
             notes=(*plan_notes(job, documents), *_large(passages_of)),
             about=True,
             source_documents=_cut_from(passages_of),

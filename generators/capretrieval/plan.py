@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from retgen.errors import RecipeError, SourceRefused
 from retgen.generators.capretrieval.agents import (
@@ -17,6 +17,7 @@ from retgen.generators.capretrieval.agents import (
 from retgen.generators.capretrieval.judging import given_queries
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.queries import FROM_ONE
 from retgen.generators.capretrieval.two_documents import (
     CALIBRATE_TWO_DOCUMENTS,
     JUDGE_TWO_DOCUMENTS,
@@ -45,8 +46,9 @@ _SETTLED = 80  # tokens of an adjudication
 
 
 def call_estimates(
-    job: Job[CapRetrievalParams], passages: int, size: int
+    job: Job[CapRetrievalParams], passages: int, size: int, queries: int
 ) -> dict[str, CallEstimate]:
+    """Calls of each live agent. `size`: bytes of all passages; `queries`: as estimated."""
     counts = job.params.queries
     length = size // max(1, passages)
     result = {}
@@ -55,7 +57,6 @@ def call_estimates(
         result[WRITE_QUERIES.name] = CallEstimate(passages, (1.0, 1.2), _WRITING + length, wanted)
     if job.params.mine.judge:
         shown = 2 * job.params.mine.negatives
-        queries = estimated_queries(job, passages)
         prompt = _WRITING + shown * length
         result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
     if counts.two_documents:
@@ -71,14 +72,21 @@ def call_estimates(
     return result
 
 
-def estimated_queries(job: Job[CapRetrievalParams], passages: int) -> int:
-    """About how many queries will pass."""
-    counts = job.params.queries
+def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) -> int:
+    """About how many queries will pass at most, of documents with so many passages each: some give
+    none, and one document gives no more than its share.
+    """
+    counts, sizes = job.params.queries, list(passages_of)
     asked = counts.keywords + counts.summaries
-    if agents_of(job.params) & job.live:
-        return passages * min(_OF_A_MODEL, asked) + min(counts.two_documents, passages)
     share, most = _BY_RULES
-    return round(passages * min(share * asked, most) * (1 - counts.quality))
+    each = min(share * asked, most) * (1 - counts.quality)
+    if WRITE_QUERIES.name in job.live:
+        each = min(_OF_A_MODEL, asked)
+    made = [each * size for size in sizes]
+    part = max(counts.per_document, 2 / max(1, len(sizes)))
+    made = [min(one, max(FROM_ONE, part * sum(made))) for one in made]
+    more = min(counts.two_documents, sum(sizes)) if WRITE_QUERIES.name in job.live else 0
+    return round(sum(made)) + more
 
 
 def plan_notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:

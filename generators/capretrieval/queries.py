@@ -31,7 +31,7 @@ from retgen.validators.wordsets import query_sets
 
 FOUND = "found"  # the evidence of what people wrote, and its set
 TWO: Kind = "two_documents"  # the kind of a question that needs two documents, and its set
-_FROM_ONE = 20  # queries that a document may give, however few others there are
+FROM_ONE = 20  # queries that a document may give, however few others there are
 
 
 @dataclass(slots=True)
@@ -215,7 +215,7 @@ def spread_queries(
     rules first, what people wrote last.
 
     A document may give `share` of the queries that are left in its split; twice an equal part where
-    documents are few, and `_FROM_ONE` in any case.
+    documents are few, and `FROM_ONE` in any case.
     """
     order = ("rules", "model", FOUND)
     ranked: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -228,7 +228,7 @@ def spread_queries(
         while most != before:  # fewer queries, of which the share is less
             before = most
             total = sum(min(len(numbers), most) for numbers in own)
-            most = min(most, max(_FROM_ONE, int(part * total)))
+            most = min(most, max(FROM_ONE, int(part * total)))
         reason = f"its document has more than {most:,} of the {total:,} that split {split} keeps"
         gone |= dict.fromkeys((i for one in own for i in one[: max(0, len(one) - most)]), reason)
     for i, reason in sorted(gone.items()):

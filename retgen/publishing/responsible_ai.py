@@ -210,7 +210,7 @@ def _personal(run: Path, recipe: Recipe, manifest: Mapping[str, Any]) -> Iterato
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
     if not found:
-        from retgen.validators.rules.personal import PersonalData
+        from retgen.validators.rules.sensitive import PersonalData
 
         yield f"None found of {PersonalData.finds}. Names of persons are not looked for."
     for one in found:
