@@ -311,10 +311,11 @@ _BLOCK = 1 << 20  # words that are looked at together
 
 def _combined(columns: Iterable[Codes]) -> Codes:
     """One number of several, in their order."""
-    result = np.uint64(0)
-    for one in columns:
+    first, *others = columns
+    result = first.copy()
+    for one in others:
         result = result * np.uint64(0x9E3779B97F4A7C15) + one
-    return np.asarray(result)
+    return result
 
 
 class _Places(NamedTuple):
