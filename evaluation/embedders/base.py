@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["query", "document"]
+Report = Callable[[int], None]  # of how many texts are encoded
+
+
+def no_report(_: int) -> None:
+    """Report nothing."""
 
 
 class Embedder(Protocol):
@@ -55,10 +60,13 @@ class Embedder(Protocol):
     @property
     def details(self) -> dict[str, Any]: ...
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+    def encode(
+        self, texts: Sequence[str], kind: Kind, report: Report = no_report
+    ) -> tuple[Tensor, list[int]]:
         """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
 
-        The tokens are an empty list where that is not known.
+        The tokens are an empty list where that is not known. `report` is called after each batch,
+        unless several processes encode.
         """
         ...
 
@@ -143,14 +151,18 @@ class SentenceEmbedder:
         prompt = str(self.details["prompts"]["document"])
         return cutter(self.model.tokenizer, self.max_length, prompt)
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+    def encode(
+        self, texts: Sequence[str], kind: Kind, report: Report = no_report
+    ) -> tuple[Tensor, list[int]]:
         lengths: dict[str, int] = {}
         with self._counting(lengths):
             if self._processes():  # which share the texts among themselves
                 result = self._encode(texts, kind, self._batch)
             else:
                 run = partial(self._encode, kind=kind, size=self._batch)
-                rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
+                rows, self._batch = in_batches(
+                    texts, self._batch, run, self.name, self.notes, report
+                )
                 result = torch.stack(rows)
         values = result.coalesce().values() if result.is_sparse else result
         if not bool(torch.isfinite(values).all()):
@@ -230,6 +242,7 @@ def in_batches(
     run: Callable[[Sequence[Any]], Iterable[Any]],
     name: str,
     notes: list[str],
+    report: Report = no_report,
 ) -> tuple[list[Any], int]:
     """What `run` gives for each item, and the size of the last batches; the longest items first.
 
@@ -246,6 +259,7 @@ def in_batches(
             for i, row in zip(part, run([items[i] for i in part]), strict=True):
                 result[i] = row
             start += len(part)
+            report(start)
             continue
         except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
             if not out_of_memory(error):

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import torch
+from retgen.evaluation.search.candidates.neural import embeddings_of
 from sentence_transformers import SentenceTransformer
 
 from retgen.errors import UsageError
@@ -20,8 +21,7 @@ from retgen.evaluation.embedders.similarity import (
     similarity_of,
 )
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.candidates.neural import embeddings_of
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.mining import mine
 from retgen.progress import no_progress

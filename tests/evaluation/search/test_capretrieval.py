@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
+from retgen.evaluation.search.candidates.lexical import word_scorer
 
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.candidates.lexical import word_scorer
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.search.capretrieval import matching_scores, protocol
 from retgen.progress import no_progress
 

@@ -15,7 +15,7 @@ import torch
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever, type_of
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.training import make_config
 from retgen.progress import no_progress
 from tests.evaluation.search.kinds import save_models

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retgen.evaluation.search.candidates.chunked import BestChunk
 from retgen.evaluation.search.candidates.lexical import word_scorer
-from retgen.evaluation.search.candidates.sets import CandidateSet
+
+from retgen.evaluation.search.base import BestChunk, CandidateSet
 from retgen.progress import no_progress
 
 

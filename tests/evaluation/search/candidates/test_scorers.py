@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from retgen.evaluation.search.candidates.lexical import BM25PaperScorer
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, retriever, type_of
-from retgen.evaluation.search.base import Retriever, System
-from retgen.evaluation.search.candidates.lexical import BM25PaperScorer
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet, Retriever, System
 from retgen.evaluation.search.late import maxsim
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
