@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from retgen.qrels import QrelMatrix, certificate, patterns
+from retgen.qrels.matrix import reduce
 from retgen.qrels.orders import changes, few_changes, is_surely_planar, walk
 from retgen.qrels.radon import complete_subset, unasked_split
-from retgen.qrels.reduction import reduce
 from retgen.qrels.spectral import (
     eigenvalue_at_most,
     spectral_bounds,

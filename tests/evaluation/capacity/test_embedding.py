@@ -10,7 +10,7 @@ import pytest
 
 from retgen.evaluation.capacity import embedding, exact
 from retgen.qrels import QrelMatrix, certificate, patterns
-from retgen.qrels.reduction import reduce
+from retgen.qrels.matrix import reduce
 from retgen.streams import Stream
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -8,7 +8,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import torch
-from retgen.evaluation.search.candidates.neural import embeddings_of
 from sentence_transformers import SentenceTransformer
 
 from retgen.errors import UsageError
@@ -76,7 +75,7 @@ def test_search_and_candidate_sets(
             np.testing.assert_allclose(one.rankings.scores, own, rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(own, -np.sort(-wanted, axis=1), rtol=1e-4, atol=1e-5)
     groups = [CandidateSet(query, tuple(DOCUMENTS[i : i + 5])) for i, query in enumerate(QUERIES)]
-    for system in embeddings_of("m", loaded):
+    for system in loaded.systems():
         assert system.dim is not None
         wanted = expected(model, system.dim)
         for i, scores in enumerate(system.scorer.score(groups, no_progress)):
