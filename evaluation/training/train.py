@@ -39,8 +39,13 @@ from retgen.evaluation.training.config import (
 )
 from retgen.evaluation.training.pairs import shared_pairs, shared_texts
 from retgen.evaluation.training.result import Training, TrainingVariant
-from retgen.evaluation.training.scored_set import ScoredSet
-from retgen.evaluation.training.scorer import Lexical, Scorer, read_scores, scores_file
+from retgen.evaluation.training.scored_set import (
+    Lexical,
+    ScoredSet,
+    Scorer,
+    read_scores,
+    scores_file,
+)
 from retgen.evaluation.training.subgroups import (
     QuerySplit,
     paired_differences,
