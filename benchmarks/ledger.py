@@ -10,17 +10,14 @@ through the disk, so times depend on it.
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from common import options, peak
 
 from retgen.agents.ledger import Ledger, Send
 from retgen.agents.ledger.care import check, prune, size_of
@@ -41,12 +38,8 @@ SCHEMA = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--calls", type=int, default=1_000_000)
-    parser.add_argument("--folder", help="where the ledgers lie meanwhile, on a disk")
-    given = parser.parse_args()
+    given = options(__doc__, calls=1_000_000, folder=tempfile.gettempdir())
     calls = given.calls
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         large(Path(name) / "ledger.sqlite", calls)
         repairs(Path(name) / "repairs.sqlite", max(20, min(2000, calls // 50)))
@@ -206,12 +199,6 @@ def measured() -> Iterator[dict[str, float]]:
 
 def shown(took: dict[str, float]) -> str:
     return ", ".join(f"{step} {1e3 * seconds:.1f} ms" for step, seconds in took.items())
-
-
-def peak() -> float:
-    """Megabytes, at most so far."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 if __name__ == "__main__":

@@ -188,10 +188,10 @@ def test_head_and_prefixes(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     raw = model.encode(pairs.positives[:5], show_progress_bar=False)
     assert raw.shape == (5, 12)
     np.testing.assert_allclose(np.linalg.norm(raw, axis=1), 1, atol=1e-5)
-    assert model.max_seq_length == 64  # 48 were for training
-    assert trained.max_length == {"training": 48, "saved": 64}
+    assert model.max_seq_length == 512  # 48 were for training
+    assert trained.max_length == {"training": 48, "saved": 512}
     assert (
-        "- tokens read per text: 48 in training, 64 as saved"
+        "- tokens read per text: 48 in training, 512 as saved"
         in (trained.path / "README.md").read_text()
     )
     assert [type(module).__name__ for module in model] == [
@@ -427,7 +427,7 @@ def test_prompts_are_those_that_encoding_would_take(static: SentenceTransformer)
         ("short", {"loss": "cached-mnrl"}, "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take mnrl: such a model needs so little memory that a batch may be the full data set."),
         ("short", {"matryoshka": [64]}, "matryoshka 64 is above the 16 dimensions of the model"),
         ("short", {"dtype": "tf32"}, "dtype tf32 needs a GPU that computes in it, and cpu is none. Take float32."),
-        ("layer", {"max_length": 129}, "max_length 129 is above the 128 positions of the model"),
+        ("layer", {"max_length": 513}, "max_length 513 is above the 512 positions of the model"),
         ("layer", {"init": "idf"}, "init idf weights the token vectors of a static embedding, which the model is not. Take init=model"),
     ],
 )  # fmt: skip

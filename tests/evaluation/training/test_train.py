@@ -328,11 +328,14 @@ def test_a_loaded_task_is_written_and_read_again(
         for path, name in ((limit_run, "here"), ("mteb:Local", "there"))
     )
     assert [row["metrics"] for row in here] == [row["metrics"] for row in there]
+    shown = retgen.certify("mteb:Local", minutes=0.001, dims=[4], out=tmp_path / "capacity")
+    assert shown.certificate.densities.documents == 15
 
 
 @pytest.mark.slow
 def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_path: Path) -> None:
-    settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0}
+    settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0,
+                "max_length": 32}  # fmt: skip
     result = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
     warning, unread = result.warnings()
     assert unread.endswith("or take a model that reads more")
