@@ -14,6 +14,17 @@ from typing import Any
 from retgen.progress import usable_cores
 
 CATALOGUE = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
+# a call to a chat model
+SYSTEM = "You describe things without naming them, in the manner of a careful encyclopedia. " * 6
+TASK = "Say what it is made of, where one meets it, what it is used for and by whom it is liked. "
+ANSWER = "A thing of the household that most people have met and few have ever looked at closely. "
+SCHEMA = {
+    "title": "Said",
+    "type": "object",
+    "properties": {"description": {"type": "string"}},
+    "required": ["description"],
+    "additionalProperties": False,
+}
 
 
 def options(doc: str | None, **defaults: Any) -> argparse.Namespace:

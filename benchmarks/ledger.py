@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from common import options, peak
+from common import ANSWER, SCHEMA, SYSTEM, TASK, options, peak
 
 from retgen.agents.ledger import Ledger, Send
 from retgen.agents.ledger.care import check, prune, size_of
@@ -25,16 +25,6 @@ from retgen.agents.prompt import Message, Request
 
 GROUP = 64
 MOST = 1.0  # seconds that a start and an end may take more than on an empty ledger
-SYSTEM = "You describe things without naming them, in the manner of a careful encyclopedia. " * 6
-TASK = "Say what it is made of, where one meets it, what it is used for and by whom it is liked. "
-ANSWER = "A thing of the household that most people have met and few have ever looked at closely. "
-SCHEMA = {
-    "title": "Said",
-    "type": "object",
-    "properties": {"description": {"type": "string"}},
-    "required": ["description"],
-    "additionalProperties": False,
-}
 
 
 def main() -> None:

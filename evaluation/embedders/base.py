@@ -47,18 +47,12 @@ def no_report(_: int) -> None:
 class Embedder(Protocol):
     """Texts in, vectors out. `fingerprint` None: vectors must not be kept on disk."""
 
-    @property
-    def device(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
-    @property
-    def similarity(self) -> Similarity: ...
-    @property
-    def max_length(self) -> int | None: ...
-    @property
-    def fingerprint(self) -> str | None: ...
-    @property
-    def details(self) -> dict[str, Any]: ...
+    device: str
+    dimension: int
+    similarity: Similarity
+    max_length: int | None
+    fingerprint: str | None
+    details: dict[str, Any]
 
     def encode(
         self, texts: Sequence[str], kind: Kind, report: Report = no_report
@@ -121,7 +115,7 @@ class SentenceEmbedder:
         self.similarity = similarity_of(name, model.similarity_fn_name)
         self.notes: list[str] = []
         dtype = "tf32" if self._tf32 else dtype_of(model)
-        self.fingerprint = fingerprint(
+        self.fingerprint: str | None = fingerprint(
             model, self.max_length, self._prompts, dtype, model.prompts, attention_of(model)
         )
         card = model.model_card_data

@@ -85,7 +85,7 @@ def _load_options(own: dict[str, Any], options: Options, device: str) -> dict[st
 class _Encoder:
     """An encoder of MTEB as an `Embedder`. It cuts texts itself; how many is not known."""
 
-    max_length = None
+    max_length: int | None = None
 
     def __init__(self, name: str, model: Any, device: str, options: Options) -> None:
         self.name = name

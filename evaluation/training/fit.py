@@ -190,9 +190,7 @@ class _Training:
         if reads is not None and limit is not None:
             reads = max(reads, limit)
         self._prepare_card(pairs)
-        self.sample = list(
-            dict.fromkeys([*pairs.anchors[:ALIKE_OF], *pairs.positives[:ALIKE_OF]])
-        )
+        self.sample = list(dict.fromkeys([*pairs.anchors[:ALIKE_OF], *pairs.positives[:ALIKE_OF]]))
         self.result = Trained(
             out / "model", planned=len(self.batches), pairs=self.examples.pairs,
             held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
