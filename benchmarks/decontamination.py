@@ -12,17 +12,15 @@ together of two of its texts. Nothing here is a test: machines differ.
 
 from __future__ import annotations
 
-import argparse
-import platform
 import random
 import statistics
-import sys
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
 import orjson
-from validate import cores, measured, texts, words
+from common import measured, options
+from validate import texts, vocabulary
 
 from retgen.tokenizer import sequence
 from retgen.validators.decontamination import THRESHOLD, overlapping
@@ -35,24 +33,18 @@ class Tokens:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--texts", type=int, default=40_000)
-    parser.add_argument("--test", type=int, default=3024)
-    parser.add_argument("--sample", type=int, default=20)
-    parser.add_argument("--others", type=Path)
-    given = parser.parse_args()
-    print(f"{platform.machine()}, Python {platform.python_version()}, usable cores: {cores()}")
+    given = options(__doc__, texts=40_000, test=3024, sample=20, others="")
     draw = random.Random(1)
     if given.others:
-        lines = given.others.read_bytes().splitlines()
+        lines = Path(given.others).read_bytes().splitlines()
         others = [orjson.loads(line)["text"] for line in lines]
         own = [joined(draw, others) for _ in range(given.texts)]
     else:
         made = list(chain.from_iterable(texts(given.texts + given.test, least=8, most=75)))
         own, others = made[: given.texts], made[given.texts :]
-        vocabulary = words()
+        known = vocabulary()
         for place in draw.sample(range(given.texts), given.texts // 10):
-            own[place] = changed(draw, draw.choice(others), vocabulary)
+            own[place] = changed(draw, draw.choice(others), known)
     pairs = len(own) * len(others)
     mean = statistics.mean(len(sequence(other)) for other in others)
     print(f"{len(own):,} captions x {len(others):,} of the test set, {mean:.1f} tokens on average")
@@ -105,12 +97,10 @@ def reference(
     print(f"ratio: {ours / rate:,.0f}")
 
 
-def changed(draw: random.Random, text: str, vocabulary: list[str]) -> str:
+def changed(draw: random.Random, text: str, known: list[str]) -> str:
     """Up to four fifths of the words are others."""
     share = 0.8 * draw.random()
-    return " ".join(
-        draw.choice(vocabulary) if draw.random() < share else word for word in text.split()
-    )
+    return " ".join(draw.choice(known) if draw.random() < share else word for word in text.split())
 
 
 def joined(draw: random.Random, texts: list[str]) -> str:
@@ -120,4 +110,4 @@ def joined(draw: random.Random, texts: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
