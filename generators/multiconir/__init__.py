@@ -41,9 +41,8 @@ from retgen.generators.multiconir.params import (
     on_the_hub,
     source_of,
 )
-from retgen.generators.multiconir.plan import call_estimates
 from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tables
-from retgen.generators.multiconir.with_agents import generate_ladders
+from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
 from retgen.sources import DOCUMENT, RefusedRow, refusals
