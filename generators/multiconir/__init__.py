@@ -182,7 +182,7 @@ class MultiConIR(Family[MultiConIRParams]):
         count = job.params.count() if is_drawn(job) else job.params.ladders
         asked = min(filter(None, (count, job.limit)), default=None)
         spec = proof.LadderSpec(
-            sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
+            sources / DOCUMENTS, sources / LADDERS,
             _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
             job.params.singles, _rests_on(job),
             world_of(job.params).path if is_drawn(job) else None,
