@@ -1,6 +1,6 @@
 """What a domain's file defines: types, values, parents, ranges and names.
 
-Wordings are not read, but for the sentences that state nothing.
+Wordings are not read.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ class Definition:
     name: tuple[str | tuple[str, ...], ...]
     short: tuple[int, int] | None  # the places in `name` of the parts that stand as a short name
     persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
-    fillers: tuple[str, ...] = ()  # sentences that state nothing
 
     def of_type(self, *types: str) -> list[str]:
         """The slots of some types."""
@@ -123,7 +122,6 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         pieces,
         (places[parts[0]], places[parts[-1]] + 1) if parts else None,
         tuple(frozenset(_words(one)) for one in (raw.get("persons") or {}).values()),
-        tuple(map(str, raw.get("fillers") or ())),
     )
 
 
