@@ -211,9 +211,10 @@ class Composer:
             parts[number].append((drawn, one))
         sentences: list[str] = []
         facts: list[str] = []
+        heard: set[str] = set()  # sentences without a fact, each once
         misled, base = who.name, 4 * len(self._slots)
         for part, listed in zip(shape.parts, parts, strict=True):
-            lead, say, which = draws[base : base + 3]
+            lead, spoken, which = draws[base : base + 3]
             base += 3
             if not listed and not part.always:
                 continue
@@ -223,19 +224,19 @@ class Composer:
             if part.lead and lead < _LED:
                 opening = f"{part.lead[(lead * len(part.lead)) // _LED]}, "
             while left:
-                drawn = draws[4 * len(facts) + 2 : 4 * len(facts) + 4]
-                used, said, misled = self._sentence(who, left, drawn, misled, opening)
+                at = 4 * len(facts) + 2
+                used, said, misled = self._sentence(who, left, draws[at : at + 2], misled, opening)
                 facts += [f"{one.slot}={one.name}" for one in used]
                 sentences.append(f"{_capital(said)}.")
                 opening = ""
-            if part.say and (part.always or say < _SAID):
-                idle = part.say[(which * len(part.say)) >> 32]
+            idle = part.say[(which * len(part.say)) >> 32] if part.say else None
+            if idle and idle.text not in heard and (part.always or spoken < _SAID):
+                heard.add(idle.text)
+                said = idle.text
                 if idle.first:
                     subject = who.again(misled) if misled else who.pronoun
-                    said = idle.text.format(who.declined(idle.first, subject), **who.marks)
+                    said = said.format(who.declined(idle.first, subject), **who.marks)
                     misled = ""
-                else:
-                    said = idle.text
                 sentences.append(f"{_capital(said)}.")
         return ComposedDocument(who.name, " ".join(sentences), facts)
 

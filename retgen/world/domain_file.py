@@ -296,7 +296,7 @@ def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[
         if listed.count(slot) != 1:
             yield (
                 ("shapes", name),
-                f"slot {slot!r} stands in {listed.count(slot)} parts, not in one",
+                f"{slot!r} stands in {listed.count(slot)} parts, not in one",
             )
     for slot in dict.fromkeys(listed):
         if slot not in file.slots:

@@ -110,8 +110,13 @@ def lexicon_template(domain: Definition) -> str:
         "# (a|b) either, [a] may be left out, <be> is|was|are|were, <has> has|had.",
         "# most, least: what queries call the largest and smallest value; longest, shortest: words "
         "before the noun.",
-        "slots:",
+        "# free: whole sentences that state no fact; leads: what stands before a clause and adds "
+        "nothing.",
     ]
+    listed = {"free": domain.free, "leads": [f"{one} ," for one in domain.leads]}
+    for key, said in listed.items():
+        lines += [f"{key}:", *(f'  - "{one}"' for one in dict.fromkeys(said))] if said else []
+    lines.append("slots:")
     for name, slot in domain.slots.items():
         about = slot.about or f"the {name} of the {domain.singular}"
         unit = f", in {slot.unit[-1]}" if slot.unit and slot.unit[-1] else ""
