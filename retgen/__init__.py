@@ -13,45 +13,26 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from retgen.version import __version__
+from retgen.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import ModelOptions
-    from retgen.changes import diff
-    from retgen.doctor import doctor
-    from retgen.errors import RetgenError
-    from retgen.evaluation.capacity.all_pairs import capacity
-    from retgen.evaluation.capacity.certify import certify
-    from retgen.evaluation.scoring.evaluate import evaluate
-    from retgen.evaluation.training.train import train
-    from retgen.export import export
-    from retgen.plan import plan, preview
-    from retgen.publishing import publish
-    from retgen.reporting.report import report
-    from retgen.run import pilot, run
-    from retgen.scaffold import new_recipe
-    from retgen.validation.validate import validate
-
-__all__ = [
-    "ModelOptions",
-    "RetgenError",
-    "__version__",
-    "capacity",
-    "certify",
-    "diff",
-    "doctor",
-    "evaluate",
-    "export",
-    "new_recipe",
-    "pilot",
-    "plan",
-    "preview",
-    "publish",
-    "report",
-    "run",
-    "train",
-    "validate",
-]
+    from retgen.agents.calls import ModelOptions as ModelOptions
+    from retgen.changes import diff as diff
+    from retgen.doctor import doctor as doctor
+    from retgen.errors import RetgenError as RetgenError
+    from retgen.evaluation.capacity.all_pairs import capacity as capacity
+    from retgen.evaluation.capacity.certify import certify as certify
+    from retgen.evaluation.scoring.evaluate import evaluate as evaluate
+    from retgen.evaluation.training.train import train as train
+    from retgen.export import export as export
+    from retgen.plan import plan as plan
+    from retgen.plan import preview as preview
+    from retgen.publishing import publish as publish
+    from retgen.reporting.report import report as report
+    from retgen.run import pilot as pilot
+    from retgen.run import run as run
+    from retgen.scaffold import new_recipe as new_recipe
+    from retgen.validation.validate import validate as validate
 
 _MODULES = {
     "ModelOptions": "agents.calls",
@@ -72,6 +53,8 @@ _MODULES = {
     "train": "evaluation.training.train",
     "validate": "validation.validate",
 }  # where each name of the package is defined
+
+__all__ = sorted(["__version__", *_MODULES])
 
 
 class _Package(ModuleType):

@@ -13,6 +13,7 @@ import stat
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -147,6 +148,16 @@ class TableFiles:
             return self._tsv_rows(chunk, lines)
         return json_rows(data, lines)
 
+    def parsed_chunks(self, parse: Callable[[Any], Any], path: Path) -> Iterator[list[Any]]:
+        """Every row parsed, chunk by chunk. Raises `DatasetError`, naming `path`, for a bad one."""
+        seen = 0
+        for chunk in self.chunks():
+            parsed = list(map(parse, self.rows(chunk)))
+            bad = [Problem(seen + i, one) for i, one in enumerate(parsed, 1) if type(one) is str]
+            refuse(self, bad[:1], path)
+            seen += len(parsed)
+            yield parsed
+
     def _tsv_rows(self, chunk: Chunk, lines: list[bytes]) -> list[Any]:
         with open(chunk.path, encoding="utf-8-sig", errors="replace") as text:
             header = check_header(chunk.path, text.readline())
@@ -218,18 +229,10 @@ class Dataset:
 
         `strict`: the name under which a row that is none raises `DatasetError`.
         """
-        number = 0
-        for chunk in self.corpus.chunks():
-            for row in self.corpus.rows(chunk):
-                number += 1
-                parsed = document_of(row)
-                if isinstance(parsed, Document):
-                    yield parsed
-                elif strict is not None:
-                    place = self.corpus.places([number])[0]
-                    raise DatasetError(
-                        f"{place}: {parsed}; `gen validate {strict}` lists all such rows"
-                    )
+        if strict is not None:
+            return chain.from_iterable(self.corpus.parsed_chunks(document_of, strict))
+        rows = (row for chunk in self.corpus.chunks() for row in self.corpus.rows(chunk))
+        return (one for one in map(document_of, rows) if isinstance(one, Document))
 
     def read_queries(self, first: int | None = None) -> tuple[list[Query], list[Problem]]:
         """All queries in order, or the first so many, and the rows that are none."""

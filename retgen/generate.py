@@ -69,17 +69,15 @@ def generate_with_agents(
     pilot: int | None = None,
     workers: int = 1,
     progress: Progress = no_progress,
-    call_report: CallReport | None = None,
 ) -> CallReport:
     """Ask what the recipe's family wants to know, and leave it in the run directory.
 
-    `call_report` is filled as the work goes on, so it says how far it came where this raises: what
-    is rejected is kept even then.
+    Where it ends with an error, rejected.jsonl there has what was rejected until then.
     """
     from retgen.agents.calls import CallReport, call_models, in_thread, with_call_report
     from retgen.agents.context import Context
 
-    call_report = call_report or CallReport()
+    call_report = CallReport()
     if not recipe.needs_sources:
         return call_report
     sources = folder / (".pilot" if pilot is not None else SOURCES)
@@ -98,16 +96,12 @@ def generate_with_agents(
         else:
             with with_call_report(call_report):
                 call_models(
-                    work,
-                    sources,
-                    folder,
-                    settings,
-                    model_options,
-                    call_report,
-                    pilot,
-                    progress,
+                    work, sources, folder, settings, model_options, call_report, pilot, progress,
                     workers,
-                )
+                )  # fmt: skip
+    except BaseException:
+        write_rejections(folder, call_report.rejected)
+        raise
     finally:
         if pilot is not None:
             shutil.rmtree(sources, ignore_errors=True)

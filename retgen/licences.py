@@ -15,20 +15,24 @@ HUB_LICENCES = frozenset(
 _OTHER = re.compile(r"other:\s*\S", re.IGNORECASE)
 
 
+def spdx_name(text: str) -> str | None:
+    """SPDX's name of a licence or expression, None where it has none; a blank may be a hyphen."""
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+    for name in (text, "-".join(text.split())):
+        try:
+            return str(canonicalize_license_expression(name))
+        except InvalidLicenseExpression:
+            continue
+    return None
+
+
 def licence_fault(text: str) -> str | None:
     """Why a text is no name of a licence, with the nearest one and the way out; None where it is.
 
     SPDX expressions ("MIT OR Apache-2.0") are names; a blank may stand for a hyphen.
     """
-    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
-
-    if _OTHER.match(text) or text.lower() in HUB_LICENCES:
-        return None
-    for name in (text, "-".join(text.split())):
-        try:
-            canonicalize_license_expression(name)
-        except InvalidLicenseExpression:
-            continue
+    if _OTHER.match(text) or text.lower() in HUB_LICENCES or spdx_name(text):
         return None
     near = did_you_mean("-".join(text.split()).casefold(), sorted(HUB_LICENCES))
     return (

@@ -43,7 +43,7 @@ FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other 
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd", "answers")
 PROOF = ".proof"  # what a proof under way has found so far
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
-_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity", "mteb",
+_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
         "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
         ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip

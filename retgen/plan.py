@@ -7,6 +7,7 @@ estimated from bytes, since no tokenizer is at hand. A pilot replaces both by wh
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.models import ModelSettings
+from retgen.errors import UsageError
 from retgen.generators.family import CallEstimate, Plan
+from retgen.generators.records import Records
 from retgen.generators.source import DocumentSource
 from retgen.licences import licence_fault
 from retgen.recipe import Recipe, choose_judge, load_recipe
@@ -23,10 +26,6 @@ from retgen.recipe import Recipe, choose_judge, load_recipe
 if TYPE_CHECKING:  # most plans ask no model
     from retgen.agents.calls import CallReport, ModelOptions
     from retgen.agents.context import Stage
-import tempfile
-
-from retgen.errors import UsageError
-from retgen.generators.records import Records
 
 _LONG = 400  # characters of an example that are shown
 NOT_STATED = DocumentSource.model_fields["licence"].default

@@ -19,7 +19,13 @@ import orjson
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
-from retgen.generate import TABLES, write_dataset, write_rejections
+from retgen.generate import (
+    TABLES,
+    check_models,
+    generate_with_agents,
+    write_dataset,
+    write_rejections,
+)
 from retgen.generators.family import Plan
 from retgen.manifest import (
     LOCK,
@@ -46,7 +52,7 @@ from retgen.version import __version__
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:  # most runs ask no model
-    from retgen.agents.calls import CallReport, ModelOptions
+    from retgen.agents.calls import ModelOptions
 
 
 @dataclass(frozen=True)
@@ -139,8 +145,7 @@ def pilot(
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
-    from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.generate import generate_with_agents
+    from retgen.agents.calls import ModelOptions
 
     recipe, folder = _load_for_run(source, out, overrides, None)
     _plan_or_refuse(recipe, folder)  # what is impossible is refused before anything is asked
@@ -150,19 +155,9 @@ def pilot(
     with run_lock(folder):
         if open_or_resume(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
-        call_report = CallReport()
-        try:
-            generate_with_agents(
-                recipe,
-                folder,
-                model_options or ModelOptions(),
-                pilot=records,
-                progress=progress,
-                call_report=call_report,
-            )
-        except BaseException:
-            write_rejections(folder, call_report.rejected)
-            raise
+        call_report = generate_with_agents(
+            recipe, folder, model_options or ModelOptions(), pilot=records, progress=progress
+        )
     return plan_from(recipe, call_report, model_options or ModelOptions())
 
 
@@ -189,7 +184,6 @@ def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
     """Keys, providers and prices that are missing, before anything is written."""
     if recipe.live:
         from retgen.agents.calls import ModelOptions
-        from retgen.generate import check_models
 
         check_models(recipe, model_options or ModelOptions())
     elif model_options is not None and model_options.replay is not None:
@@ -229,16 +223,20 @@ def _make(
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
     call_report = None
     try:
-        if refused is None:
-            call_report = _ask(recipe, folder, model_options, workers, progress)
-            refused = call_report.rejected if call_report else ()
+        if refused is None and recipe.needs_sources:
+            from retgen.agents.calls import ModelOptions
+
+            call_report = generate_with_agents(
+                recipe, folder, model_options or ModelOptions(), workers=workers, progress=progress
+            )
+            refused = call_report.rejected
     except BaseException as error:
         clock.note(f"stopped: {error or type(error).__name__}")
         raise
     if recipe.needs_sources:
         clock.lap("agents")
     records = recipe.records()
-    records = replace(records, rejected=[*refused, *records.rejected])
+    records = replace(records, rejected=[*(refused or ()), *records.rejected])
     clock.lap("latent")
     tables = write_dataset(recipe, records, folder, workers, progress)
     if tables.kept:
@@ -270,34 +268,6 @@ def _make(
     forget(folder)
     clock.note("finished")
     return RunResult(folder, manifest)
-
-
-def _ask(
-    recipe: Recipe,
-    folder: Path,
-    model_options: ModelOptions | None,
-    workers: int,
-    progress: Progress,
-) -> CallReport | None:
-    """Ask the family's agents, and read its sources; None where the job needs neither."""
-    if not recipe.needs_sources:
-        return None
-    from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.generate import generate_with_agents
-
-    call_report = CallReport()
-    try:
-        return generate_with_agents(
-            recipe,
-            folder,
-            model_options or ModelOptions(),
-            workers=workers,
-            progress=progress,
-            call_report=call_report,
-        )
-    except BaseException:
-        write_rejections(folder, call_report.rejected)
-        raise
 
 
 def _verdict(folder: Path, result: Validation) -> str:

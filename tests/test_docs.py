@@ -198,8 +198,7 @@ def test_the_tutorial_of_a_labelled_set_is_true(
         command = line.partition("  #")[0]
         if not command.startswith("gen "):
             continue
-        extra = ["--score-up-to", "0"] if command.startswith("gen publish") else []
-        result = CliRunner().invoke(app, [*shlex.split(command)[1:], *extra])
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
         assert result.exit_code == 0, (command, result.output)
         printed[command] = result.stdout
         if "--static" in command:

@@ -15,7 +15,7 @@ from retgen import evaluate, export, run, validate
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export.layouts import layouts
-from tests.conftest import SMALL, Write, read_jsonl
+from tests.conftest import SMALL, Write
 from tests.pages import rendered
 
 
@@ -37,26 +37,6 @@ def test_nothing_is_lost(made: Path, tmp_path: Path, to: str) -> None:
     assert tables(folder) == tables(made)
     validation = validate(folder)
     assert (validation.errors, validation.statistics["qrels"]) == (0, 200)
-
-
-def test_beir_files(made: Path, tmp_path: Path) -> None:
-    folder = export(made, "beir", tmp_path / "beir")
-    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
-        "README.md", "corpus.jsonl", "qrels/test.tsv", "queries.jsonl",
-    ]  # fmt: skip
-    lines = (folder / "qrels" / "test.tsv").read_text().splitlines()
-    assert lines[0] == "query-id\tcorpus-id\tscore"
-    assert len(lines) == 201
-    first = read_jsonl(made / "dataset" / "qrels.jsonl")[0]
-    assert lines[1] == f"{first['query-id']}\t{first['corpus-id']}\t1"
-
-
-def test_mteb_task_compiles(made: Path, tmp_path: Path) -> None:
-    folder = export(made, "mteb", tmp_path / "mteb")
-    code = (folder / "task.py").read_text()
-    compile(code, "task.py", "exec")
-    assert "class SmallRetrieval(AbsTaskRetrieval):" in code
-    assert 'main_score="recall_at_2"' in code
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
@@ -113,10 +93,6 @@ def test_licence_and_languages_are_the_manifest_s(
     (run_folder / "manifest.json").write_text(json.dumps(manifest))
     folder = export(run_folder, "mteb", tmp_path / "mteb")
     assert stated(folder / "task.py") == (["deu-Latn", "eng-Latn"], message)
-    assert stated(export(made, "mteb", tmp_path / "own") / "task.py") == (
-        ["eng-Latn"],
-        "apache-2.0",
-    )
     (run_folder / "manifest.json").write_text("no")
     with pytest.raises(DatasetError) as error:
         export(run_folder, "mteb", tmp_path / "broken")
@@ -124,14 +100,6 @@ def test_licence_and_languages_are_the_manifest_s(
         f"{run_folder / 'manifest.json'} cannot be read; it states the licences: make the run again "
         "with --fresh"
     )
-
-
-def test_nothing_is_made_up_of_a_data_set_that_states_nothing(
-    dataset: Write, tmp_path: Path
-) -> None:
-    path = dataset({"d": "text"}, {"q": "text"}, [("q", "d", 1)])
-    folder = export(path, "mteb", tmp_path / "mteb")
-    assert stated(folder / "task.py") == (["und-Zyyy"], "not specified")
 
 
 def test_default_folder_and_refusals(made: Path) -> None:
@@ -188,24 +156,25 @@ def load(path: Path, name: str, cache: Path) -> Any:
     return load_dataset(str(path), name, cache_dir=str(cache))
 
 
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
-def test_it_loads_with_datasets(tmp_path: Path, form: str) -> None:
+def test_both_forms_hold_the_same_and_load_with_datasets(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(SMALL)
-    path = run(
-        tmp_path / "small.yaml", out=tmp_path / "out",
-        overrides={"output.format": form, "output.shards": 3},
-    ).path  # fmt: skip
-    corpus = load(path / "dataset", "corpus", tmp_path / "cache")["corpus"]
-    assert (len(corpus), corpus.column_names) == (400, ["_id", "title", "text", "metadata"])
-    first = next(iter(open_dataset(path).documents()))
-    assert corpus[0]["_id"] == first.doc_id
-    assert corpus[0]["metadata"] == first.metadata
-    queries = load(path / "dataset", "queries", tmp_path / "cache")["queries"]
-    assert len(queries) == 100
-    qrels = load(path / "dataset", "default", tmp_path / "cache")["test"]
-    assert (len(qrels), qrels.column_names) == (200, ["query-id", "corpus-id", "score"])
-    assert set(qrels["score"]) == {1}
+    held = []
+    for form in ("jsonl", "parquet"):
+        overrides = {"output.format": form, "output.shards": 3}
+        made = run(tmp_path / "small.yaml", out=tmp_path / form, overrides=overrides)
+        assert made.manifest["evidence"]["structural"] == 200
+        held.append(tables(made.path))
+        folder, cache = made.path / "dataset", tmp_path / f"cache_{form}"
+        corpus = load(folder, "corpus", cache)["corpus"]
+        assert (len(corpus), corpus.column_names) == (400, ["_id", "title", "text", "metadata"])
+        first = held[-1][0][0]
+        assert (corpus[0]["_id"], corpus[0]["metadata"]) == (first.doc_id, first.metadata)
+        assert len(load(folder, "queries", cache)["queries"]) == 100
+        qrels = load(folder, "default", cache)["test"]
+        assert (len(qrels), qrels.column_names) == (200, ["query-id", "corpus-id", "score"])
+        assert set(qrels["score"]) == {1}
+    assert held[0] == held[1]
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
@@ -220,28 +189,6 @@ def test_two_runs_are_two_data_sets_to_load_dataset(tmp_path: Path, exported: bo
         result = load(folder, "corpus", tmp_path / "cache")["corpus"]
         assert result[0]["_id"] == first.doc_id
         assert result[0]["text"] == first.text
-
-
-def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
-    (tmp_path / "small.yaml").write_text(SMALL)
-    one = run(tmp_path / "small.yaml", out=tmp_path / "one").path
-    two = run(tmp_path / "small.yaml", out=tmp_path / "two", overrides={"output.format": "parquet"})
-    assert tables(one) == tables(two.path)
-    assert two.manifest["evidence"]["structural"] == 200
-
-
-def test_export_as_a_command(made: Path, tmp_path: Path, gen: Callable[..., Any]) -> None:
-    result = gen("export", made, "--to", "mteb", "--out", "there")
-    assert (result.returncode, result.stdout) == (0, "there\n")
-    assert json.loads((tmp_path / "there" / "queries.jsonl").read_text().splitlines()[0])["_id"]
-
-
-def test_the_result_as_json(made: Path, gen: Callable[..., Any]) -> None:
-    result = gen("export", made, "--to", "beir", "--out", "there", "--json")
-    assert json.loads(result.stdout) == {
-        "path": "there", "to": "beir", "notes": [],
-        "files": ["README.md", "corpus.jsonl", "qrels/test.tsv", "queries.jsonl"],
-    }  # fmt: skip
 
 
 def test_nothing_is_written_into_a_data_set_that_is_not_ours(

@@ -24,7 +24,7 @@ from tests.validators.rules.test_register import SHOUTING
 LAYOUT = '''
 """A text a line."""
 
-from retgen.export.layout import Layout, LayoutCard
+from retgen.export.layouts import Layout, LayoutCard
 
 
 class Lines(Layout):

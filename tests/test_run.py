@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 from retgen import run
 from retgen.errors import OutputError, RecipeError, RunDirectoryError, UsageError
 from retgen.run import check_space
-from tests.conftest import read_jsonl
+from tests.conftest import SMALL, read_jsonl
 
 Gen = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -59,33 +60,40 @@ def test_what_a_run_directory_holds(small: Path, tmp_path: Path) -> None:
     assert sum(d["metadata"]["column"] >= 0 for d in corpus) == 15
 
 
-def test_a_second_call_does_nothing(small: Path, tmp_path: Path) -> None:
-    run(small, out=tmp_path / "out")
-    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*") if p.name != ".lock"}
-    again = run(small, out=tmp_path / "out")
-    assert again.repeated
-    assert before == {
-        p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*") if p.name != ".lock"
-    }
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of `small`; tests read it only."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "small.yaml").write_text(SMALL)
+    return run(folder / "small.yaml", out=folder / "out").path
 
 
-def test_the_resolved_recipe_repeats_the_run(small: Path, tmp_path: Path) -> None:
-    run(small, out=tmp_path / "one")
-    run(tmp_path / "one" / "recipe.yaml", out=tmp_path / "two")
-    run(tmp_path / "one", out=tmp_path / "three")
-    assert digests(tmp_path / "one") == digests(tmp_path / "two") == digests(tmp_path / "three")
+@pytest.fixture
+def out(whole: Path, tmp_path: Path) -> Path:
+    """A finished run of `small`, of a test's own."""
+    return Path(shutil.copytree(whole, tmp_path / "out"))
 
 
-def test_another_recipe_is_refused(small: Path, tmp_path: Path) -> None:
-    run(small, out=tmp_path / "out")
+def test_a_second_call_does_nothing(small: Path, out: Path) -> None:
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.name != ".lock"}
+    assert run(small, out=out).repeated
+    assert before == {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.name != ".lock"}
+
+
+def test_the_resolved_recipe_repeats_the_run(whole: Path, tmp_path: Path) -> None:
+    run(whole / "recipe.yaml", out=tmp_path / "two")
+    run(whole, out=tmp_path / "three")
+    assert digests(whole) == digests(tmp_path / "two") == digests(tmp_path / "three")
+
+
+def test_another_recipe_is_refused(small: Path, out: Path) -> None:
     with pytest.raises(RunDirectoryError) as error:
-        run(small, out=tmp_path / "out", overrides={"seed": 7, "params.docs": 300})
+        run(small, out=out, overrides={"seed": 7, "params.docs": 300})
     assert str(error.value) == (
-        f"{tmp_path}/out belongs to another recipe; it differs in seed, params.docs. Choose another "
+        f"{out} belongs to another recipe; it differs in seed, params.docs. Choose another "
         "--out, or throw away what is there with --fresh."
     )
-    fresh = run(small, out=tmp_path / "out", overrides={"seed": 7}, fresh=True)
-    assert fresh.manifest["seed"] == 7
+    assert run(small, out=out, overrides={"seed": 7}, fresh=True).manifest["seed"] == 7
 
 
 def test_a_folder_of_somebody_else_is_refused(small: Path, tmp_path: Path) -> None:
@@ -101,26 +109,23 @@ def test_a_folder_of_somebody_else_is_refused(small: Path, tmp_path: Path) -> No
     assert (tmp_path / "out" / "thesis.tex").read_text() == "years of work"
 
 
-def test_a_finished_run_that_was_changed(small: Path, tmp_path: Path) -> None:
-    run(small, out=tmp_path / "out")
-    (tmp_path / "out" / "dataset" / "queries.jsonl").unlink()
+def test_a_finished_run_that_was_changed(small: Path, out: Path) -> None:
+    (out / "dataset" / "queries.jsonl").unlink()
     with pytest.raises(RunDirectoryError) as error:
-        run(small, out=tmp_path / "out")
+        run(small, out=out)
     assert str(error.value) == (
-        f"{tmp_path}/out is a finished run, but dataset/queries.jsonl was changed or removed "
-        "since; make it again with --fresh"
+        f"{out} is a finished run, but dataset/queries.jsonl was changed or removed since; make it "
+        "again with --fresh"
     )
 
 
-def test_an_altered_file_is_not_kept(small: Path, tmp_path: Path) -> None:
+def test_an_altered_file_is_not_kept(small: Path, whole: Path, out: Path) -> None:
     """What a rerun finds is kept only if it is what was written."""
-    run(small, out=tmp_path / "whole")
-    run(small, out=tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").unlink()
-    corpus = tmp_path / "out" / "dataset" / "corpus.jsonl"
+    (out / "manifest.json").unlink()
+    corpus = out / "dataset" / "corpus.jsonl"
     corpus.write_text(corpus.read_text().replace('","title"', '", "title"'))
-    run(small, out=tmp_path / "out")
-    assert digests(tmp_path / "out") == digests(tmp_path / "whole")
+    run(small, out=out)
+    assert digests(out) == digests(whole)
 
 
 @pytest.mark.parametrize("left", [".recipe.yaml.partial", "inputs/mine.txt"])
@@ -131,22 +136,20 @@ def test_a_kill_before_the_recipe_stands(small: Path, tmp_path: Path, left: str)
     assert run(small, out=tmp_path / "out").manifest["counts"]["documents"] == 400
 
 
-def test_a_link_at_a_temporary_name_is_not_followed(small: Path, tmp_path: Path) -> None:
+def test_a_link_at_a_temporary_name_is_not_followed(small: Path, out: Path, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
-    run(small, out=tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").unlink()
-    (tmp_path / "out" / ".manifest.json.partial").symlink_to(tmp_path / "victim")
-    run(small, out=tmp_path / "out")
+    (out / "manifest.json").unlink()
+    (out / ".manifest.json.partial").symlink_to(tmp_path / "victim")
+    run(small, out=out)
     assert (tmp_path / "victim").read_text() == "mine"
-    assert not (tmp_path / "out" / "manifest.json").is_symlink()
+    assert not (out / "manifest.json").is_symlink()
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"files": []}', "not json"])
-def test_a_damaged_manifest(small: Path, tmp_path: Path, text: str) -> None:
-    run(small, out=tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").write_text(text)
+def test_a_damaged_manifest(small: Path, out: Path, text: str) -> None:
+    (out / "manifest.json").write_text(text)
     with pytest.raises(RunDirectoryError, match="is damaged; make the run again with --fresh"):
-        run(small, out=tmp_path / "out")
+        run(small, out=out)
 
 
 def test_limit_is_refused(small: Path, tmp_path: Path) -> None:
@@ -171,7 +174,7 @@ def test_two_runs_into_one_directory(small: Path, tmp_path: Path, gen: Gen) -> N
     assert gen("run", small, "--out", "out").returncode == 0
 
 
-def test_a_full_disk(small: Path, tmp_path: Path, gen: Gen, gen_process: Gen) -> None:
+def test_a_full_disk(small: Path, whole: Path, tmp_path: Path, gen: Gen, gen_process: Gen) -> None:
     """A limit on the size of files stops a write half way, as a full disk does."""
 
     def little_room() -> None:
@@ -186,8 +189,7 @@ def test_a_full_disk(small: Path, tmp_path: Path, gen: Gen, gen_process: Gen) ->
     )
     assert [p.name for p in (tmp_path / "out" / "dataset").iterdir()] == []
     assert gen("run", small, "--out", "out").returncode == 0
-    run(small, out=tmp_path / "whole")
-    assert digests(tmp_path / "out") == digests(tmp_path / "whole")
+    assert digests(tmp_path / "out") == digests(whole)
 
 
 def test_too_little_room_is_seen_before(tmp_path: Path) -> None:
@@ -216,7 +218,7 @@ def test_a_read_only_directory(small: Path, gen: Gen, out: str) -> None:
 
 # sends itself a signal where the third shard would appear: before the end by construction
 STOPPED = """
-import os, sys
+import os, signal, sys
 from retgen.cli import main
 
 def stop(event, args):
@@ -224,6 +226,8 @@ def stop(event, args):
         os.kill(os.getpid(), int(number))
 
 number = sys.argv.pop(1)
+# tests in the background of a shell ignore Ctrl-C, and so does what they start
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.addaudithook(stop)
 main()
 """

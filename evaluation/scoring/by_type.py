@@ -154,7 +154,7 @@ class Breakdown(NamedTuple):
             Bars(
                 file=file, title=f"{self.measure} by {self.column}: {name}", y=self.measure,
                 groups=values, series={one: [rows[one, v] for v in values] for one in labels},
-                caption=f"With 95% intervals: figures/{file}.png.",
+                caption=f"With 95% intervals: figures/{file}.svg.",
             )
         ]  # fmt: skip
 

@@ -18,7 +18,7 @@ from retgen.evaluation.scoring.scores import Score, in_order
 from retgen.evaluation.scoring.summary import sentences
 from retgen.results.measurements import write_measurements
 from retgen.results.page import Fold, Page, Section
-from retgen.results.pictures import Bars, Level, Line, Lines, Picture, Scatter
+from retgen.results.pictures import Bars, Level, Line, Lines, Picture
 
 if TYPE_CHECKING:
     from retgen.evaluation.scoring.result import Evaluation, Scored
@@ -230,17 +230,17 @@ def _overview(result: Evaluation) -> Iterator[Section]:
     ]  # fmt: skip
     density = [d.densities["query_graph_density"] for d in sets]
     if len(sets) >= 3 and all(value is not None for value in density):
-        points = {
-            label: [(x, one.value) for x, one in zip(density, of, strict=True)
-                    if one is not None and one.value is not None]
+        curves = [
+            Line.of(label, [(x, one) for x, one in zip(density, of, strict=True) if one])
             for label, of in values.items()
             if None not in of
-        }  # fmt: skip
-        if points:
+        ]
+        if curves:
             pictures.append(
-                Scatter(
-                    file="density", title=f"{measure} by density of the qrels", points=points,
-                    labels=names, y=measure,
+                Lines(
+                    file="density", title=f"{measure} by density of the qrels", curves=curves,
+                    names=[*zip(density, names, strict=True)], y=measure, joined=False,
+                    log_x=True, fraction=True,
                     x="density of the query graph (pairs of queries that share a document)",
                     caption="Denser qrel matrices against scores (LIMIT, Table 2).",
                 )

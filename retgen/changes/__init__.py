@@ -6,15 +6,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from retgen.changes.examples import Example, label_examples, text_examples
 from retgen.changes.records import (
-    LabelChanges,
-    RowSource,
-    TextChanges,
-    hash_qrels,
-    hash_texts,
+    HashedTable,
+    label_examples,
     match_labels,
     match_texts,
+    text_examples,
 )
 from retgen.changes.report import Diff, diff_page
 from retgen.changes.runs import manifest_differences, score_changes
@@ -48,66 +45,41 @@ def diff(
         raise UsageError(f"--page {page}: is a folder; name a file in it, as diff.html")
     paths = Path(a), Path(b)
     sets = open_dataset(paths[0]), open_dataset(paths[1])
-    documents, queries = (
-        match_texts(*(
-            hash_texts(RowSource(table, path), progress)
-            for table, path in zip((old, new), paths, strict=True)
-        ))
-        for old, new in (
-            (sets[0].corpus, sets[1].corpus), (sets[0].queries, sets[1].queries),
-        )
-    )  # fmt: skip
+
+    def tables(old: TableFiles | None, new: TableFiles | None) -> tuple[HashedTable, HashedTable]:
+        return HashedTable(old, paths[0], progress), HashedTable(new, paths[1], progress)
+
+    documents = match_texts(*tables(sets[0].corpus, sets[1].corpus))
+    queries = match_texts(*tables(sets[0].queries, sets[1].queries))
     qrels, graded = (
-        _label_changes(*tables, paths, queries, documents, progress)
-        for tables in ((sets[0].qrels, sets[1].qrels), (sets[0].graded, sets[1].graded))
+        {
+            split: match_labels(*tables(old.get(split), new.get(split)), queries, documents)
+            for split in {**old, **new}
+        }
+        for old, new in ((sets[0].qrels, sets[1].qrels), (sets[0].graded, sets[1].graded))
     )
-    shown: list[Example] = [
+    shown = [
         *text_examples("documents", documents, examples),
         *text_examples("queries", queries, examples),
     ]
     for table, splits in (("qrels", qrels), ("graded", graded)):
         for split, one in splits.items():
             shown += label_examples(table, split, one, queries, documents, examples)
-    stated, notes = manifest_differences(*sets)
-    changed, of_scores = score_changes((sets[0], paths[0]), (sets[1], paths[1]), metrics)
-    result = Diff(
-        *paths, documents, queries, qrels, graded, shown, stated, changed,
-        [*_repeated_id_notes(paths, documents, queries), *notes, *of_scores],
-        command or shlex.join(["gen", "diff", str(a), str(b)]),
-    )  # fmt: skip
-    if page is not None:
-        make_folder(Path(page).parent)
-        write_file(Path(page), diff_page(result).html())
-    return result
-
-
-def _label_changes(
-    old: dict[str, TableFiles],
-    new: dict[str, TableFiles],
-    paths: tuple[Path, Path],
-    queries: TextChanges,
-    documents: TextChanges,
-    progress: Progress,
-) -> dict[str, LabelChanges]:
-    """Every split of either."""
-    result = {}
-    for split in {**old, **new}:
-        before, after = (
-            hash_qrels(RowSource(held[split], path) if split in held else None, progress)
-            for held, path in zip((old, new), paths, strict=True)
-        )
-        result[split] = match_labels(before, after, queries, documents)
-    return result
-
-
-def _repeated_id_notes(
-    paths: tuple[Path, Path], documents: TextChanges, queries: TextChanges
-) -> list[str]:
-    """Ids that stand twice: a note for each data set and table."""
-    return [
+    repeated = [
         f"{path}: {number:,} {what} have an id that stood before; the second of an id is compared "
         "with the second"
         for what, changes in (("documents", documents), ("queries", queries))
         for path, number in zip(paths, changes.repeated, strict=True)
         if number
     ]
+    stated, notes = manifest_differences(*sets)
+    changed, of_scores = score_changes((sets[0], paths[0]), (sets[1], paths[1]), metrics)
+    result = Diff(
+        *paths, documents, queries, qrels, graded, shown, stated, changed,
+        [*repeated, *notes, *of_scores],
+        command or shlex.join(["gen", "diff", str(a), str(b)]),
+    )  # fmt: skip
+    if page is not None:
+        make_folder(Path(page).parent)
+        write_file(Path(page), diff_page(result).html())
+    return result

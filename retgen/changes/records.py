@@ -1,4 +1,4 @@
-"""Tables as hashes of their rows, matched by id and by text.
+"""Tables as hashes of their rows, matched by id and by text; a few records are read again.
 
 All that is held of a corpus is 32 bytes a document. Hashes have 64 bits (xxh3): of two tables of a
 million rows each, a pair of different ids collides with a chance of one in ten million.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,9 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.data import Document, Query, TableFiles, document_of, qrel_of, query_of, refuse
+from retgen.data import Document, TableFiles, document_of, qrel_of, query_of
 from retgen.errors import DatasetError
 from retgen.progress import Progress
-from retgen.rows import Problem
 
 Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]  # rows of a table, from 0
@@ -29,114 +28,78 @@ NONE = "none"  # the label of a pair without a row
 PARTS = ("title", "text", "metadata")  # of a document or query, beside its id
 
 
-@dataclass(frozen=True)
-class RowSource:
-    """A table on disk, read row by row. `path`: the data set, as errors name it."""
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
-    table: TableFiles
-    path: Path
 
-    def _parse(self, row: Any) -> Any:
-        kind = self.table.name
-        if kind == "corpus":
-            return document_of(row)
-        return query_of(row) if kind == "queries" else qrel_of(row)
+def _hash_metadata(metadata: Any) -> int:
+    """A key without a value is none: Parquet gives every row the keys of all rows."""
+    plain = _without_empty_values(metadata)
+    if plain is None:
+        return 0
+    return xxhash.xxh3_64_intdigest(
+        orjson.dumps(plain, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    )
 
-    def chunks(self, progress: Progress) -> Iterator[list[Any]]:
-        """The records, chunk by chunk. Raises `DatasetError` for a row that is none."""
-        chunks, seen = self.table.chunks(), 0
-        for number, chunk in enumerate(chunks, start=1):
-            parsed = list(map(self._parse, self.table.rows(chunk)))
-            bad = [Problem(seen + i, p) for i, p in enumerate(parsed, 1) if isinstance(p, str)]
-            refuse(self.table, bad, self.path)
-            seen += len(parsed)
-            yield parsed
-            progress(f"{self.table.name} of {self.path}", number, len(chunks))
 
-    def records(self, starts: Rows, wanted: Sequence[int]) -> dict[int, Any]:
-        """The records of some rows, by row; of the others nothing is read but their chunks.
+# columns of a table, with the type code of `array` and what stands there of a record
+_Columns = dict[str, tuple[str, Callable[[Any], Any]]]
+_TEXTS: _Columns = {
+    "id": ("Q", lambda record: _hash(record[0])),
+    "title": ("Q", lambda record: _hash(getattr(record, "title", ""))),
+    "text": ("Q", lambda record: _hash(record.text)),
+    "metadata": ("Q", lambda record: _hash_metadata(record.metadata)),
+}
+_QRELS: _Columns = {
+    "query": ("Q", lambda qrel: _hash(qrel.query_id)),
+    "document": ("Q", lambda qrel: _hash(qrel.doc_id)),
+    "label": ("d", lambda qrel: float(qrel.relevance)),
+}
 
-        `starts`: the first row of each chunk.
-        """
-        result: dict[int, Any] = {}
-        places = np.searchsorted(starts, wanted, side="right") - 1
-        chunks = self.table.chunks()
-        for place in np.unique(places).tolist():
-            rows = self.table.rows(chunks[place]) if place < len(chunks) else []
-            first = int(starts[place])
-            for row in (r for r, p in zip(wanted, places, strict=True) if p == place):
-                record = self._parse(rows[row - first]) if row - first < len(rows) else ""
-                if isinstance(record, str):
-                    raise DatasetError(
-                        f"{self.table.files[0]} changed while it was read; run the command again"
-                    )
-                result[row] = record
+
+class HashedTable:
+    """A corpus, queries, or qrels. `files`: None where a data set has no such split.
+
+    `columns`, (rows,) each: hashes of id, title, text and metadata; of qrels hashes of both ids,
+    and the label itself. Raises `DatasetError`, naming `path`, for a row that is none.
+    """
+
+    def __init__(self, files: TableFiles | None, path: Path, progress: Progress) -> None:
+        self._files = files
+        kind = files.name if files is not None else ""
+        self._parse = {"corpus": document_of, "queries": query_of}.get(kind, qrel_of)
+        kinds = _TEXTS if kind in ("corpus", "queries") else _QRELS
+        held = {name: array(code) for name, (code, _) in kinds.items()}
+        self._starts: list[int] = []  # the first row of each chunk
+        total = len(files.chunks()) if files is not None else 0
+        chunks = files.parsed_chunks(self._parse, path) if files is not None else ()
+        for number, records in enumerate(chunks, start=1):
+            self._starts.append(len(next(iter(held.values()))))
+            for name, (_, value) in kinds.items():
+                held[name].extend(map(value, records))
+            progress(f"{kind} of {path}", number, total)
+        self.columns: dict[str, NDArray[Any]] = {
+            name: np.frombuffer(column, np.float64 if column.typecode == "d" else np.uint64)
+            for name, column in held.items()
+        }
+
+    def records(self, wanted: Rows) -> list[Any]:
+        """The records of some rows; of the others nothing is read but their chunks."""
+        if self._files is None or not len(wanted):
+            return []
+        places = np.searchsorted(self._starts, wanted, side="right") - 1
+        chunks = self._files.chunks()
+        rows_of = {p: self._files.rows(chunks[p]) for p in {*places.tolist()} if p < len(chunks)}
+        result = []
+        for row, place in zip(wanted.tolist(), places.tolist(), strict=True):
+            rows, at = rows_of.get(place, []), row - self._starts[place]
+            record = self._parse(rows[at]) if at < len(rows) else ""
+            if isinstance(record, str):
+                raise DatasetError(
+                    f"{self._files.files[0]} changed while it was read; run the command again"
+                )
+            result.append(record)
         return result
-
-
-@dataclass(frozen=True)
-class TextHashes:
-    """Documents or queries. Each of the columns (rows,): ids, and `PARTS` by name."""
-
-    source: RowSource
-    starts: Rows
-    ids: Hashes
-    parts: dict[str, Hashes]
-
-    def content(self) -> Hashes:
-        """Title and text together, without id and metadata, (rows,)."""
-        return pair_hashes(self.parts["title"], self.parts["text"])
-
-    def records(self, rows: Sequence[int]) -> dict[int, Any]:
-        """Documents or queries by row."""
-        return self.source.records(self.starts, rows)
-
-
-@dataclass(frozen=True)
-class QrelHashes:
-    """Qrels, or grades. Each column (rows,): hashes of both ids, and labels."""
-
-    source: RowSource | None  # None: this data set has no such split
-    starts: Rows
-    queries: Hashes
-    documents: Hashes
-    labels: NDArray[np.float64]
-
-    def records(self, rows: Sequence[int]) -> dict[int, Any]:
-        """Qrels by row."""
-        return self.source.records(self.starts, rows) if self.source is not None else {}
-
-
-def hash_texts(source: RowSource, progress: Progress) -> TextHashes:
-    """The hashes of a corpus or of queries."""
-    ids, title, text, metadata = array("Q"), array("Q"), array("Q"), array("Q")
-    starts: list[int] = []
-    for records in source.chunks(progress):
-        starts.append(len(ids))
-        ids.extend(map(_hash, [record[0] for record in records]))
-        title.extend(map(_hash, [_title(record) for record in records]))
-        text.extend(map(_hash, [record.text for record in records]))
-        metadata.extend([_hash_metadata(record.metadata) for record in records])
-    columns = [np.frombuffer(column, np.uint64) for column in (title, text, metadata)]
-    return TextHashes(
-        source, np.array(starts, np.int64), np.frombuffer(ids, np.uint64),
-        dict(zip(PARTS, columns, strict=True)),
-    )  # fmt: skip
-
-
-def hash_qrels(source: RowSource | None, progress: Progress) -> QrelHashes:
-    """The hashes of a table of qrels; no rows where there is no such table."""
-    queries, documents, labels = array("Q"), array("Q"), array("d")
-    starts: list[int] = []
-    for records in source.chunks(progress) if source is not None else ():
-        starts.append(len(labels))
-        queries.extend(map(_hash, [qrel.query_id for qrel in records]))
-        documents.extend(map(_hash, [qrel.doc_id for qrel in records]))
-        labels.extend([float(qrel.relevance) for qrel in records])
-    return QrelHashes(
-        source, np.array(starts, np.int64), np.frombuffer(queries, np.uint64),
-        np.frombuffer(documents, np.uint64), np.frombuffer(labels, np.float64),
-    )  # fmt: skip
 
 
 def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
@@ -171,8 +134,8 @@ class TextChanges:
     `repeated`: rows of A and of B whose id stood before.
     """
 
-    before: TextHashes
-    after: TextHashes
+    before: HashedTable
+    after: HashedTable
     same: int
     pairs: tuple[Rows, Rows]
     renamed: tuple[Rows, Rows]
@@ -192,23 +155,19 @@ class TextChanges:
     def to_json(self) -> dict[str, Any]:
         """Counts."""
         return {
-            "same": self.same,
-            "changed": len(self.pairs[0]),
-            "added": len(self.added),
-            "removed": len(self.removed),
-            "renamed": len(self.renamed[0]),
-            "changed_in": self.parts,
-            "metadata_only": self.metadata_only,
+            "same": self.same, "changed": len(self.pairs[0]), "added": len(self.added),
+            "removed": len(self.removed), "renamed": len(self.renamed[0]),
+            "changed_in": self.parts, "metadata_only": self.metadata_only,
             "reordered": self.reordered,
-        }
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class LabelChanges:
     """Qrels, or grades, of a split. `pairs`: rows of A and of B whose labels differ."""
 
-    before: QrelHashes
-    after: QrelHashes
+    before: HashedTable
+    after: HashedTable
     same: int
     pairs: tuple[Rows, Rows]
     removed: Rows
@@ -222,24 +181,23 @@ class LabelChanges:
 
     def to_json(self) -> dict[str, int]:
         """Counts."""
-        return {
-            "same": self.same,
-            "changed": len(self.pairs[0]),
-            "added": len(self.added),
-            "removed": len(self.removed),
-        }
+        return {"same": self.same, "changed": len(self.pairs[0]), "added": len(self.added),
+                "removed": len(self.removed)}  # fmt: skip
 
 
-def match_texts(before: TextHashes, after: TextHashes) -> TextChanges:
+def match_texts(before: HashedTable, after: HashedTable) -> TextChanges:
     """Records by their ids; of those that one side lacks, by title and text."""
-    (a, again_a), (b, again_b) = distinct_hashes(before.ids), distinct_hashes(after.ids)
+    old, new = before.columns, after.columns
+    (a, again_a), (b, again_b) = distinct_hashes(old["id"]), distinct_hashes(new["id"])
     rows_a, rows_b, removed, added = _match_rows(a, b)
-    differ = {part: before.parts[part][rows_a] != after.parts[part][rows_b] for part in PARTS}
+    differ = {part: old[part][rows_a] != new[part][rows_b] for part in PARTS}
     texts = differ["title"] | differ["text"]
     changed = texts | differ["metadata"]
-    renamed_a, renamed_b, _, _ = _match_rows(
-        distinct_hashes(before.content()[removed])[0], distinct_hashes(after.content()[added])[0]
+    left = (
+        distinct_hashes(pair_hashes(side["title"][rows], side["text"][rows]))[0]
+        for side, rows in ((old, removed), (new, added))
     )
+    renamed_a, renamed_b, _, _ = _match_rows(*left)
     renamed = removed[renamed_a], added[renamed_b]
     order = np.lexsort((rows_b[changed], ~texts[changed]))
     return TextChanges(
@@ -253,90 +211,150 @@ def match_texts(before: TextHashes, after: TextHashes) -> TextChanges:
 
 
 def match_labels(
-    before: QrelHashes, after: QrelHashes, queries: TextChanges, documents: TextChanges
+    before: HashedTable, after: HashedTable, queries: TextChanges, documents: TextChanges
 ) -> LabelChanges:
     """Qrels by their ids; those left over by the new ids of renamed queries and documents."""
-    a, _ = distinct_hashes(pair_hashes(before.queries, before.documents))
-    b, _ = distinct_hashes(pair_hashes(after.queries, after.documents))
+    old, new = before.columns, after.columns
+    a, _ = distinct_hashes(pair_hashes(old["query"], old["document"]))
+    b, _ = distinct_hashes(pair_hashes(new["query"], new["document"]))
     rows_a, rows_b, left, added = _match_rows(a, b)
-    there = (
-        _renamed_ids(before.queries[left], queries),
-        _renamed_ids(before.documents[left], documents),
+    moved = pair_hashes(
+        _renamed_ids(old["query"][left], queries), _renamed_ids(old["document"][left], documents)
     )
-    moved_a, moved_b, _, _ = _match_rows(distinct_hashes(pair_hashes(*there))[0], b[added])
+    moved_a, moved_b, _, _ = _match_rows(distinct_hashes(moved)[0], b[added])
     rows_a, rows_b = np.append(rows_a, left[moved_a]), np.append(rows_b, added[moved_b])
     removed, added = np.delete(left, moved_a), np.delete(added, moved_b)
-    changed = before.labels[rows_a] != after.labels[rows_b]
+    was, now = old["label"], new["label"]
+    changed = was[rows_a] != now[rows_b]
     pairs = rows_a[changed], rows_b[changed]
-    labels: Counter[str] = Counter()
-    for old, new in zip(
-        before.labels[pairs[0]].tolist(), after.labels[pairs[1]].tolist(), strict=True
-    ):
-        labels[f"{old:g}->{new:g}"] += 1
-    for value, number in _value_counts(before.labels[removed]):
-        labels[f"{value:g}->{NONE}"] += number
-    for value, number in _value_counts(after.labels[added]):
-        labels[f"{NONE}->{value:g}"] += number
-    return LabelChanges(
-        before, after, int(np.count_nonzero(~changed)), pairs, removed, added, labels
+    labels = Counter(
+        f"{one:g}->{other:g}"
+        for one, other in zip(was[pairs[0]].tolist(), now[pairs[1]].tolist(), strict=True)
     )
+    labels.update(f"{value:g}->{NONE}" for value in was[removed].tolist())
+    labels.update(f"{NONE}->{value:g}" for value in now[added].tolist())
+    same = int(np.count_nonzero(~changed))
+    return LabelChanges(before, after, same, pairs, removed, added, labels)
 
 
 def _match_rows(a: Hashes, b: Hashes) -> tuple[Rows, Rows, Rows, Rows]:
     """(rows of A, rows of B) of the values of both, in B's order; rows of A, of B alone."""
     _, rows_a, rows_b = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-    alone = []
-    for hashes, rows in ((a, rows_a), (b, rows_b)):
-        rest = np.ones(len(hashes), bool)
-        rest[rows] = False
-        alone.append(np.flatnonzero(rest))
     order = np.argsort(rows_b)
-    return rows_a[order], rows_b[order], alone[0], alone[1]
+    alone_a, alone_b = (
+        np.delete(np.arange(len(hashes)), rows) for hashes, rows in ((a, rows_a), (b, rows_b))
+    )
+    return rows_a[order], rows_b[order], alone_a, alone_b
 
 
 def _renamed_ids(ids: Hashes, changes: TextChanges) -> Hashes:
     """Ids of A with those of B in place of the renamed ones."""
-    old = changes.before.ids[changes.renamed[0]]
-    if not len(old):
-        return ids
-    new = changes.after.ids[changes.renamed[1]]
-    order = np.argsort(old)
-    place = np.minimum(np.searchsorted(old, ids, sorter=order), len(old) - 1)
-    found = order[place]
-    result: Hashes = np.where(old[found] == ids, new[found], ids)
-    return result
+    old = changes.before.columns["id"][changes.renamed[0]].tolist()
+    new = changes.after.columns["id"][changes.renamed[1]].tolist()
+    known = dict(zip(old, new, strict=True))
+    return np.array([known.get(one, one) for one in ids.tolist()], np.uint64)
 
 
-def _value_counts(labels: Any) -> list[tuple[float, int]]:
-    values, numbers = np.unique(labels, return_counts=True)
-    return list(zip(values.tolist(), numbers.tolist(), strict=True))
+# --- examples, each as `gen diff --json` prints it ------------------------------------------------
+
+Example = dict[str, Any]
 
 
-def _title(record: Document | Query) -> str:
-    return record.title if isinstance(record, Document) else ""
+def text_examples(table: str, changes: TextChanges, number: int) -> Iterator[Example]:
+    """Up to `number` of each kind. A changed record shows the parts that differ; others all."""
+    old, new = changes.before, changes.after
+
+    def records(side: HashedTable, rows: Rows) -> list[Any]:
+        return side.records(rows[:number])
+
+    pairs = zip(records(old, changes.pairs[0]), records(new, changes.pairs[1]), strict=True)
+    for a, b in pairs:
+        before, after = _differing(_parts(a), _parts(b))
+        if isinstance(before.get("metadata"), dict) and isinstance(after.get("metadata"), dict):
+            both = _differing(before["metadata"], after["metadata"])
+            before["metadata"], after["metadata"] = both
+        yield {"table": table, "what": "changed", "id": b[0], "before": before, "after": after}
+    renamed = zip(records(old, changes.renamed[0]), records(new, changes.renamed[1]), strict=True)
+    for a, b in renamed:
+        yield {"table": table, "what": "renamed", "id": b[0], "was": a[0],
+               "after": _title_and_text(b)}  # fmt: skip
+    for what, key, side, rows in (
+        ("added", "after", new, changes.added), ("removed", "before", old, changes.removed),
+    ):  # fmt: skip
+        for one in records(side, rows):
+            yield {"table": table, "what": what, "id": one[0], key: _title_and_text(one)}
 
 
-def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+def label_examples(
+    table: str,
+    split: str,
+    changes: LabelChanges,
+    queries: TextChanges,
+    documents: TextChanges,
+    number: int,
+) -> Iterator[Example]:
+    """Up to `number` of each kind; of the added and removed ones where both data sets have the
+    query and the document, since those of added and removed records are no news.
+    """
+    was = changes.before.columns["label"][changes.pairs[0]].tolist()
+    old, new = (queries.before, documents.before), (queries.after, documents.after)
+    for what, every, side, texts, others in (
+        ("changed", changes.pairs[1], changes.after, new, new),
+        ("added", changes.added, changes.after, new, old),
+        ("removed", changes.removed, changes.before, old, new),
+    ):
+        if what != "changed":
+            known = [
+                np.isin(side.columns[column][every], other.columns["id"])
+                for column, other in zip(("query", "document"), others, strict=True)
+            ]
+            every = every[known[0] & known[1]]
+        rows = every[:number]
+        shown = zip(
+            side.records(rows), _texts(texts[0], side.columns["query"][rows]),
+            _texts(texts[1], side.columns["document"][rows]), strict=True,
+        )  # fmt: skip
+        for place, (qrel, query, document) in enumerate(shown):
+            label = float(qrel.relevance)
+            labels = {"before": label} if what == "removed" else {"after": label}
+            if what == "changed":
+                labels = {"before": was[place], "after": label}
+            texts_shown = {"query": query, "document": document}
+            yield {
+                "table": table, "what": what, "split": split, "query-id": qrel.query_id,
+                "corpus-id": qrel.doc_id,
+                **labels, **{key: text for key, text in texts_shown.items() if text is not None},
+            }  # fmt: skip
 
 
-def _hash_metadata(metadata: Any) -> int:
-    """A key without a value is none: Parquet gives every row the keys of all rows."""
-    plain = without_empty_values(metadata)
-    if plain is None:
-        return 0
-    return xxhash.xxh3_64_intdigest(
-        orjson.dumps(plain, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    )
+def _texts(table: HashedTable, wanted: Hashes) -> list[str | None]:
+    """Title and text of the first record with each id; None where there is none."""
+    found = (table.records(np.flatnonzero(table.columns["id"] == one)[:1]) for one in wanted)
+    return [
+        " ".join(filter(None, _title_and_text(records[0]).values())) if records else None
+        for records in found
+    ]
 
 
-def without_empty_values(metadata: Any) -> Any:
+def _title_and_text(record: Any) -> dict[str, Any]:
+    title = {"title": record.title} if isinstance(record, Document) and record.title else {}
+    return {**title, "text": record.text}
+
+
+def _parts(record: Any) -> dict[str, Any]:
+    title = {"title": record.title} if isinstance(record, Document) else {}
+    return {**title, "text": record.text, "metadata": _without_empty_values(record.metadata)}
+
+
+def _differing(before: dict[str, Any], after: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    """Both less what they have in common."""
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return [{key: side[key] for key in keys if key in side} for side in (before, after)]
+
+
+def _without_empty_values(metadata: Any) -> Any:
     """Metadata without what is empty in it; None where nothing is left."""
     if not isinstance(metadata, dict):
         return metadata
-    result = {
-        key: value
-        for key, one in metadata.items()
-        if (value := without_empty_values(one)) is not None
-    }
-    return result or None
+    values = {key: _without_empty_values(one) for key, one in metadata.items()}
+    return {key: value for key, value in values.items() if value is not None} or None

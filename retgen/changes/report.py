@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retgen.changes.examples import Example, LabelExample
-from retgen.changes.records import LabelChanges, TextChanges
+from retgen.changes.records import NONE, Example, LabelChanges, TextChanges
 from retgen.changes.runs import KeyDifferences, ScoreChange
 from retgen.evaluation.scoring.panels import p_value, signed_interval
 from retgen.highlights import Marked, mark_differences
@@ -47,9 +46,9 @@ class Diff:
     @property
     def same_records(self) -> bool:
         """Whether all records are the same, in the same order."""
-        texts = (self.documents, self.queries)
         labels = [*self.qrels.values(), *self.graded.values()]
-        return not any(one.differ for one in texts) and not any(one.differ for one in labels)
+        changes: list[TextChanges | LabelChanges] = [self.documents, self.queries, *labels]
+        return not any(one.differ for one in changes)
 
     @property
     def differ(self) -> bool:
@@ -68,7 +67,7 @@ class Diff:
             "labels": all_labels(self.qrels),
             "graded": {split: one.to_json() for split, one in self.graded.items()},
             "grades": all_labels(self.graded),
-            "examples": [one.to_json() for one in self.examples],
+            "examples": self.examples,
             "manifest": self.stated,
             "scores": [one.to_json() for one in self.scores],
             "notes": self.notes,
@@ -83,32 +82,38 @@ def all_labels(splits: dict[str, LabelChanges]) -> dict[str, int]:
     return {change: total[change] for change in sorted(total)}
 
 
-def counts_table(diff: Diff) -> TableView:
-    """A row a table, a column a kind of change."""
-    rows = []
-    for name, texts in (("documents", diff.documents), ("queries", diff.queries)):
-        rows.append([name, *_numbers(texts.to_json())])
-    for stem, splits in (("qrels", diff.qrels), ("graded", diff.graded)):
-        rows += [[f"{stem} {split}", *_numbers(one.to_json())] for split, one in splits.items()]
-    return TableView(["", *_COUNTS], rows)
-
-
-def _numbers(counted: dict[str, Any]) -> list[str]:
-    return [f"{counted[key]:,}" if key in counted else "" for key in _COUNTS]
-
-
-def remarks(diff: Diff) -> list[str]:
-    """What the counts do not say: which parts changed, order, labels."""
-    result = []
-    for name, texts in (("documents", diff.documents), ("queries", diff.queries)):
-        result += _text_remarks(name, texts)
-    for stem, splits in (("qrels", diff.qrels), ("grades", diff.graded)):
-        if any(one.labels for one in splits.values()):
-            result.append(f"{stem}: {_label_text(splits)}")
+def _sections(diff: Diff) -> list[Section]:
+    """What a terminal and a page show, but for examples and notes."""
+    texts = {"documents": diff.documents, "queries": diff.queries}
+    labels = {"qrels": diff.qrels, "graded": diff.graded}
+    counted: dict[str, dict[str, Any]] = {name: one.to_json() for name, one in texts.items()}
+    for stem, splits in labels.items():
+        counted |= {f"{stem} {split}": one.to_json() for split, one in splits.items()}
+    rows = [
+        [name, *(f"{counts[key]:,}" if key in counts else "" for key in _COUNTS)]
+        for name, counts in counted.items()
+    ]
+    remarks = [remark for name, one in texts.items() for remark in _text_remarks(name, one)]
+    for name, splits in (("qrels", diff.qrels), ("grades", diff.graded)):
+        if found := all_labels(splits):
+            changed = (f"{change.replace('->', ' -> ')}: {n:,}" for change, n in found.items())
+            remarks.append(f"{name}: {', '.join(changed)}")
+    result = [Section("Records", tables=[TableView(["", *_COUNTS], rows)], notes=remarks)]
+    keys = [
+        [key if what != "recipe" else f"recipe: {key}", *map(_value, values)]
+        for what, differing in (diff.stated or {}).items()
+        for key, values in differing.items()
+    ]
+    if keys:
+        table = TableView(["", "A", "B"], keys, 3)
+        result.append(Section("Recipe and manifest", tables=[table]))
+    if diff.scores:
+        result.append(Section("Scores", tables=[_score_table(diff.scores)]))
     return result
 
 
 def _text_remarks(name: str, changes: TextChanges) -> list[str]:
+    """What the counts do not say: which parts changed, and the order."""
     result = []
     if len(changes.pairs[0]):
         parts = [f"{count:,} in {part}" for part, count in changes.parts.items() if count]
@@ -120,37 +125,16 @@ def _text_remarks(name: str, changes: TextChanges) -> list[str]:
     return result
 
 
-def _label_text(splits: dict[str, LabelChanges]) -> str:
-    return ", ".join(
-        f"{change.replace('->', ' -> ')}: {number:,}"
-        for change, number in all_labels(splits).items()
-    )
-
-
-def manifest_table(diff: Diff) -> TableView | None:
-    """A row a key of recipe or manifest that differs; None where none does."""
-    rows = [
-        [key if what != "recipe" else f"recipe: {key}", *map(_value, values)]
-        for what, keys in (diff.stated or {}).items()
-        for key, values in keys.items()
-    ]
-    return TableView(["", "A", "B"], rows, 3) if rows else None
-
-
 def _value(value: Any) -> str:
-    if value is None:
-        return "-"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = _text(value) if value is not None else "-"
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
-def score_table(diff: Diff) -> TableView | None:
+def _score_table(scores: Sequence[ScoreChange]) -> TableView:
     """A row a system and measure; intervals and p-values where the queries are the same."""
-    if not diff.scores:
-        return None
     head = ["system", "measure", "A", "B", "B - A", "95% interval", "p"]
     rows = []
-    for one in diff.scores:
+    for one in scores:
         row = [one.label, one.measure, f"{one.before:.4f}", f"{one.after:.4f}",
                f"{one.after - one.before:+.4f}"]  # fmt: skip
         if (c := one.compared) is not None:
@@ -169,37 +153,36 @@ def verdict(diff: Diff) -> str:
     return "No difference: the same records in the same order."
 
 
-def example_title(example: Example) -> str:
+def _title(example: Example) -> str:
     """What an example is of."""
-    if isinstance(example, LabelExample):
-        labels = " -> ".join(
-            "none" if label is None else f"{label:g}" for label in (example.before, example.after)
-        )
-        table = "grade" if example.table == "graded" else "qrel"
-        pair = f"query {example.query_id}, document {example.doc_id}"
-        return f"{table} {example.what} ({example.split}): {pair}: {labels}"
-    what = "document" if example.table == "documents" else "query"
-    was = f", was {example.was}" if example.was is not None else ""
-    return f"{what} {example.what}: {example.id}{was}"
+    if "split" in example:
+        labels = (example.get("before"), example.get("after"))
+        values = " -> ".join(NONE if one is None else f"{one:g}" for one in labels)
+        table = "grade" if example["table"] == "graded" else "qrel"
+        pair = f"query {example['query-id']}, document {example['corpus-id']}"
+        return f"{table} {example['what']} ({example['split']}): {pair}: {values}"
+    what = "document" if example["table"] == "documents" else "query"
+    was = f", was {example['was']}" if "was" in example else ""
+    return f"{what} {example['what']}: {example['id']}{was}"
 
 
 def example_sides(example: Example) -> list[tuple[str, Marked | None, Marked | None]]:
     """(part, before, after) of an example, cut where they differ, long texts shortened."""
-    if isinstance(example, LabelExample):
-        held = {"query": example.query, "document": example.document}
-        return [(part, None, _plain(text)) for part, text in held.items() if text is not None]
-    before, after = example.before or {}, example.after or {}
+    if "split" in example:
+        return [(part, None, _plain(example[part])) for part in ("query", "document")
+                if part in example]  # fmt: skip
+    before, after = example.get("before") or {}, example.get("after") or {}
     result: list[tuple[str, Marked | None, Marked | None]] = []
     for part in {**before, **after}:
-        if example.what == "changed":
-            old, new = (_text(side.get(part)) for side in (before, after))
-            pieces = excerpts(old, new)
+        if example["what"] == "changed":
+            pieces = excerpts(*(_text(side.get(part)) for side in (before, after)))
             marks = any(piece.strip() for side in pieces for piece, special in side if special)
             result.append((part if marks else f"{part}, white space alone", *pieces))
-        elif part in before:
-            result.append((part, _plain(_text(before[part])), None))
         else:
-            result.append((part, None, _plain(_text(after[part]))))
+            old, new = (
+                _plain(_text(side[part])) if part in side else None for side in (before, after)
+            )
+            result.append((part, old, new))
     return result
 
 
@@ -223,15 +206,14 @@ def excerpts(a: str, b: str) -> tuple[Marked, Marked]:
     same = _common_prefix(before, after)
     tail = _common_prefix(before[same:][::-1], after[same:][::-1])
     start = max(0, same - _AROUND)
-    result = []
-    shown = []
-    for words in (before, after):
-        stop = min(len(words) - tail + _AROUND, len(words), same + _WORDS)
-        shown.append((words[start:stop], stop < len(words)))
-    for pieces, (_, cut) in zip(mark_differences(shown[0][0], shown[1][0]), shown, strict=True):
-        result.append([*([("…", False)] if start else []), *pieces,
-                       *([(" …", False)] if cut else [])])  # fmt: skip
-    return result[0], result[1]
+    stops = [
+        min(len(words) - tail + _AROUND, len(words), same + _WORDS) for words in (before, after)
+    ]
+    marked = mark_differences(before[start : stops[0]], after[start : stops[1]])
+    for pieces, words, stop in zip(marked, (before, after), stops, strict=True):
+        pieces[:0] = [("…", False)] if start else []
+        pieces += [(" …", False)] if stop < len(words) else []
+    return marked
 
 
 def _common_prefix(a: Sequence[str], b: Sequence[str]) -> int:
@@ -242,29 +224,33 @@ def _common_prefix(a: Sequence[str], b: Sequence[str]) -> int:
 
 def terminal_text(diff: Diff) -> str:
     """All of it for a terminal. Control characters of records are spelt out."""
-    parts = [f"A  {diff.a}\nB  {diff.b}", counts_table(diff).text()]
-    if remarked := remarks(diff):
-        parts.append("\n".join(remarked))
-    if (keys := manifest_table(diff)) is not None:
-        rows = [[printable(cell) for cell in row] for row in keys.rows[:_KEYS]]
-        parts.append(TableView(keys.head, rows, keys.names).text())
-        if len(keys.rows) > _KEYS:
-            parts.append(f"... and {len(keys.rows) - _KEYS:,} more keys; --json has all")
+    records, *others = _sections(diff)
+    parts = [f"A  {diff.a}\nB  {diff.b}", records.tables[0].table().text()]
+    parts += ["\n".join(records.notes)] if records.notes else []
+    scores = []
+    for section in others:
+        table = section.tables[0].table()
+        if section.title == "Scores":
+            scores.append(table.text())
+            continue
+        rows = [[printable(cell) for cell in row] for row in table.rows[:_KEYS]]
+        parts.append(TableView(table.head, rows, table.names).text())
+        if len(table.rows) > _KEYS:
+            parts.append(f"... and {len(table.rows) - _KEYS:,} more keys; --json has all")
     parts += ["\n".join(_lines(example)) for example in diff.examples]
-    if (table := score_table(diff)) is not None:
-        parts.append(table.text())
+    parts += scores
     if diff.notes:
         parts.append("\n".join(f"note: {note}" for note in diff.notes))
     return "\n\n".join([*parts, verdict(diff)])
 
 
 def _lines(example: Example) -> list[str]:
-    result = [printable(example_title(example))]
+    result = [printable(_title(example))]
     for part, before, after in example_sides(example):
-        name = f"{part}: " if isinstance(example, LabelExample) or part != "text" else ""
-        if isinstance(example, LabelExample):
-            result.append(f"    {name}{_with_signs(after or [], '')}")
+        if "split" in example:
+            result.append(f"    {part}: {_with_signs(after or [], '')}")
             continue
+        name = f"{part}: " if part != "text" else ""
         result += [f"  - {name}{_with_signs(before, '-')}"] if before is not None else []
         result += [f"  + {name}{_with_signs(after, '+')}"] if after is not None else []
     return result
@@ -287,13 +273,9 @@ def printable(text: str) -> str:
 
 def diff_page(diff: Diff) -> Page:
     """Counts, what is said otherwise, scores, examples with words marked."""
-    sections = [Section("Records", tables=[counts_table(diff)], notes=remarks(diff))]
-    if (keys := manifest_table(diff)) is not None:
-        sections.append(Section("Recipe and manifest", tables=[keys]))
-    if (table := score_table(diff)) is not None:
-        sections.append(Section("Scores", tables=[table]))
+    sections = _sections(diff)
     if diff.examples:
-        changes = [ChangedRecord(example_title(one), _texts(one)) for one in diff.examples]
+        changes = [ChangedRecord(_title(one), _texts(one)) for one in diff.examples]
         sections.append(Section("Examples", changes=changes))
     if diff.notes:
         sections.append(Section("Notes", notes=diff.notes))
@@ -308,7 +290,7 @@ def _texts(example: Example) -> list[tuple[str, bool, Marked]]:
     result = []
     for part, before, after in example_sides(example):
         # the texts of a qrel are not what changed
-        names = (part, part) if isinstance(example, LabelExample) else (f"A, {part}", f"B, {part}")
+        names = (part, part) if "split" in example else (f"A, {part}", f"B, {part}")
         result += [(names[0], True, before)] if before is not None else []
         result += [(names[1], False, after)] if after is not None else []
     return result

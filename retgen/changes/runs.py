@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.collection import load
+from retgen.evaluation.scoring.evaluate import output_folder
 from retgen.evaluation.scoring.significance import PairedDifference, compare, holm, units_of
 from retgen.evaluation.search.base import label, slug
 from retgen.yaml_text import read_yaml
@@ -28,8 +29,6 @@ _KEYS = (
 )  # fmt: skip
 _AGAIN = "Write it again with the command that made it, or take it away"
 _System = tuple[str, int | None]  # model, dim
-_Systems = dict[_System, dict[str, Any]]
-_Key = tuple[str, int | None, str]  # model, dim, measure
 KeyDifferences = dict[str, dict[str, list[Any]]]  # what -> key -> [in A, in B]
 
 
@@ -44,7 +43,7 @@ def manifest_differences(a: Dataset, b: Dataset) -> tuple[KeyDifferences | None,
     if outside:
         return None, []
     result = {"recipe": _differing(_recipe(a), _recipe(b))}
-    before, after = _manifest(a), _manifest(b)
+    before, after = (_read_json((one.run or one.root) / "manifest.json") for one in (a, b))
     notes = [
         f"{one.run} has no manifest.json, so its run is not finished: evidence, versions and "
         "training files are not compared"
@@ -69,7 +68,7 @@ def _recipe(dataset: Dataset) -> dict[str, Any]:
     return result
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
+def _read_json(path: Path) -> dict[str, Any] | None:
     """An object that retgen wrote; None where there is no such file."""
     try:
         result = orjson.loads(path.read_bytes())
@@ -80,10 +79,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
     if not isinstance(result, dict):
         raise DatasetError(f"{path} holds no JSON object. {_AGAIN}")
     return result
-
-
-def _manifest(dataset: Dataset) -> dict[str, Any] | None:
-    return read_json((dataset.run or dataset.root) / "manifest.json")
 
 
 def _training(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -130,14 +125,18 @@ class ScoreChange:
     after: float
     compared: PairedDifference | None = None
 
+    @property
+    def system(self) -> _System:
+        """What was scored."""
+        return self.model, self.dim
+
     def to_json(self) -> dict[str, Any]:
         """One entry of `scores`."""
         result: dict[str, Any] = {
             "model": self.model, "dim": self.dim, "metric": self.measure, "a": self.before,
             "b": self.after, "difference": self.after - self.before,
         }  # fmt: skip
-        if self.compared is not None:
-            one = self.compared
+        if (one := self.compared) is not None:
             result |= {"low": one.low, "high": one.high, "p": one.p, "adjusted": one.adjusted}
         return result
 
@@ -149,14 +148,14 @@ def score_changes(
 
     Raises `UsageError` for a measure that no system of both has.
     """
-    folders = [_folder(*one) for one in (a, b)]
-    results = [read_json(folder / "eval.json") for folder in folders]
-    held = [
-        result is not None and (one[0].run is not None or _is_same_dataset(result, one[1]))
-        for result, one in zip(results, (a, b), strict=True)
+    folders = [output_folder([path]) for _, path in (a, b)]
+    results = [_read_json(folder / "eval.json") for folder in folders]
+    missing = [
+        str(path)
+        for (dataset, path), result in zip((a, b), results, strict=True)
+        if result is None or (dataset.run is None and not _is_of(result, path))
     ]
-    if not all(held):
-        missing = [str(one[1]) for one, there in zip((a, b), held, strict=True) if not there]
+    if missing:
         if metrics:
             raise UsageError(f"--metric: {missing[0]} was not scored; `gen eval {missing[0]}` does")
         if len(missing) == 2:
@@ -171,22 +170,18 @@ def score_changes(
     changes = _means(_systems(before), _systems(after), metrics)
     if not changes:
         return [], ["scores are not compared: no system was scored on both with one measure"]
-    return _with_intervals(changes, folders, (a, b), str(after.get("split")))
+    try:
+        return _with_intervals(changes, folders, (a[1], b[1]), str(after.get("split")))
+    except DatasetError as error:
+        return changes, [f"scores are not compared query by query: {error}"]
 
 
-def _folder(dataset: Dataset, path: Path) -> Path:
-    """Where `gen eval` writes without --out."""
-    from retgen.evaluation.scoring.evaluate import output_folder
-
-    return output_folder([path])
-
-
-def _is_same_dataset(result: dict[str, Any], path: Path) -> bool:
+def _is_of(result: dict[str, Any], path: Path) -> bool:
     """Whether scores outside of a run are of this data set, and not of a namesake."""
     return Path(str(result.get("dataset"))).resolve() == path.resolve()
 
 
-def _systems(result: dict[str, Any]) -> _Systems:
+def _systems(result: dict[str, Any]) -> dict[_System, dict[str, Any]]:
     rows = result.get("results")
     return {
         (row["model"], row.get("dim")): row
@@ -195,90 +190,70 @@ def _systems(result: dict[str, Any]) -> _Systems:
     }
 
 
-def _means(before: _Systems, after: _Systems, metrics: Sequence[str]) -> list[ScoreChange]:
+def _means(
+    before: dict[_System, dict[str, Any]],
+    after: dict[_System, dict[str, Any]],
+    metrics: Sequence[str],
+) -> list[ScoreChange]:
     result = []
-    both = [system for system in before if system in after]
-    for system in both:
+    for system in (one for one in before if one in after):
         old, new = before[system]["metrics"], after[system]["metrics"]
         details = after[system].get("details")
-        model, dim = system
-        name = label(model, dim, details if isinstance(details, dict) else {})
-        for measure in old:
-            if measure in new and (not metrics or measure in metrics):
-                result.append(ScoreChange(model, dim, name, measure, old[measure], new[measure]))
-    found = {one.measure for one in result}
-    if absent := [name for name in metrics if name not in found]:
-        there = {
-            m for system in both for m in after[system]["metrics"] if m in before[system]["metrics"]
-        }
+        name = label(*system, details if isinstance(details, dict) else {})
+        result += [
+            ScoreChange(*system, name, measure, old[measure], new[measure])
+            for measure in old
+            if measure in new
+        ]
+    known = {one.measure for one in result}
+    if absent := [name for name in metrics if name not in known]:
         raise UsageError(
             f"--metric {absent[0]}: no system was scored with it on both. "
-            f"Possible: {', '.join(sorted(there)) or 'none'}"
+            f"Possible: {', '.join(sorted(known)) or 'none'}"
         )
-    return result
+    return [one for one in result if not metrics or one.measure in metrics]
 
 
 def _with_intervals(
-    changes: list[ScoreChange],
-    folders: Sequence[Path],
-    sets: Sequence[tuple[Dataset, Path]],
-    split: str,
+    changes: list[ScoreChange], folders: Sequence[Path], paths: Sequence[Path], split: str
 ) -> tuple[list[ScoreChange], list[str]]:
-    """The same with intervals and p-values, or a note why there are none."""
-    try:
-        collections = [load(path, split) for _, path in sets]
-    except DatasetError as error:
-        return changes, [f"scores are not compared query by query: {error}"]
+    """The same with intervals and p-values. Raises `DatasetError` with the reason for none."""
+    collections = [load(path, split) for path in paths]
     texts = [{query.query_id: query.text for query in one.queries} for one in collections]
     if texts[0] != texts[1]:
         shared = sum(texts[0].get(key) == text for key, text in texts[1].items())
-        return changes, [
-            "scores are not compared query by query: the data sets are not asked the same "
-            f"({shared:,} queries of {len(texts[0]):,} and {len(texts[1]):,} are)"
-        ]
+        raise DatasetError(
+            f"the data sets are not asked the same ({shared:,} queries of {len(texts[0]):,} and "
+            f"{len(texts[1]):,} are)"
+        )
     units = units_of(collections[1])
-    compared: dict[_Key, PairedDifference] = {}
-    for system in dict.fromkeys((one.model, one.dim) for one in changes):
-        measures = [one.measure for one in changes if (one.model, one.dim) == system]
-        values = {}
-        for name, folder, collection in zip("AB", folders, collections, strict=True):
-            path = folder / "per_query" / f"{slug(*system)}.jsonl"
-            table = _per_query(path, collection, [one.query_id for one in collections[1].queries],
-                               measures)  # fmt: skip
-            if table is None:
-                return changes, [
-                    f"scores are not compared query by query: {path} is not of the queries that "
-                    f"{collection.path} has now; `gen eval` writes it again"
-                ]
-            values[name] = table
+    compared: dict[str, dict[_System, PairedDifference]] = {}  # by measure
+    for system in dict.fromkeys(one.system for one in changes):
+        measures = [one.measure for one in changes if one.system == system]
+        values = {
+            name: _per_query(folder / "per_query" / f"{slug(*system)}.jsonl", path, [*texts[1]],
+                             measures)
+            for name, folder, path in zip("AB", folders, paths, strict=True)
+        }  # fmt: skip
         for one in compare(units, {"B": values["B"], "A": values["A"]}, measures):
-            compared[(*system, one.measure)] = one
-    compared = _holm_corrected(compared)
+            compared.setdefault(one.measure, {})[system] = one
+    for measure, rows in compared.items():  # Holm's correction over the systems of each measure
+        adjusted = holm([row[:-1] for row in rows.values()])
+        compared[measure] = dict(zip(rows, adjusted, strict=True))
     drawn = units.note or f"intervals and p-values of scores are over {units.name} of B"
-    return [replace(one, compared=compared[_key(one)]) for one in changes], [drawn]
-
-
-def _key(one: ScoreChange) -> _Key:
-    return one.model, one.dim, one.measure
+    return [replace(one, compared=compared[one.measure][one.system]) for one in changes], [drawn]
 
 
 def _per_query(
-    path: Path, collection: Collection, order: Sequence[str], measures: Sequence[str]
-) -> NDArray[np.float64] | None:
-    """Scores (queries, measures) in this order; None where the file is not of these queries."""
+    path: Path, dataset: Path, order: Sequence[str], measures: Sequence[str]
+) -> NDArray[np.float64]:
+    """Scores (queries, measures) in this order. Raises `DatasetError` for those of others."""
     try:
         rows = {row["query-id"]: row for row in map(orjson.loads, path.read_bytes().splitlines())}
-        if rows.keys() != {query.query_id for query in collection.queries}:
-            return None
-        return np.array([[float(rows[one][name]) for name in measures] for one in order])
+        if rows.keys() == {*order}:
+            return np.array([[float(rows[one][name]) for name in measures] for one in order])
     except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _holm_corrected(compared: dict[_Key, PairedDifference]) -> dict[_Key, PairedDifference]:
-    """Holm's correction over the systems of each measure."""
-    result: dict[_Key, PairedDifference] = {}
-    for measure in dict.fromkeys(key[2] for key in compared):
-        keys = [key for key in compared if key[2] == measure]
-        result |= zip(keys, holm([compared[key][:-1] for key in keys]), strict=True)
-    return result
+        pass
+    raise DatasetError(
+        f"{path} is not of the queries that {dataset} has now; `gen eval` writes it again"
+    )

@@ -7,31 +7,13 @@ answer; 130 interrupted. The last three are resumable.
 
 from __future__ import annotations
 
-from retgen.cli import (
-    capacity,
-    diff,
-    doctor,
-    evaluate,
-    export,
-    ledger,
-    plan,
-    publish,
-    recipes,
-    review,
-    run,
-    train,
-    validate,
-    world,
-)
+from retgen.cli import check, evaluate, ledger, recipes, review, run, share, train
 from retgen.cli.base import app
 
 __all__ = ["app", "main"]
 
-# each says its own command when it is imported
-_COMMANDS = (
-    run, plan, recipes, validate, review, diff, export, publish, evaluate, train,
-    capacity, world, ledger, doctor,
-)  # fmt: skip
+# each says its own commands when it is imported
+_COMMANDS = (run, recipes, check, review, share, evaluate, train, ledger)
 
 
 def main() -> None:

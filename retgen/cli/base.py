@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import os
 import re
 import shlex
@@ -17,7 +18,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from retgen.errors import RetgenError, UsageError
+from retgen.errors import DatasetMissing, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
 
@@ -41,57 +42,42 @@ class _ByUse(TyperGroup):
         return [name for names in _PANELS.values() for name in names]
 
 
-class NamingParts(TyperCommand):
-    """A command whose help names the parts of a kind that are there: retrievers, rules, ..."""
+class _Command(TyperCommand):
+    """Its help names the parts of a kind that are there: retrievers, rules, ..."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help; a register is looked up only where it is shown."""
         for param in self.params:
             text = getattr(param, "help", None) or ""
-            for mark, known in _PARTS.items():
+            for mark in _PARTS:
                 if mark in text:
-                    param.help = text.replace(mark, known())  # type: ignore[attr-defined]
+                    param.help = text.replace(mark, _known_parts(mark))  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
-def _retrievers() -> str:
-    from retgen.evaluation.retrievers import known
+def _known_parts(mark: str) -> str:
+    """What stands in a help text for one of `_PARTS`."""
+    if mark == "{retrievers}":
+        from retgen.evaluation.retrievers import known
 
-    return known()
+        return known()
+    if mark == "{rules}":
+        from retgen.validation.findings import generic_rules
 
+        return ", ".join(generic_rules())
+    if mark == "{layouts}":
+        from retgen.export.layouts import layouts
 
-def _rules() -> str:
-    from retgen.validation.findings import generic_rules
-
-    return ", ".join(generic_rules())
-
-
-def _items() -> str:
+        *names, last = layouts()
+        return f"{', '.join(names)} or {last}"
     from retgen.evaluation.tasks import tasks
 
-    return " or ".join(f"{task.item}s" for task in tasks()).capitalize()
-
-
-def _instructions() -> str:
-    from retgen.evaluation.tasks import tasks
-
+    if mark == "{items}":
+        return " or ".join(f"{task.item}s" for task in tasks()).capitalize()
     return " or ".join(f"{task.paper}'s instruction" for task in tasks() if task.instruction)
 
 
-def _layouts() -> str:
-    from retgen.export.layouts import layouts
-
-    *names, last = layouts()
-    return f"{', '.join(names)} or {last}"
-
-
-_PARTS = {
-    "{layouts}": _layouts,
-    "{retrievers}": _retrievers,
-    "{rules}": _rules,
-    "{items}": _items,
-    "{instructions}": _instructions,
-}
+_PARTS = ("{layouts}", "{retrievers}", "{rules}", "{items}", "{instructions}")
 
 app = typer.Typer(
     name="gen",
@@ -190,20 +176,51 @@ RunArgument = Annotated[
     Path,
     typer.Argument(parser=given_path, metavar="RUN", help="A run directory.", show_default=False),
 ]
+DatasetArgument = Annotated[
+    Path,
+    typer.Argument(
+        parser=given_path,
+        metavar="PATH",
+        show_default=False,
+        help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
+    ),
+]
+SplitOption = Annotated[str | None, typer.Option(help="Which qrels; default test, else the first.")]
+DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")]
+MaxUsdOption = Annotated[
+    float | None, typer.Option("--max-usd", min=0.0, help="Hard limit on model costs, in dollars.")
+]
 
 
-def report_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Expected failures become one message and their exit code; Ctrl-C says how to resume."""
+def command(
+    name: str, *examples: str, group: typer.Typer = app
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function a command of `gen`, with examples in its help and the option -v."""
+    head = "Examples" if len(examples) > 1 else "Example"
+    epilog = f"{head}:  {'  |  '.join(examples)}"
+
+    def add(function: Callable[P, R]) -> Callable[P, R]:
+        group.command(name, cls=_Command, epilog=epilog)(report_errors(function))
+        return function
+
+    return add
+
+
+def report_errors(function: Callable[P, R]) -> Callable[..., R]:
+    """Expected failures become one message and their exit code; Ctrl-C says how to resume.
+
+    What comes back has one more parameter, `verbose`: whether tracebacks are shown.
+    """
 
     @functools.wraps(function)
-    def command(*args: P.args, **kwargs: P.kwargs) -> R:
+    def reported(*args: P.args, verbose: bool = False, **kwargs: P.kwargs) -> R:  # type: ignore[valid-type]
         try:
             return function(*args, **kwargs)
         except RetgenError as error:
             message = str(error) + _hint(error)
             if error.exit_code in (3, 4):
                 message += f"\nResume with:\n  {again(more=error.exit_code == 3)}"
-            fail(message, error.exit_code, verbose=bool(kwargs.get("verbose")))
+            fail(message, error.exit_code, verbose=verbose)
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
                 raise
@@ -215,7 +232,12 @@ def report_errors(function: Callable[P, R]) -> Callable[P, R]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
 
-    return command
+    signature = inspect.signature(function, eval_str=True)
+    own = inspect.Parameter("verbose", inspect.Parameter.KEYWORD_ONLY, default=False,
+                            annotation=Verbose)  # fmt: skip
+    parameters = [*signature.parameters.values(), own]
+    reported.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return reported
 
 
 # by extra: modules that are not named as their packages are, or come with one of them
@@ -257,8 +279,6 @@ def again(more: bool = False) -> str:
 
 def _hint(error: Exception) -> str:
     """What to do where a name that was given for a data set is that of a recipe."""
-    from retgen.errors import DatasetMissing
-
     if not isinstance(error, DatasetMissing):
         return ""
     from retgen.messages import did_you_mean
@@ -374,6 +394,24 @@ def print_json(value: Any) -> None:
     sys.stdout.write(dump_json(value))
 
 
+def print_result(value: Any, text: Callable[[], str], json: bool, quiet: bool = False) -> None:
+    """Print a result as JSON (`value`, or its `to_json`) or as text."""
+    if json:
+        print_json(value.to_json() if hasattr(value, "to_json") else value)
+    elif not quiet:
+        print(text())
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: 1 request, 2 requests."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def given_command() -> str:
+    """The command as it was typed."""
+    return shlex.join(["gen", *sys.argv[1:]])
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"gen {__version__}")
@@ -400,8 +438,6 @@ def check_datasets(*paths: str | Path | None) -> None:
 
 def parse_numbers(option: str, text: str | None) -> list[int]:
     """Numbers and ranges, both ends included: 4,8,16 or 4-12."""
-    from retgen.errors import UsageError
-
     try:
         result: list[int] = []
         for part in text.split(",") if text else ():

@@ -1,8 +1,7 @@
-"""`gen eval`: retrievers and TREC runs scored."""
+"""`gen eval` and `gen capacity`: systems scored; what fits in d dimensions."""
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,36 +9,38 @@ from typing import Annotated, Any
 import typer
 
 from retgen.cli.base import (
+    DeviceOption,
     Json,
     LedgerOption,
-    NamingParts,
+    MaxUsdOption,
     PriceOption,
     Quiet,
-    Verbose,
+    SplitOption,
     again,
-    app,
     check_datasets,
+    command,
     complete_model,
+    complete_protocol,
     fail,
+    given_command,
     given_path,
     interruptible,
     model_options_of,
     parse_numbers,
-    print_json,
-    report_errors,
+    print_result,
     shown_progress,
 )
+from retgen.errors import UsageError
 
 
-@app.command(
+@command(
     "eval",
-    cls=NamingParts,
-    epilog="Examples:  gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64  |  "
-    "gen eval ~/beir/scifact --model owner/name --metric nDCG@10  |  "
-    "gen eval outputs/limit_small --run mine.trec  |  gen eval limit_patterns  |  "
+    "gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64",
+    "gen eval ~/beir/scifact --model owner/name --metric nDCG@10",
+    "gen eval outputs/limit_small --run mine.trec",
+    "gen eval limit_patterns",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
 )
-@report_errors
 def eval_command(
     paths: Annotated[
         list[Path],
@@ -89,9 +90,7 @@ def eval_command(
         bool,
         typer.Option("--complete", help="All pairs are judged: no qrel means not relevant."),
     ] = False,
-    split: Annotated[
-        str | None, typer.Option(help="Which qrels; default test, else the first.")
-    ] = None,
+    split: SplitOption = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default RUN/eval, else outputs/eval_NAME."),
@@ -134,10 +133,7 @@ def eval_command(
             "model. Default: all.",
         ),
     ] = None,
-    max_usd: Annotated[
-        float | None,
-        typer.Option("--max-usd", min=0.0, help="Hard limit on the cost of llm: models, dollars."),
-    ] = None,
+    max_usd: MaxUsdOption = None,
     price: PriceOption = None,
     ledger: LedgerOption = None,
     no_cache: Annotated[
@@ -145,10 +141,8 @@ def eval_command(
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Score retrievers and TREC runs, with query-blind baselines, intervals and pictures."""
-    from retgen.errors import UsageError
     from retgen.recipes import find_study
 
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
@@ -157,7 +151,6 @@ def eval_command(
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
-    from retgen.results.pictures import missing_package
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
@@ -184,10 +177,8 @@ def eval_command(
     analyses = Analyses(
         tuple(dict.fromkeys(by or ())), _threshold(threshold), misses=misses, complete=complete
     )
-    command, cut = shlex.join(["gen", *sys.argv[1:]]), parse_numbers("--dims", dims)
+    cut = parse_numbers("--dims", dims)
     result: Any
-    if not (quiet or json) and (why := missing_package()):
-        print(f"gen: {why}", file=sys.stderr)
     with shown_progress(quiet, json) as progress:
         if study is not None:
             from retgen.studies.run import run_study
@@ -196,14 +187,14 @@ def eval_command(
                 raise UsageError("--run and --split are about data sets; a study makes its own")
             result = run_study(
                 study, models=model or (), dims=cut, metrics=metric or (), out=out,
-                options=options, cache=not no_cache, command=command, progress=progress,
+                options=options, cache=not no_cache, command=given_command(), progress=progress,
             )  # fmt: skip
         else:
             wanted: dict[str, Any] = {
                 "models": model or (), "runs": run or (), "metrics": metric or (), "dims": cut,
                 "split": split, "out": out, "analyses": analyses, "options": options,
                 "cache": not no_cache,
-                "limit": limit, "model_options": model_options, "command": command,
+                "limit": limit, "model_options": model_options, "command": given_command(),
                 "progress": progress,
             }  # fmt: skip
             if seeds is not None:
@@ -216,10 +207,7 @@ def eval_command(
                 from retgen.evaluation.scoring.evaluate import evaluate
 
                 result = evaluate(paths, **wanted)
-    if json:
-        print_json(result.to_json())
-    elif not quiet:
-        print(_text(result))
+    print_result(result, lambda: _text(result), json, quiet)
     if result.failures:
         code = 2 if study is not None else result.exit_code
         message = "\n".join(result.failures.values())
@@ -228,7 +216,6 @@ def eval_command(
 
 def _threshold(given: str | None) -> Any:
     """A cosine, or "best"."""
-    from retgen.errors import UsageError
 
     if given is None or given == "best":
         return given
@@ -252,3 +239,95 @@ def _text(result: Any) -> str:
     from retgen.evaluation.scoring.page import text
 
     return text(result)
+
+
+@command(
+    "capacity",
+    "gen capacity outputs/limit_small",
+    "gen capacity --protocol paper --dims 4-12",
+    "gen capacity --protocol best --minutes 20",
+    "gen capacity --construct",
+)
+def capacity_command(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=given_path, metavar="[PATH]", show_default=False,
+            help="A data set or mteb:NAME, to bound the dimensions that its qrels need.",
+        ),
+    ] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="P", autocompletion=complete_protocol,
+            help="Without PATH: critical n of all pairs by `paper` (section 4) or `best` (the best "
+            "optimiser). Repeatable.",
+        ),
+    ] = None,
+    construct: Annotated[
+        bool,
+        typer.Option("--construct", help="The closed form of all pairs in four number formats."),
+    ] = False,
+    dims: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D,D,...",
+            help="Dimensions, for example 4-12 or 4,8,16; default 4-45 for paper, 4-8 for best, "
+            "4 to 64 in steps for --construct, doublings from the lower bound for PATH.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="With PATH: the fewest dimensions that reach this margin."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Random starts.")] = 3,
+    minutes: Annotated[float, typer.Option(help="Time limit of each search.")] = 10.0,
+    split: SplitOption = None,
+    device: DeviceOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=given_path,
+            help="Folder; default RUN/capacity, outputs/capacity_NAME, outputs/capacity.",
+        ),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """How many documents fit in d dimensions; certificates for a data set's qrels."""
+
+    wanted = parse_numbers("--dims", dims)
+    result: Any
+    text: Any
+    if path is None:
+        for option, given in (("--margin", margin), ("--split", split)):
+            if given is not None:
+                raise UsageError(f"{option} is about a data set: give its PATH")
+        if not protocol and not construct:
+            raise UsageError(
+                "give a data set, or --protocol paper, --protocol best or --construct for all pairs"
+                " of n documents (gen capacity --help)"
+            )
+        from retgen.evaluation.capacity.all_pairs import capacity
+        from retgen.evaluation.capacity.all_pairs_page import text as all_pairs_text
+
+        with shown_progress(quiet, json) as progress:
+            result = capacity(
+                protocols=protocol or (), closed_form=construct, dims=wanted, seeds=seeds,
+                minutes=minutes, device=device, out=out, command=given_command(), progress=progress,
+            )  # fmt: skip
+        text = all_pairs_text
+    else:
+        if protocol or construct:
+            raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
+        check_datasets(path)
+        from retgen.evaluation.capacity.certify import certify
+        from retgen.evaluation.capacity.certify_page import text as certificate_text
+
+        with shown_progress(quiet, json) as progress:
+            result = certify(
+                path, split=split, dims=wanted, margin=margin, seeds=seeds, minutes=minutes,
+                device=device, out=out, command=given_command(), progress=progress,
+            )  # fmt: skip
+        text = certificate_text
+    print_result(result, lambda: text(result), json, quiet)

@@ -10,12 +10,11 @@ import typer
 from retgen.cli.base import (
     Json,
     Quiet,
-    Verbose,
-    app,
+    SplitOption,
+    command,
     given_path,
     interruptible,
-    print_json,
-    report_errors,
+    print_result,
     shown_progress,
 )
 from retgen.errors import UsageError
@@ -24,14 +23,14 @@ from retgen.plugins import require_modules
 _STATIC = 100  # looks of an annotator that are written at a time
 
 
-@app.command(
+@command(
     "review",
-    epilog="Examples:  gen review outputs/capretrieval --annotators anna,ben  |  "
-    "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'  |  "
-    "gen review outputs/capretrieval --report  |  gen review ~/beir/scifact --pool bm25,minilm  |  "
+    "gen review outputs/capretrieval --annotators anna,ben",
+    "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'",
+    "gen review outputs/capretrieval --report",
+    "gen review ~/beir/scifact --pool bm25,minilm",
     "gen review --sheet trust",
 )
-@report_errors
 def review_command(
     path: Annotated[
         Path | None,
@@ -89,9 +88,7 @@ def review_command(
     depth: Annotated[
         int | None, typer.Option(min=1, help="Documents per query and retriever; default 10.")
     ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Which qrels; default test, else the first.")
-    ] = None,
+    split: SplitOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the sample; default 0.")] = None,
     out: Annotated[
         Path | None,
@@ -124,7 +121,6 @@ def review_command(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Let people judge query-document pairs; certify error rates."""
     actions = {
@@ -162,7 +158,7 @@ def review_command(
         from retgen.review import exchange
 
         written = exchange.export(review, export, to)
-        _say({"written": str(written)}, f"wrote {written}", json, quiet)
+        print_result({"written": str(written)}, lambda: f"wrote {written}", json, quiet)
     elif import_file is not None:
         _import(review, import_file, json, quiet)
     elif static is not None:
@@ -179,20 +175,13 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _say(result: Any, text: str, json: bool, quiet: bool) -> None:
-    if json:
-        print_json(result)
-    elif not quiet:
-        print(text)
-
-
 def _report(review: Any, json: bool, quiet: bool) -> None:
     from retgen.review.report import report
     from retgen.review.report_page import report_text, write_page
 
     result = report(review)
     page = write_page(review.folder, review.path.resolve().name, result)
-    _say(result, report_text(result, page), json, quiet)
+    print_result(result, lambda: report_text(result, page), json, quiet)
 
 
 def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
@@ -203,7 +192,8 @@ def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
     for name in review.settings.annotators:
         looks = review.ahead(name, _STATIC)
         paths += map(str, write(review, folder, name, [one.item for one in looks]))
-    _say({"written": paths}, "\n".join(f"wrote {path}" for path in paths), json, quiet)
+    shown = "\n".join(f"wrote {path}" for path in paths)
+    print_result({"written": paths}, lambda: shown, json, quiet)
 
 
 def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
@@ -217,7 +207,8 @@ def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
     else:
         lines.append(f"{file}: no verdict in it that is not kept already")
     refused = [{"row": row, "reason": reason} for row, reason in result.refused]
-    _say({"kept": result.kept, "refused": refused}, "\n".join(lines), json, quiet)
+    shown = {"kept": result.kept, "refused": refused}
+    print_result(shown, lambda: "\n".join(lines), json, quiet)
     if result.refused:
         raise typer.Exit(1)
 

@@ -12,31 +12,31 @@ import typer
 from retgen.cli.base import (
     Json,
     LedgerOption,
+    MaxUsdOption,
     ModelOption,
     PriceOption,
     Quiet,
     RecipeArgument,
     Setting,
-    Verbose,
     Workers,
-    app,
+    command,
     given_path,
     interruptible,
     model_options_of,
     overrides_of,
-    print_json,
-    report_errors,
+    print_result,
     shown_progress,
 )
-from retgen.cli.plan import print_plan
+from retgen.cli.recipes import print_plan
+from retgen.errors import UsageError
 
 
-@app.command(
+@command(
     "run",
-    epilog="Examples:  gen run limit_dense  |  gen run my.yaml --out /data/mine  |  "
+    "gen run limit_dense",
+    "gen run my.yaml --out /data/mine",
     "gen run limit_dense --set seed=7 --set params.docs=5000",
 )
-@report_errors
 def run_command(
     recipe: RecipeArgument,
     out: Annotated[
@@ -49,10 +49,7 @@ def run_command(
         typer.Option(min=1, help="At most N records; refused if the parameters fix their number."),
     ] = None,
     model: ModelOption = None,
-    max_usd: Annotated[
-        float | None,
-        typer.Option("--max-usd", min=0.0, help="Hard limit on the cost of the run, in dollars."),
-    ] = None,
+    max_usd: MaxUsdOption = None,
     price: PriceOption = None,
     pilot: Annotated[
         int | None,
@@ -85,7 +82,6 @@ def run_command(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Make a data set: plan, generate, prove, write, report. A second call resumes."""
     from retgen.run import run
@@ -106,13 +102,9 @@ def run_command(
 
         with shown_progress(quiet, json) as progress:
             planned = try_out(
-                recipe,
-                pilot,
-                out=out,
-                overrides=overrides,
-                model_options=model_options,
+                recipe, pilot, out=out, overrides=overrides, model_options=model_options,
                 progress=progress,
-            )
+            )  # fmt: skip
         print_plan(planned, json)
         if not json:
             words = [word for word in sys.argv[1:] if word != "--fresh"]
@@ -122,21 +114,10 @@ def run_command(
         return
     with shown_progress(quiet, json) as progress:
         result = run(
-            recipe,
-            out=out,
-            overrides=overrides,
-            workers=workers,
-            limit=limit,
-            fresh=fresh,
-            model_options=model_options,
-            progress=progress,
-        )
-    if json:
-        print_json({"path": str(result.path), "repeated": result.repeated, **result.manifest})
-    elif not quiet:
-        print(_summary(result.path, result.manifest, result.repeated))
-        if result.aside is not None:
-            print(f"  verdicts    those of the data before are kept in {result.aside}")
+            recipe, out=out, overrides=overrides, workers=workers, limit=limit, fresh=fresh,
+            model_options=model_options, progress=progress,
+        )  # fmt: skip
+    _print_run(result, json, quiet)
 
 
 def _apply_review(
@@ -149,7 +130,6 @@ def _apply_review(
     quiet: bool,
 ) -> None:
     """A new version of the recipe's run. It has no other settings: the data are the run's."""
-    from retgen.errors import UsageError
     from retgen.recipe import load_recipe
     from retgen.review.apply import apply_review
 
@@ -169,10 +149,12 @@ def _apply_review(
         result = apply_review(
             parent, out=out, verdicts=verdicts, workers=workers, progress=progress
         )
-    if json:
-        print_json({"path": str(result.path), "repeated": result.repeated, **result.manifest})
-    elif not quiet:
-        print(_summary(result.path, result.manifest, result.repeated))
+    _print_run(result, json, quiet)
+
+
+def _print_run(result: Any, json: bool, quiet: bool) -> None:
+    shown = {"path": str(result.path), "repeated": result.repeated, **result.manifest}
+    print_result(shown, lambda: _summary(result), json, quiet)
 
 
 def _by_split(path: Path) -> str:
@@ -186,10 +168,11 @@ def _by_split(path: Path) -> str:
     return f" ({', '.join(f'{len(ids):,} {name}' for name, ids in asked.items())})"
 
 
-def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
+def _summary(result: Any) -> str:
     from retgen.plan import NOT_STATED
     from retgen.reporting import evidence
 
+    path, manifest = result.path, result.manifest
     counts, labels = manifest["counts"], manifest["evidence"]
     split = evidence.split_counts(manifest["files"])
     head = (
@@ -199,7 +182,7 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         f"{_by_split(path) if split else ''}, {counts['qrels']:,} {split}qrels"
     )
     took = sum(manifest["timings"].values())
-    head += ", finished before: nothing to do" if repeated else f" in {took:.1f} s"
+    head += ", finished before: nothing to do" if result.repeated else f" in {took:.1f} s"
     lines = [head, f"  verdict     {evidence.verdict(manifest)}"]
     poor, answers = evidence.model_answers(manifest)
     lines += [
@@ -254,8 +237,7 @@ def _summary(path: Path, manifest: dict[str, Any], repeated: bool) -> str:
         )
     if any(name.startswith("training/") for name in manifest["files"]):
         lines.append(f"  training    {path / 'training'}")
-    lines += [
-        f"  data        {path / 'dataset'}",
-        f"  report      {path / 'report.html'}",
-    ]
+    lines += [f"  data        {path / 'dataset'}", f"  report      {path / 'report.html'}"]
+    if result.aside is not None:
+        lines.append(f"  verdicts    those of the data before are kept in {result.aside}")
     return "\n".join(lines)

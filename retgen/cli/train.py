@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from retgen.cli.base import (
+    DeviceOption,
     Json,
     Quiet,
-    Verbose,
-    app,
     check_datasets,
+    command,
     complete_model,
+    given_command,
     given_path,
     interruptible,
     overrides_of,
-    print_json,
-    report_errors,
+    print_result,
     shown_progress,
 )
 from retgen.errors import UsageError
 
 
-@app.command(
+@command(
     "train",
-    epilog="Examples:  gen train outputs/limit_train --model minilm --test outputs/limit_small "
-    "--preset limit  |  gen train ~/mine --model owner/name --set epochs=3 --set hard_negatives=2 "
-    "--compare own,mined,in-batch --outside ~/beir/scifact",
+    "gen train outputs/limit_train --model minilm --test outputs/limit_small --preset limit",
+    "gen train ~/mine --model owner/name --set epochs=3 --compare own,mined,in-batch "
+    "--outside ~/beir/scifact",
 )
-@report_errors
 def train_command(
     path: Annotated[
         Path,
@@ -118,7 +115,7 @@ def train_command(
         str | None, typer.Option(help="Qrels to train on; default training pairs, train, test.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="The first N pairs only.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, mps.")] = None,
+    device: DeviceOption = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
@@ -126,7 +123,6 @@ def train_command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results.")] = False,
     json: Json = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Fine-tune an embedder on a data set, scored before, during and after."""
     check_datasets(path, test, *(outside or ()))
@@ -138,6 +134,7 @@ def train_command(
         for name, text in (("query_prompt", query_prompt), ("document_prompt", document_prompt))
         if text is not None
     }
+    from retgen.evaluation.training.page import text
     from retgen.evaluation.training.train import train
 
     interruptible()
@@ -146,15 +143,9 @@ def train_command(
             path, model, test=test, outside=outside or (), split=split, data=data or (),
             limit=limit, preset=preset, settings=training_settings(settings) | prompts,
             metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25", seeds=seeds,
-            out=out, device=device, fresh=fresh, command=shlex.join(["gen", *sys.argv[1:]]),
-            progress=progress,
+            out=out, device=device, fresh=fresh, command=given_command(), progress=progress,
         )  # fmt: skip
-    if json:
-        print_json(result.to_json())
-    elif not quiet:
-        from retgen.evaluation.training.page import text
-
-        print(text(result))
+    print_result(result, lambda: text(result), json, quiet)
 
 
 def training_settings(settings: list[str] | None) -> dict[str, Any]:

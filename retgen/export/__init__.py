@@ -20,8 +20,7 @@ from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export.facts import DatasetFacts, facts_of
 from retgen.export.judged import JudgedRecords, pair_tables
-from retgen.export.layout import ExportJob, LayoutCard, card_yaml_header
-from retgen.export.layouts import layout
+from retgen.export.layouts import ExportJob, LayoutCard, card_yaml_header, layout
 from retgen.generators import Family, Records, Rows, families, family
 from retgen.generators.source import PassageSize
 from retgen.markdown import escape_markdown, front_matter, markdown_table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,27 @@ def licence_header(licences: Mapping[str, str]) -> dict[str, str]:
     if slug in HUB_LICENCES:
         return {"license": slug}
     return {"license": "other", "license_name": slug[:60] or NOT_STATED.replace(" ", "-")}
+
+
+def evaluation_of(run: Path) -> dict[str, Any] | None:
+    """eval.json in RUN/eval, None where there is none of this data.
+
+    An evaluation of other data (older than the run, or over other counts) is not of it.
+    """
+    stated = run / "eval" / "eval.json"
+    try:
+        manifest = orjson.loads((run / "manifest.json").read_bytes())
+        measured: dict[str, Any] = orjson.loads(stated.read_bytes())
+        counts, made = manifest["counts"], datetime.fromisoformat(manifest["created"])
+        known = (
+            measured["documents"] == counts["documents"]
+            and measured["queries"] <= counts["queries"]
+            and stated.stat().st_mtime >= made.timestamp()
+            and all(isinstance(one["model"], str) for one in measured["results"])
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return measured if known else None
 
 
 def _facts_from_card(root: Path, name: str) -> DatasetFacts:

@@ -13,7 +13,7 @@ import orjson
 from retgen.data import GRADED, Qrel, Query
 from retgen.errors import DatasetError
 from retgen.export.judged import TrainingExample
-from retgen.export.layout import ExportJob
+from retgen.export.layouts import ExportJob
 from retgen.markdown import escape_markdown
 from retgen.write import ArrowSink, AtomicFile, make_folder
 
@@ -67,61 +67,46 @@ def write_tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
     return max(0, write_lines(path, encoded_rows()) - bool(head))
 
 
-class ParquetTable:
-    """A Parquet file as the Hub likes it, whose rows come one by one.
+@contextmanager
+def parquet_writer(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A Parquet file as the Hub likes it, to add rows to one by one. No row, no file.
 
     Content-defined chunks (an upload sends what changed), a page index and small row groups (a
     viewer reads a page without the file). `schema`: of Arrow.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    def __init__(self, file: AtomicFile, schema: Any) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self.count = 0
-        self._sink = ArrowSink(file)
-        self._schema, self._held, self._size = schema, [], 0  # type: ignore[var-annotated]
-        self._writer = pq.ParquetWriter(
-            pa.PythonFile(self._sink, "w"), schema, compression="zstd", write_page_index=True,
-            use_content_defined_chunking=True,
-        )  # fmt: skip
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row."""
-        self._held.append(row)
-        self.count += 1
-        self._size += sum(len(value) for value in row.values() if isinstance(value, str))
-        if len(self._held) >= _GROUP_ROWS or self._size >= _GROUP_TEXT:
-            self._flush()
-
-    def _flush(self) -> None:
-        import pyarrow as pa
-
-        self._writer.write_table(pa.Table.from_pylist(self._held, self._schema))
-        self._sink.check()
-        self._held, self._size = [], 0
-
-    def close(self, *, whole: bool) -> None:
-        """Write what is left. `whole`: False where an error ended it."""
-        if whole and self._held:
-            self._flush()
-        self._writer.close()
-        self._sink.check()
-
-
-@contextmanager
-def parquet_writer(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """A Parquet file to add rows to. No row, no file."""
     make_folder(path.parent)
+    held: list[Mapping[str, Any]] = []
+    size = rows = 0
     with AtomicFile(path) as file:
-        table = ParquetTable(file, schema)
-        whole = False
-        try:
-            yield table.add
-            whole = True
-        finally:
-            table.close(whole=whole)
-    if not table.count:
+        sink = ArrowSink(file)
+
+        def flush() -> None:
+            nonlocal size
+            writer.write_table(pa.Table.from_pylist(held, schema))
+            sink.check()
+            held.clear()
+            size = 0
+
+        def add(row: Mapping[str, Any]) -> None:
+            nonlocal size, rows
+            held.append(row)
+            rows += 1
+            size += sum(len(value) for value in row.values() if isinstance(value, str))
+            if len(held) >= _GROUP_ROWS or size >= _GROUP_TEXT:
+                flush()
+
+        with pq.ParquetWriter(
+            pa.PythonFile(sink, "w"), schema, compression="zstd", write_page_index=True,
+            use_content_defined_chunking=True,
+        ) as writer:  # fmt: skip
+            yield add
+            if held:
+                flush()
+        sink.check()
+    if not rows:
         remove_file(path)
 
 
@@ -139,10 +124,9 @@ def document_rows(job: ExportJob) -> Rows:
                "metadata": one.metadata or {}}  # fmt: skip
 
 
-def query_rows(queries: Iterable[Query]) -> Rows:
-    """Queries in the same layouts."""
-    for one in queries:
-        yield {"_id": one.query_id, "text": one.text, "metadata": one.metadata or {}}
+def query_row(query: Query) -> Mapping[str, Any]:
+    """A query in the same layouts."""
+    return {"_id": query.query_id, "text": query.text, "metadata": query.metadata or {}}
 
 
 def qrel_rows(qrels: Iterable[Qrel]) -> Rows:
@@ -164,6 +148,20 @@ def judged_tables(job: ExportJob) -> Iterator[tuple[str, str, Iterable[Qrel]]]:
             yield GRADED, split, job.judged.grades(split)
     for split in (*job.splits, *job.without):
         yield f"qrels_{WITHOUT}", split, job.judged.qrels(split, positive=False)
+
+
+# the configuration of each of these tables, for `load_dataset`
+CONFIGS = {"qrels": "default", GRADED: "graded", f"qrels_{WITHOUT}": f"qrels_{WITHOUT}"}
+
+
+def write_apart(
+    job: ExportJob, row: Callable[[Query], Mapping[str, Any]], more: str = ""
+) -> str | None:
+    """Write the queries without positives to a file of their own, and say so; the file, if any."""
+    path = f"queries_{WITHOUT}.jsonl"
+    count = write_jsonl(job.folder / path, map(row, job.judged.queries(positive=False)))
+    note_without(job, count, f"they are in {path}{more}")
+    return path if count else None
 
 
 def note_without(job: ExportJob, queries: int, what: str) -> None:

@@ -8,20 +8,20 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of, refuse
+from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of
 from retgen.errors import DatasetError
-from retgen.rows import Problem
 
 _SCHEMA = """
 create table query (n integer primary key, id text unique, text text, metadata blob);
 create table qrel (n integer primary key, split text, q text, d text, score real);
 create table grade (split text, q text, d text, score real, primary key (split, q, d));
+create table answered (split text, q text, primary key (split, q)) without rowid;
 create table document (id text primary key, title text, text text) without rowid;
 create table pair (
     n integer primary key, key text, anchor text, positive text, positive_id text, negatives blob
@@ -77,7 +77,7 @@ class JudgedRecords:
 
     def _read(self) -> None:
         dataset = self._dataset
-        for query in self._queries():
+        for query in chain.from_iterable(dataset.queries.parsed_chunks(query_of, self._path)):
             added = self._sql.execute(
                 "insert or ignore into query (id, text, metadata) values (?, ?, ?)",
                 (query.query_id, query.text, orjson.dumps(query.metadata)),
@@ -94,14 +94,13 @@ class JudgedRecords:
                 "insert or replace into grade values (?, ?, ?, ?)",
                 ((split, r.query_id, r.doc_id, float(r.relevance)) for r in self._rows(table)),
             )
-        self._sql.execute("create index judged on qrel (split, q, score)")
-        self._sql.execute("create index positive on qrel (q, score)")
-
-    def _queries(self) -> Iterator[Query]:
-        return strict(self._dataset.queries, query_of, self._path)
+        self._sql.execute("create index judged on qrel (split, q)")
+        self._sql.execute(
+            "insert or ignore into answered select split, q from qrel where score > 0"
+        )
 
     def _rows(self, table: TableFiles) -> Iterator[Qrel]:
-        return strict(table, qrel_of, self._path)
+        return chain.from_iterable(table.parsed_chunks(qrel_of, self._path))
 
     def _check(self) -> None:
         for split, query_id in self._sql.execute(
@@ -123,49 +122,39 @@ class JudgedRecords:
 
     def splits(self) -> list[str]:
         """The splits that have a query with a positive, in the data set's order."""
-        return [
-            split
-            for split in self._dataset.qrels
-            if self._one("select 1 from qrel where split = ? and score > 0 limit 1", split)
-        ]
+        known = {split for (split,) in self._sql.execute("select distinct split from answered")}
+        return [split for split in self._dataset.qrels if split in known]
 
     def queries(self, positive: bool = True) -> Iterator[Query]:
         """The queries that have a positive in any split, or the others, in order."""
-        rows = self._sql.execute(
-            f"select id, text, metadata from query where {'' if positive else 'not'} exists "
-            "(select 1 from qrel where q = query.id and score > 0) order by n"
-        )
-        for query_id, text, metadata in rows:
-            yield Query(query_id, text, orjson.loads(metadata))
+        return self._queries(f"id {_IN[positive]} (select q from answered)")
 
     def queries_of(self, split: str) -> Iterator[Query]:
         """The queries that have a positive in a split, in order."""
-        rows = self._sql.execute(
-            "select id, text, metadata from query where exists "
-            "(select 1 from qrel where split = ? and q = query.id and score > 0) order by n",
-            (split,),
-        )
-        for query_id, text, metadata in rows:
+        return self._queries("id in (select q from answered where split = ?)", split)
+
+    def _queries(self, where: str, *values: object) -> Iterator[Query]:
+        sql = f"select id, text, metadata from query where {where} order by n"
+        for query_id, text, metadata in self._sql.execute(sql, values):
             yield Query(query_id, text, orjson.loads(metadata))
 
     def qrels(self, split: str, positive: bool = True) -> Iterator[Qrel]:
         """The qrels of the queries with a positive in that split, or of the others, in order."""
-        rows = self._sql.execute(
-            f"select q, d, score from qrel where split = ? and {'' if positive else 'not'} exists "
-            "(select 1 from qrel as one where one.split = qrel.split and one.q = qrel.q and "
-            "one.score > 0) order by n",
-            (split,),
-        )
-        for query_id, doc_id, score in rows:
+        sql = f"select q, d, score from qrel where {_of_split(positive)} order by n"
+        for query_id, doc_id, score in self._sql.execute(sql, (split,)):
             yield Qrel(query_id, doc_id, _number(score))
 
     def grades(self, split: str) -> Iterator[Qrel]:
         """The grades beside the qrels of the queries with a positive in a split, in order."""
-        answered = self._sql.execute(
-            "select distinct q from qrel where split = ? and score > 0", (split,)
-        )
+        answered = self._sql.execute("select q from answered where split = ?", (split,))
         wanted = {query_id for (query_id,) in answered}
         return (one for one in self._rows(self._dataset.graded[split]) if one.query_id in wanted)
+
+    def count(self, split: str) -> tuple[int, int]:
+        """Queries with a positive in a split, and their qrels."""
+        sql = f"select count(distinct q), count(*) from qrel where {_of_split()}"
+        queries, qrels = self._sql.execute(sql, (split,)).fetchone()
+        return queries, qrels
 
     def check_whole(self, layout: str) -> None:
         """Raise `DatasetError` for a score that is not a whole number."""
@@ -186,21 +175,6 @@ class JudgedRecords:
             for table in ("qrel", "grade")
         )
 
-    def count(self, split: str, positive: bool = True) -> tuple[int, int]:
-        """Queries with a positive in a split (or without), and their qrels."""
-        queries = qrels = 0
-        for _, group in groupby(
-            self._sql.execute(
-                f"select q from qrel where split = ? and {'' if positive else 'not'} exists "
-                "(select 1 from qrel as one where one.split = qrel.split and one.q = qrel.q and "
-                "one.score > 0) order by q",
-                (split,),
-            )
-        ):
-            queries += 1
-            qrels += sum(1 for _ in group)
-        return queries, qrels
-
     def most(self) -> float:
         """The highest relevance."""
         return float(self._one("select max(score) from qrel") or 0)
@@ -215,8 +189,7 @@ class JudgedRecords:
             "coalesce(grade.score, qrel.score) from qrel "
             "join query on query.id = qrel.q join document on document.id = qrel.d "
             "left join grade on grade.split = qrel.split and grade.q = qrel.q "
-            "and grade.d = qrel.d where qrel.split = ? and exists (select 1 from qrel as one "
-            "where one.split = qrel.split and one.q = qrel.q and one.score > 0) "
+            f"and grade.d = qrel.d where {_of_split()} "
             "group by qrel.q, qrel.d order by query.n, min(qrel.n)",
             (split,),
         )
@@ -278,20 +251,17 @@ class JudgedRecords:
         return row[0] if row else None
 
 
+_IN = {True: "in", False: "not in"}
+
+
+def _of_split(positive: bool = True) -> str:
+    """SQL: qrels of a split, of queries with a positive in it or of the others."""
+    answered = "(select q from answered where split = ?1)"
+    return f"qrel.split = ?1 and qrel.q {_IN[positive]} {answered}"
+
+
 def _number(score: float) -> float:
     return int(score) if score == int(score) else score
-
-
-def strict(table: TableFiles, parse: Any, path: Path) -> Iterator[Any]:
-    """Every row of a table parsed. Raises `DatasetError`, naming `path`, for one that is none."""
-    number = 0
-    for chunk in table.chunks():
-        for row in table.rows(chunk):
-            number += 1
-            parsed = parse(row)
-            if isinstance(parsed, str):
-                refuse(table, [Problem(number, parsed)], path)
-            yield parsed
 
 
 def pair_tables(files: Iterable[Path]) -> tuple[Path, ...]:

@@ -2,11 +2,11 @@
 
 | module | idea |
 |---|---|
-| `refusals` | what keeps a run from being published |
+| `published_run` | the run: what it states, and what keeps it from being published |
 | `tree` | the folder that is published: all tables, and the review without names |
 | `card` | its README.md: header for the Hub, what the run says of itself, scores of `gen eval` |
-| `croissant` `responsible_ai` | its croissant.json; the responsible-AI fields in that |
-| `destination` `destinations/` | what a destination is, and what changes there; a file each |
+| `croissant` | its croissant.json, with the responsible-AI fields |
+| `destinations/` | what a destination is, and what changes there; a file each |
 """
 
 from __future__ import annotations
@@ -17,17 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from retgen.errors import ChecksFailed
-from retgen.export.mteb.gates import MtebGate, score_limit
-from retgen.progress import Progress, no_progress
-from retgen.publishing.destination import FileChange, tree_changes
-from retgen.publishing.destinations import destination
-from retgen.publishing.refusals import (
-    read_manifest,
-    refusals,
-    sensitive_findings,
-    with_licence,
-)
-from retgen.publishing.tree import review_summary, write_tree
+from retgen.export.mteb.gates import MtebGate
+from retgen.publishing.destinations import FileChange, destination, tree_changes
+from retgen.publishing.published_run import published_run, sensitive_findings
+from retgen.publishing.tree import write_tree
 from retgen.write import scratch_folder
 
 
@@ -69,8 +62,6 @@ def publish(
     force: bool = False,
     private: bool = False,
     licence: str | None = None,
-    score_up_to: int | None = None,
-    progress: Progress = no_progress,
 ) -> Published:
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
@@ -78,30 +69,27 @@ def publish(
     is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
     is refused, which its card then says. `private`: a repository of the Hub that is made is
     private; one that is public is not published to. `licence`: of the parts whose licence the
-    run does not state. `score_up_to`: with so many documents or fewer, MTEB scores its random
-    baseline and minilm on it, once (default: RETGEN_SCORE_UP_TO, else none).
+    run does not state.
 
     Raises `UsageError` for a destination that cannot be, `DatasetError` for a run that is
     unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has a failed
     certificate or a licence that does not allow it, `EndpointFailed` where the network failed: the
     same again completes it.
     """
-    target, run, up_to = destination(to), Path(run), score_limit(score_up_to)
+    target = destination(to)
     if private:
         target.make_private()
-    manifest = with_licence(read_manifest(run), licence)
-    review = review_summary(run)
-    refused = refusals(run, manifest, review)
+    source = published_run(Path(run), licence)
+    refused = source.refused
     if refused and not (force or dry_run):
         raise ChecksFailed(
             f"{run} is not published:" + "".join(f"\n  {one}" for one in refused)
             + "\n--force publishes it nevertheless, and its card says so"
         )  # fmt: skip
-    standing = target.standing(manifest["name"], writing=not dry_run)
+    standing = target.standing(source.manifest["name"], writing=not dry_run)
     with scratch_folder("retgen-publish-") as scratch:
-        folder = scratch / "tree"
         tree = write_tree(
-            run, manifest, review, refused, target.loaded_as, folder, up_to, progress,
+            source, target.loaded_as, scratch / "tree",
             with_croissant=not target.makes_croissant,
         )  # fmt: skip
         listed = tree_changes(tree.folder, tree.files, standing)

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.dataset_files import card_header
-from retgen.export.facts import licence_header
+from retgen.export.facts import evaluation_of, licence_header
 from retgen.export.mteb.gates import MtebGate
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
-from retgen.recipe import load_recipe
+from retgen.publishing.published_run import PublishedRun
 from retgen.reporting import evidence
 from retgen.reporting.card import content_id
 from retgen.review.certificates import in_words
@@ -31,59 +28,85 @@ _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M
 
 
 def card(
-    run: Path,
-    manifest: Mapping[str, Any],
-    review: Mapping[str, Any] | None,
-    refused: Sequence[str],
+    run: PublishedRun,
     loaded_as: str,
     folder: Path,
     tables: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
     scored: str | None,
-    gates: Sequence[MtebGate] = (),
+    gates: Sequence[MtebGate],
 ) -> str:
     """The card of a tree. `folder`: with the tables, and the card that their layout has written.
 
     `tables`: configurations beside those of the layout. `notes`: on what the layout left out or
-    put apart. `scored`: what an evaluation says. `refused`: what it is published in spite of.
-    `gates`: what MTEB's checks say of it.
+    put apart. `scored`: what an evaluation says. `gates`: what MTEB's checks say of it.
     """
-    recipe = load_recipe(run / "recipe.yaml", finished=True)
-    own = recipe.family.from_user(recipe.job)
-    header = published_header(run, folder, manifest, own, tables)
+    header = _header(run, folder, tables)
     rows = _rows(folder, header)
-    documents = next(int(row[3].replace(",", "")) for row in rows if row[0] == "corpus")
-    header = add_size_category(header, documents)
-    first, others = _body(run / "dataset" / "README.md", folder, manifest)
-    not_shown, why = evidence.what_it_is_not(own)
+    first, others = _body(run, folder)
     title, _, first = first.partition("\n")
+    qrels = next(one for one in header["configs"] if one["config_name"] == "default")
     lines = [title]
-    if refused:
+    if run.refused:
         lines += [
             "", "> [!WARNING]", "> This data set was published against the checks of its maker:",
-            *(f"> - {escape_markdown(one)}" for one in refused),
+            *(f"> - {escape_markdown(one)}" for one in run.refused),
         ]  # fmt: skip
-    lines += [first, "## Loading", "", *_loading(loaded_as, header), ""]
+    lines += [first, _LOADING.format(name=loaded_as, split=qrels["data_files"][0]["split"])]
     lines += [markdown_table(["configuration", "split", "columns", "rows"], rows, 3)]
     if notes:
         lines += [*(f"- {escape_markdown(note)}." for note in notes), ""]
     lines += [others]
     if scored is not None:
-        lines += scores_section(scored)
-    lines += _review(review)
-    lines += _gates(gates)
+        lines += _scores_section(scored)
+    if run.review is not None:
+        lines += ["## Review", ""]
+        lines += [f"- {escape_markdown(in_words(one))}" for one in run.review["certificates"]]
+        lines += ["", "[review.json](review.json) has all figures, without names.", ""]
+    if gates:
+        verdicts = [[one.name, one.status, escape_markdown(one.message)] for one in gates]
+        lines += [
+            "## What MTEB's checks say", "", markdown_table(["check", "", ""], verdicts, 3),
+            "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "
+            "[mteb/gates.json](mteb/gates.json) has these checks for scripts.", "",
+        ]  # fmt: skip
     lines += [
-        "## What a score here does not show", "", *_unjudged_note(manifest),
-        f"- **{escape_markdown(not_shown)}** {escape_markdown(why)}", *_switched_off(manifest),
-        *_warnings(run, manifest), "",
+        "## What a score here does not show", "",
+        *(f"- **{escape_markdown(what)}** {escape_markdown(why)}" for what, why in _limits(run)),
+        "",
         "## How it was made", "",
         "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
         "that it names. [manifest.json](manifest.json) has seed, versions, evidence, models and "
         "the hashes of the run's own files, [published.json](published.json) those of the files "
-        f"here.{_not_here(run, folder)}", "",
-        "## Citation", "", *_citation(manifest, recipe.family.paper), "",
+        f"here.{_not_here(run.path, folder)}", "",
+        "## Citation", "", "```bibtex", bibtex(run.manifest), "```", "",
+        f"The method is that of: {escape_markdown(run.recipe.family.paper)}.", "",
     ]  # fmt: skip
     return front_matter(header) + "\n".join(lines)
+
+
+_LOADING = """\
+## Loading
+
+```python
+from datasets import load_dataset
+
+corpus = load_dataset("{name}", "corpus", split="corpus")
+queries = load_dataset("{name}", "queries", split="queries")
+qrels = load_dataset("{name}", split="{split}")
+```
+
+With BEIR:
+
+```python
+from beir.datasets.data_loader_hf import HFDataLoader
+
+loader = HFDataLoader(hf_repo="{name}", hf_repo_qrels="{name}")
+corpus, queries, qrels = loader.load("{split}")
+corpus = {{row["id"]: row for row in corpus}}
+queries = {{row["id"]: row["text"] for row in queries}}
+```
+"""
 
 
 def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
@@ -93,12 +116,10 @@ def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
     result = []
     for config in header["configs"]:
         for one in config["data_files"]:
-            files = sorted(folder.glob(one["path"]))
-            count = sum(pq.read_metadata(file).num_rows for file in files)
-            columns = config.get("columns") or pq.read_schema(files[0]).names
-            result.append(
-                [config["config_name"], one["split"], _column_list(columns), f"{count:,}"]
-            )
+            first = min(folder.glob(one["path"]))
+            columns = config.get("columns") or pq.read_schema(first).names
+            count = f"{_row_count(folder, one['path']):,}"
+            result.append([config["config_name"], one["split"], _column_list(columns), count])
     return result
 
 
@@ -112,86 +133,43 @@ def _column_list(columns: Sequence[str]) -> str:
     return ", ".join(result)
 
 
-def _body(path: Path, folder: Path, manifest: Mapping[str, Any]) -> tuple[str, str]:
-    """A card without its header: what it is, and its sections.
+def _body(run: PublishedRun, folder: Path) -> tuple[str, str]:
+    """The run's own card without its header: what it is, and its sections.
 
     A table of the run that stands in `folder` as Parquet is called by that file, and licences are
     those of the manifest.
     """
-    text = path.read_text("utf-8")
+    text = (run.path / "dataset" / "README.md").read_text("utf-8")
     body = re.sub(r"\A---\n.*?\n---\n\s*", "", text, count=1, flags=re.DOTALL)
     for file in folder.glob("*/*.parquet"):
         name = file.relative_to(folder).as_posix()
         body = body.replace(f"{name.removesuffix('.parquet')}.jsonl", name)
-    for part, licence in (manifest.get("licences") or {}).items():
+    for part, licence in run.licences.items():
         line, stated = (escape_markdown(f"{part}: {text}") for text in (NOT_STATED, licence))
         body = body.replace(f"\n- {line}\n", f"\n- {stated}\n")
     first, mark, others = body.partition("\n## ")
     return first, f"{mark.lstrip()}{others}"
 
 
-def _loading(loaded_as: str, header: Mapping[str, Any]) -> list[str]:
-    qrels = next(one for one in header["configs"] if one["config_name"] == "default")
-    split = qrels["data_files"][0]["split"]
-    return [
-        "```python", "from datasets import load_dataset", "",
-        f'corpus = load_dataset("{loaded_as}", "corpus", split="corpus")',
-        f'queries = load_dataset("{loaded_as}", "queries", split="queries")',
-        f'qrels = load_dataset("{loaded_as}", split="{split}")', "```", "",
-        "With BEIR:", "", "```python",
-        "from beir.datasets.data_loader_hf import HFDataLoader", "",
-        f'loader = HFDataLoader(hf_repo="{loaded_as}", hf_repo_qrels="{loaded_as}")',
-        f'corpus, queries, qrels = loader.load("{split}")',
-        'corpus = {row["id"]: row for row in corpus}',
-        'queries = {row["id"]: row["text"] for row in queries}', "```",
-    ]  # fmt: skip
-
-
-def _unjudged_note(manifest: Mapping[str, Any]) -> list[str]:
-    if manifest.get("complete"):
-        return []
-    return ["- **Unjudged pairs.** A pair without a qrel is unjudged, not irrelevant."]
-
-
-def _gates(gates: Sequence[MtebGate]) -> list[str]:
-    if not gates:
-        return []
-    rows = [[one.name, one.status, escape_markdown(one.message)] for one in gates]
-    return [
-        "## What MTEB's checks say", "", markdown_table(["check", "", ""], rows, 3),
-        "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "
-        "[mteb/gates.json](mteb/gates.json) has these checks for scripts.", "",
-    ]  # fmt: skip
-
-
-def _switched_off(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Rules that did not look at the data, or whose findings weigh more or less than usual."""
-    checks = manifest.get("checks") or {}
-    for rule, reason in (checks.get("switched_off") or {}).items():
-        why = escape_markdown(str(reason).rstrip("."))
-        yield f"- **Switched off.** The check {escape_markdown(rule)} did not run: {why}."
-    for rule, severity in (checks.get("severities") or {}).items():
+def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
+    """What a score does not show, and what checks did not look at or warned of, with the reason."""
+    if not run.manifest.get("complete"):
+        yield "Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."
+    yield evidence.what_it_is_not(run.own)
+    for rule, reason in (run.checks.get("switched_off") or {}).items():
+        yield "Switched off.", f"The check {rule} did not run: {str(reason).rstrip('.')}."
+    for rule, severity in (run.checks.get("severities") or {}).items():
         what = "an error" if severity == "error" else f"a {severity}"
-        rule = escape_markdown(rule)
-        yield f"- **Weighed otherwise.** What the check {rule} finds is {what} here."
-
-
-def _warnings(run: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What the checks found that is no error."""
-    count = (manifest.get("checks") or {}).get("warnings", 0)
-    if not count:
-        return
-    try:
-        found = orjson.loads((run / "report.json").read_bytes())["findings"]
-        warnings = [
-            f"{one['rule']}: {one['message']}" for one in found if one["severity"] == "warning"
-        ]
-    except (OSError, ValueError, KeyError, TypeError):
-        warnings = []
-    if len(warnings) != count:
-        yield f"- **Warnings.** The checks warned {count:,} times of what they found."
-        return
-    yield from (f"- **A warning of the checks.** {escape_markdown(one)}." for one in warnings)
+        yield "Weighed otherwise.", f"What the check {rule} finds is {what} here."
+    found = [
+        f"{one['rule']}: {one['message']}."
+        for one in run.findings or () if one.get("severity") == "warning"
+    ]  # fmt: skip
+    count = run.checks.get("warnings", 0)
+    if len(found) == count:
+        yield from (("A warning of the checks.", one) for one in found)
+    elif count:
+        yield "Warnings.", f"The checks warned {count:,} times of what they found."
 
 
 def _not_here(run: Path, folder: Path) -> str:
@@ -208,24 +186,6 @@ def _not_here(run: Path, folder: Path) -> str:
     return f" The run's own, and not here: {', '.join(f'`{name}`' for name in gone)}."
 
 
-def _review(review: Mapping[str, Any] | None) -> list[str]:
-    if review is None:
-        return []
-    lines = ["## Review", ""]
-    lines += [f"- {escape_markdown(in_words(one))}" for one in review["certificates"]]
-    return [*lines, "", "[review.json](review.json) has all figures, without names.", ""]
-
-
-def _citation(manifest: Mapping[str, Any], paper: str) -> list[str]:
-    return [
-        "```bibtex",
-        bibtex(manifest),
-        "```",
-        "",
-        f"The method is that of: {escape_markdown(paper)}.",
-    ]
-
-
 def bibtex(manifest: Mapping[str, Any]) -> str:
     """An entry that cites a data set. Nobody is named: no run says who made it."""
     key = re.sub(r"\W+", "_", manifest["name"]).strip("_") or "dataset"
@@ -238,50 +198,42 @@ def bibtex(manifest: Mapping[str, Any]) -> str:
     ])  # fmt: skip
 
 
-def published_header(
-    run: Path,
-    folder: Path,
-    manifest: Mapping[str, Any],
-    own: str,
-    tables: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """The header. `own`: what of the data is somebody's own, as `Family.own` says.
-
-    `folder`: with all tables, and the card that their layout has written; `tables`: further
-    configurations.
-    """
-    of_run, header = card_header(run / "dataset"), card_header(folder)
-    result: dict[str, Any] = {"pretty_name": manifest["name"]}
+def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the Hub reads. `tables`: configurations beside those of the layout."""
+    of_run, header = card_header(run.path / "dataset"), card_header(folder)
+    result: dict[str, Any] = {"pretty_name": run.manifest["name"]}
     if header.get("language"):
         result["language"] = [code_of(one) or one for one in header["language"]]
         several = len(result["language"]) > 1
         result["multilinguality"] = ["multilingual" if several else "monolingual"]
-    result |= licence_header(manifest.get("licences") or {})
+    result |= licence_header(run.licences)
     # of the labels: people's are neither the crowd's nor known to be experts'
-    people = bool((manifest.get("evidence") or {}).get("human"))
+    people = bool((run.manifest.get("evidence") or {}).get("human"))
     result["annotations_creators"] = ["machine-generated", *(["other"] if people else [])]
     made = {"documents": ["found", "machine-generated"], "queries": ["found"],
             "sentences": ["found", "machine-generated"]}  # fmt: skip
-    result["language_creators"] = made.get(own, ["machine-generated"])
-    result["source_datasets"] = ["original" if own == "nothing" else "extended|other"]
+    result["language_creators"] = made.get(run.own, ["machine-generated"])
+    result["source_datasets"] = ["original" if run.own == "nothing" else "extended|other"]
     result["task_categories"] = ["text-retrieval"]
     result["task_ids"] = ["document-retrieval"]
     result["tags"] = of_run.get("tags", header["tags"])
-    result["configs"] = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
+    configs = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
+    (corpus,) = (one for one in configs if one["config_name"] == "corpus")
+    documents = sum(_row_count(folder, one["path"]) for one in corpus["data_files"])
+    size = min(max(len(str(documents)) - 3, 0), len(_SIZES) - 1)
+    result |= {"size_categories": [_SIZES[size]], "configs": configs}
     files = [*folder.rglob("*.parquet")]
     state = content_id({p.relative_to(folder).as_posix(): file_info(p).sha256 for p in files})
     result["dataset_info"] = [
-        {"config_name": one["config_name"], "description": state} for one in result["configs"]
+        {"config_name": one["config_name"], "description": state} for one in configs
     ]
     return result
 
 
-def add_size_category(header: dict[str, Any], documents: int) -> dict[str, Any]:
-    """The header with the Hub's category of a number of documents, before what is long."""
-    size = _SIZES[min(max(len(str(documents)) - 3, 0), len(_SIZES) - 1)]
-    before = {name: value for name, value in header.items() if name != "configs"}
-    info = before.pop("dataset_info")
-    return {**before, "size_categories": [size], "configs": header["configs"], "dataset_info": info}
+def _row_count(folder: Path, pattern: str) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(file).num_rows for file in folder.glob(pattern))
 
 
 def _run_configs(
@@ -305,33 +257,23 @@ def _run_configs(
     return result
 
 
-def evaluation_page(run: Path, manifest: Mapping[str, Any]) -> str | None:
+def evaluation_page(run: PublishedRun) -> str | None:
     """The page of scores in RUN/eval, headings one deeper; None where there is none of this data.
 
-    An evaluation of other data (older than the run, or over other counts) is not of it. A model
-    that was a folder of this machine is called by the folder's own name.
+    A model that was a folder of this machine is called by the folder's own name.
     """
-    page, stated = run / "eval" / "eval.md", run / "eval" / "eval.json"
-    try:
-        measured, text = orjson.loads(stated.read_bytes()), page.read_text("utf-8")
-        counts = [measured["documents"], measured["queries"]]
-        models = [str(one["model"]) for one in measured["results"]]
-        made = datetime.fromisoformat(str(manifest["created"])).timestamp()
-    except (OSError, ValueError, KeyError, TypeError):
+    measured, page = evaluation_of(run.path), run.path / "eval" / "eval.md"
+    if measured is None or not page.is_file():
         return None
-    known = manifest.get("counts") or {}
-    if counts[0] != known.get("documents") or counts[1] > known.get("queries", 0):
-        return None
-    if stated.stat().st_mtime < made:
-        return None
-    for model in sorted(set(models), key=len, reverse=True):
+    text, models = page.read_text("utf-8"), {one["model"] for one in measured["results"]}
+    for model in sorted(models, key=len, reverse=True):
         if "/" in model and Path(model).expanduser().exists():
             text = text.replace(model, Path(model).name)
     text = re.sub(r"\A# .*\n+", "", text)  # the name of the data set
     return re.sub(r"(?m)^(#+ )", r"#\1", text)
 
 
-def scores_section(text: str) -> list[str]:
+def _scores_section(text: str) -> list[str]:
     """The summary and the first table, for a card that links the rest."""
     summary, _, sections = text.partition("### ")
     lines = ["## Scores", "", summary.strip(), ""]

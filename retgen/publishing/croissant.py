@@ -13,24 +13,18 @@ from typing import Any, NamedTuple
 
 from retgen.dataset_files import card_header
 from retgen.export.files import WITHOUT
+from retgen.licences import spdx_name
 from retgen.manifest import fault_of_time
 from retgen.publishing.card import bibtex
-from retgen.publishing.responsible_ai import responsible_ai_fields
-from retgen.recipe import load_recipe
+from retgen.publishing.published_run import PublishedRun
 from retgen.reporting import evidence
 from retgen.reporting.card import content_id
+from retgen.review.certificates import in_words
+from retgen.validators import origin
 from retgen.write import FileInfo, dump_json
 
 CROISSANT = "croissant.json"
 _CONFORMS_TO = ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
-_SPDX = {
-    name.casefold(): name
-    for name in (
-        "Apache-2.0 MIT CC0-1.0 CC-BY-2.0 CC-BY-3.0 CC-BY-4.0 CC-BY-SA-3.0 CC-BY-SA-4.0 "
-        "CC-BY-NC-4.0 CC-BY-NC-SA-3.0 CC-BY-NC-SA-4.0 CC-BY-NC-ND-4.0 CC-BY-ND-4.0 ODC-By-1.0 "
-        "ODbL-1.0 PDDL-1.0 AFL-3.0 BSD-3-Clause MPL-2.0"
-    ).split()
-}
 # of Croissant: the terms that are no terms of schema.org
 _TERMS = (
     "annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field "
@@ -68,34 +62,35 @@ _OTHERS = {
 _GRADES = {"score": "Grade of the pair; what counts as relevant stands in the qrels."}
 
 
-def croissant(
-    run: Path,
-    manifest: Mapping[str, Any],
-    review: Mapping[str, Any] | None,
-    refused: Sequence[str],
-    folder: Path,
-    files: Mapping[str, FileInfo],
-) -> str:
-    """The text of croissant.json. `folder`: with tables and card; `files`: what is in it.
+def croissant(run: PublishedRun, folder: Path, files: Mapping[str, FileInfo]) -> str:
+    """The text of croissant.json, the same for the same run.
 
-    The same for the same run. `refused`: what it is published in spite of.
+    `folder`: with tables and card; `files`: what is in it.
     """
-    recipe = load_recipe(run / "recipe.yaml", finished=True)
-    family, header = recipe.family, card_header(folder)
+    recipe, manifest, header = run.recipe, run.manifest, card_header(folder)
     listed = croissant_tables(folder, header["configs"])
     splits = [table.split for table in listed if table.config == "default"]
+    created, times = manifest.get("created"), {}
+    if isinstance(created, str) and not fault_of_time(created):
+        # when it was made, which is when it could first be published: no clock is asked
+        times = {"dateCreated": created, "datePublished": created}
+    tables = {path: info.sha256 for path, info in files.items() if path.endswith(".parquet")}
+    digest = content_id(tables).rpartition(" ")[2][:12]
+    # one more for each review that changed it
+    version = f"{1 + len(manifest.get('lineage') or ())}.0.0+{digest}"
+    responsible_ai = _how_made(run) | _how_judged(run, splits) | _what_it_is_for(run, splits)
     return dump_json({
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": manifest["name"],
-        "description": f"{evidence.what_it_is(family.from_user(recipe.job))}: "
-                       f"{family.about(recipe.job)}. README.md says more; files that are "
-                       "named, and are not beside it, are those of the run.",
+        "description": f"{evidence.what_it_is(run.own)}: {recipe.family.about(recipe.job)}. "
+                       "README.md says more; files that are named, and are not beside it, are "
+                       "those of the run.",
         "conformsTo": _CONFORMS_TO,
         "url": "README.md",
-        "license": _licences(manifest, header),
-        **_times(manifest),
-        "version": _version(manifest, files),
+        "license": _licences(run, header),
+        **times,
+        "version": version,
         "creator": {
             "@type": "sc:Organization", "name": "not stated",
             "description": "No person or organisation is named: the run does not say who made it.",
@@ -103,43 +98,168 @@ def croissant(
         "citeAs": bibtex(manifest),
         "keywords": [*header["tags"], *header["task_categories"]],
         **({"inLanguage": header["language"]} if header.get("language") else {}),
-        **responsible_ai_fields(run, recipe, manifest, review, refused, splits),
+        **{f"rai:{name}": value for name, value in responsible_ai.items() if value},
         "distribution": distribution(listed, files),
         "recordSet": record_sets(folder, listed),
     })  # fmt: skip
 
 
-def _licences(manifest: Mapping[str, Any], header: Mapping[str, Any]) -> list[Any]:
+def _licences(run: PublishedRun, header: Mapping[str, Any]) -> list[Any]:
     """One that holds for all of it, or one for each part."""
-    if whole := _SPDX.get(str(header.get("license")).casefold()):
-        return [_url(whole)]
+    if whole := spdx_name(str(header.get("license"))):
+        return [f"https://spdx.org/licenses/{whole}.html"]
     result = []
-    for part, text in (manifest.get("licences") or {"data set": ""}).items():
-        known = _SPDX.get(re.sub(r" \(.*\)$", "", text.strip()).replace(" ", "-").casefold())
+    for part, text in (run.licences or {"data set": ""}).items():
+        known = spdx_name(re.sub(r" \(.*\)$", "", text.strip()))
+        url = {"url": f"https://spdx.org/licenses/{known}.html"} if known else {}
         result.append({
             "@type": "sc:CreativeWork", "name": " ".join(text.split()) or "not stated",
-            "description": f"Licence of: {part}", **({"url": _url(known)} if known else {}),
+            "description": f"Licence of: {part}", **url,
         })  # fmt: skip
     return result
 
 
-def _url(spdx: str) -> str:
-    return f"https://spdx.org/licenses/{spdx}.html"
+# --- in the words of Croissant RAI 1.0 ------------------------------------------------------------
+# A field is there only where recipe, manifest, report or review say something of it: of annotators'
+# demographics, social impact and plans for later releases a run knows nothing.
+
+_PERSONAL = "personal-data"
+_USES = {"train": "Training", "dev": "Validation", "validation": "Validation", "test": "Testing"}
 
 
-def _times(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """When it was made, which is when it could first be published: no clock is asked."""
-    created = manifest.get("created")
-    if not isinstance(created, str) or fault_of_time(created):
-        return {}
-    return {"dateCreated": created, "datePublished": created}
+def _how_made(run: PublishedRun) -> dict[str, Any]:
+    family, manifest, checks = run.recipe.family, run.manifest, run.checks
+    models = manifest.get("models") or {}
+    workers = {name: evidence.worker_name(one["model"]) for name, one in models.items()}
+    by = "software and language models" if {*workers.values()} - {evidence.OFFLINE} else "software"
+    kinds = [] if run.own == "nothing" else ["Secondary Data analysis"]
+    kinds += [] if run.own == "queries" else [f"Others: generated by {by}"]
+    parts = "; ".join(f"{what}: {one.strip() or 'none'}" for what, one in run.licences.items())
+    version = (manifest.get("versions") or {}).get("retgen", "")
+    steps = []
+    if "errors" in checks:
+        found = [_number(checks.get(f"{what}s", 0), what) for what in ("error", "warning")]
+        steps.append(f"Checked by retgen {version}: {', '.join(found)}.")
+    for rule, reason in (checks.get("switched_off") or {}).items():
+        steps.append(_sentences(f"Not checked: {rule}" + (f" ({reason})" if reason else "")))
+    if rejected := (manifest.get("counts") or {}).get("rejected"):
+        steps.append(f"{_number(rejected, 'record')} rejected while it was made, and not in it.")
+    reviews, changed = manifest.get("lineage"), (manifest.get("notes") or {}).get("review", "")
+    return {
+        "dataCollection": _sentences(
+            f"{evidence.what_it_is(run.own)}: {family.about(run.recipe.job)}",
+            f"Made from recipe.yaml with seed {run.recipe.seed}",
+            f"The method is that of: {family.paper}",
+            *(f"{one.name}, by {workers[one.name]}: {one.prompt.purpose.rstrip('.')}"
+              for one in family.agents if one.name in workers),
+        ),
+        "dataCollectionType": kinds,
+        "dataCollectionRawData": parts and _sentences(
+            f"Parts and their licences: {parts}", "recipe.yaml names the sources"
+        ),
+        "dataPreprocessingProtocol": steps,
+        "dataManipulationProtocol": reviews and _sentences(
+            f"The last of {_number(len(reviews), 'review')} by {changed}"
+        ),
+    }  # fmt: skip
 
 
-def _version(manifest: Mapping[str, Any], files: Mapping[str, FileInfo]) -> str:
-    """One more for each review that changed it; behind it the digest of the tables."""
-    tables = {path: info.sha256 for path, info in files.items() if path.endswith(".parquet")}
-    digest = content_id(tables).rpartition(" ")[2][:12]
-    return f"{1 + len(manifest.get('lineage') or ())}.0.0+{digest}"
+def _how_judged(run: PublishedRun, splits: Sequence[str]) -> dict[str, Any]:
+    """By a proof, by models, by people. `splits`: of the qrels; a run counts those of test."""
+    family, manifest, review = run.recipe.family, run.manifest, run.review
+    labels, qrels = manifest.get("evidence") or {}, (manifest.get("counts") or {}).get("qrels", 0)
+    version = (manifest.get("versions") or {}).get("retgen", "")
+    said, tools = [], []
+    if proven := labels.get("structural"):
+        proof = manifest.get("proof") or family.proof
+        said.append(f"Proven: {evidence.proven_labels(proven, qrels, proof)}")
+        tools.append(f"retgen {version}: a check that shares no code with the generator.")
+    if judged := labels.get("judged"):
+        label = manifest.get("judged") or family.label_source
+        said.append(f"Judged: {evidence.judged_labels(judged, qrels, label)}")
+        judges = manifest.get("judges") or {}, manifest.get("models") or {}
+        tools += map(_sentences, evidence.judge_lines(*judges))
+    if manifest.get("structure"):
+        said.append(f"Proven without a model: {manifest['structure']}")
+    if human := labels.get("human"):
+        said.append(f"Human: {evidence.human_labels(human, qrels)}")
+    if edited := labels.get("edited"):
+        said.append(f"Edited: {evidence.edited_labels(edited, qrels)}")
+    if said and len(splits) > 1:
+        said.append("These are the qrels of split test")
+    result: dict[str, Any] = {
+        "dataAnnotationProtocol": _sentences(*said), "machineAnnotationTools": tools,
+    }  # fmt: skip
+    if review is None:
+        return result
+    agreement = review["agreement"] or {}
+    settled = ", ".join(
+        f"{seen['looked_at']:,} of {seen['size']:,} {name}"
+        for key, name in (("positives", "positives"), ("others", "pairs without a positive label"))
+        for seen in (review["populations"][key],)
+    )
+    analysis = [in_words(one) for one in review["certificates"]]
+    if (raw := agreement.get("raw")) and raw["value"] is not None:
+        analysis.append(f"Share of pairs on which annotators agree: {raw['value']:.3f}.")
+    return result | {
+        "dataAnnotationPlatform": ["gen review, of retgen"],
+        "annotationsPerItem": _sentences(
+            f"In a review of split {review['split']} people settled {settled}",
+            _number(review["annotators"], "annotator"),
+            f"{_number(agreement.get('items', 0), 'pair')} judged by more than one",
+        ),
+        "dataAnnotationAnalysis": analysis,
+    }
+
+
+def _what_it_is_for(run: PublishedRun, splits: Sequence[str]) -> dict[str, Any]:
+    """What it is for, what it is not, and what is known of personal data in it."""
+    manifest, baselines = run.manifest, run.manifest.get("floors") or {}
+    known = (one.partition("_")[0] for one in splits)  # test_1024 is a test split
+    uses = [*dict.fromkeys(_USES[one] for one in known if one in _USES)]
+    biases = [origin.in_words(manifest["origin"])] if manifest.get("origin") else []
+    if baselines.get("best") and not evidence.traces_labels(manifest["family"]):
+        sets = bool(manifest.get("candidate_sets"))
+        biases.append(evidence.query_blind(baselines, candidate_sets=sets))
+    what, why = evidence.what_it_is_not(run.own)
+    limits = [_sentences(f"Published against the checks of its maker: {x}") for x in run.refused]
+    limits.append(f"A score here does not show {what[0].lower()}{what[1:]} {why}")
+    if not manifest.get("complete"):
+        limits.append("A pair without a qrel is unjudged, not irrelevant.")
+    return {
+        "dataUseCases": uses + ([manifest["tests"]] if manifest.get("tests") else []),
+        "dataBiases": [_sentences(one[0].upper() + one[1:]) for one in biases],
+        "dataLimitations": limits,
+        "personalSensitiveInformation": _personal(run),
+    }
+
+
+def _personal(run: PublishedRun) -> list[str]:
+    """What the rule on personal data found, or why it did not look. No datum, no part of one."""
+    if _PERSONAL in run.recipe.family.covers:
+        parts = ", ".join(run.licences) or "known parts"
+        return [f"Not looked for: the texts are made of {parts}, and a proof reads them back."]
+    if _PERSONAL in (run.checks.get("switched_off") or {}):
+        return [f"Not looked for: the rule {_PERSONAL} was switched off."]
+    if run.findings is None:
+        return []
+    found = [one["message"].partition(" (")[0] for one in run.findings if one["rule"] == _PERSONAL]
+    if not found:
+        from retgen.validators.rules.personal import PersonalData
+
+        return [f"None found of {PersonalData.finds}. Names of persons are not looked for."]
+    return [_sentences(one[0].upper() + one[1:]) for one in found]
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _sentences(*said: str) -> str:
+    return " ".join(f"{' '.join(one.split()).rstrip('.')}." for one in said if one.strip())
+
+
+# --- files and tables -----------------------------------------------------------------------------
 
 
 class CroissantTable(NamedTuple):

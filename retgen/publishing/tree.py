@@ -12,7 +12,7 @@ Other sources, rejected records and the questions of a review are not published.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,77 +25,60 @@ from retgen.export.facts import facts_from_manifest
 from retgen.export.files import column_types, parquet_writer
 from retgen.export.mteb import write_mteb
 from retgen.plan import NOT_STATED
-from retgen.progress import Progress, no_progress
 from retgen.publishing.card import SCORES, card, evaluation_page
 from retgen.publishing.croissant import CROISSANT, croissant
-from retgen.publishing.destination import LISTING, Tree
-from retgen.publishing.refusals import LICENCE
-from retgen.review import open_review
-from retgen.review.report import report
-from retgen.review.review_files import FILE
+from retgen.publishing.destinations import LISTING, Tree
+from retgen.publishing.published_run import LICENCE, PublishedRun
 from retgen.write import dump_json, file_info, write_file
 from retgen.yaml_text import read_yaml, to_yaml
 
 REVIEW = "review.json"
-# of a review's report
-_KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
 _PRIVATE = ("base_url", "api_key_env")  # of models, in a recipe; `endpoint` in a manifest
 
 
 def write_tree(
-    run: Path,
-    manifest: Mapping[str, Any],
-    review: Mapping[str, Any] | None,
-    refused: Sequence[str],
+    run: PublishedRun,
     loaded_as: str,
     folder: Path,
-    score_up_to: int = 0,
-    progress: Progress = no_progress,
     *,
     with_croissant: bool = True,
 ) -> Tree:
-    """Write what is published of a run. `refused`: what it is published in spite of.
+    """Write what is published of a run.
 
-    `loaded_as`: what `load_dataset` is given. `score_up_to`: documents up to which MTEB scores it
-    where that was not done yet.
-    `with_croissant`: False for a destination that makes its own.
+    `loaded_as`: what `load_dataset` is given. `with_croissant`: False for a destination that makes
+    its own.
     Raises `DatasetError` for tables that cannot be read.
     """
-    exported = write_export(run, "parquet", folder)
-    tables = write_tables(run, manifest, folder)
+    manifest = run.manifest
+    exported = write_export(run.path, "parquet", folder)
+    tables = _write_tables(run, folder)
     write_file(folder / "manifest.json", dump_json(_public(manifest)))
-    write_file(folder / "recipe.yaml", _recipe(run, manifest))
-    if review is not None:
-        write_file(folder / REVIEW, dump_json(review))
-    gates = write_mteb(
-        folder, "mteb", facts_from_manifest(manifest, manifest["name"]), run, loaded_as=loaded_as,
-        up_to=score_up_to, progress=progress,
-    )  # fmt: skip
-    scored = evaluation_page(run, manifest)
+    write_file(folder / "recipe.yaml", _recipe(run))
+    if run.review is not None:
+        write_file(folder / REVIEW, dump_json(run.review))
+    facts = facts_from_manifest(manifest, manifest["name"])
+    gates = write_mteb(folder, "mteb", facts, run.path, loaded_as=loaded_as)
+    scored = evaluation_page(run)
     if scored is not None:
         write_file(folder / SCORES, f"# Scores\n\n{scored}")
-    text = card(
-        run, manifest, review, refused, loaded_as, folder, tables, exported.notes, scored, gates
-    )
+    text = card(run, loaded_as, folder, tables, exported.notes, scored, gates)
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     files = {path: file_info(folder / path) for path in paths}
     if with_croissant:
-        made = croissant(run, manifest, review, refused, folder, files)
-        files[CROISSANT] = write_file(folder / CROISSANT, made)
+        files[CROISSANT] = write_file(folder / CROISSANT, croissant(run, folder, files))
         files = dict(sorted(files.items()))
     listing = {"name": manifest["name"], "files": {p: one._asdict() for p, one in files.items()}}
     files[LISTING] = write_file(folder / LISTING, dump_json(listing))
     return Tree(manifest["name"], folder, files, gates)
 
 
-def _recipe(run: Path, manifest: Mapping[str, Any]) -> str:
+def _recipe(run: PublishedRun) -> str:
     """The run's recipe without what only says where things stood on the machine that made it."""
-    made = read_yaml(run / "recipe.yaml")
-    tree = _public(made)
+    made = read_yaml(run.path / "recipe.yaml")
     left_out = "# Without addresses and keys of models, and folders above those of sources.\n"
-    head = f"# gen run recipe.yaml\n{left_out if tree != made else ''}"
-    return head + to_yaml(_public(made, licence=manifest.get(LICENCE, NOT_STATED)))
+    head = f"# gen run recipe.yaml\n{left_out if _public(made) != made else ''}"
+    return head + to_yaml(_public(made, licence=run.manifest.get(LICENCE, NOT_STATED)))
 
 
 def _public(value: Any, key: str = "", licence: str = NOT_STATED) -> Any:
@@ -118,37 +101,16 @@ def _public(value: Any, key: str = "", licence: str = NOT_STATED) -> Any:
     return value
 
 
-def review_summary(run: Path) -> dict[str, Any] | None:
-    """The review's report of a run: populations, agreement, certificates; None without verdicts.
-
-    Annotators are counted and numbered: whoever judged did not ask to be named to the world.
-    """
-    if not (run / FILE).is_file():
-        return None
-    review = open_review(run)
-    found = report(review)
-    if not any(one["looked_at"] for one in found["populations"].values()):
-        return None
-    names = {name: f"annotator {i}" for i, name in enumerate(review.settings.annotators, 1)}
-    certificates = [
-        {**one, "by": {names.get(name, name): count for name, count in one["by"].items()}}
-        for one in found["certificates"]
-    ]
-    return {
-        **{key: found[key] for key in _KEPT},
-        "annotators": len(names), "certificates": certificates,
-    }  # fmt: skip
-
-
-def write_tables(run: Path, manifest: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
-    """Write them as Parquet; their entries for `configs` of a card. No row, no entry."""
+def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]:
+    """Write what a run has beside its data set as Parquet; entries for `configs` of a card."""
+    run = published.path
     named = (run / "dataset" / "README.md").read_text("utf-8")
     columns = {
         one["config_name"]: one.get("columns")
         for one in card_header(run / "training").get("configs", ())
     }
     result = []
-    for name in sorted(manifest["files"]):
+    for name in sorted(published.manifest["files"]):
         kind, _, file = name.partition("/")
         stem = file.rpartition(".")[0]
         target = f"{kind}/{stem}.parquet"

@@ -1,7 +1,7 @@
 """What the report page says, from report.json to the variables of report_page.html.
 
 Everything is plain values; nothing is escaped here, the template does that. Whatever a run that
-stopped early could not say is left out. figures.py draws the figures.
+stopped early could not say is left out.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from retgen.highlights import Marked, query_examples, text_differences
 from retgen.reporting import evidence
-from retgen.reporting import figures as svg
+from retgen.results.measurements import Measurement
 from retgen.results.numbers import number, score
+from retgen.results.pictures import Bars, Level, Line, Lines, Matrix, Picture, bins
 from retgen.validators.baselines import solves
 from retgen.validators.origin import in_words, is_separable
 from retgen.yaml_text import to_yaml
@@ -24,6 +25,7 @@ _SHOWN = 5  # findings of a rule above the fold
 _IDS = 8  # ids of a finding above the fold
 _FILES = 200  # rows of the table of files
 _YAML = 40_000  # characters of the recipe
+_LOW = 0.1  # recall; lines below it would lie on each other on a scale from 0 to 1
 
 
 def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -423,7 +425,6 @@ def certificate_part(stated: Mapping[str, Any]) -> dict[str, Any] | None:
         "upper": upper,
         "needs": "Needs " + (exact if lower == upper else f"at least {number(lower)} and at "
                              f"most {number(upper)}") + " dimensions",
-        "bracket": svg.bracket(lower, upper) if upper and lower is not None else "",
         "bounds": bounds,
         "skipped": stated.get("skipped") or [],
         "densities": [
@@ -465,11 +466,17 @@ def baselines_part(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
         for name, scores in rankings.items()
     ]
     at_cutoffs = all("@" in c for c in random)
-    series = [
-        svg.Series(name, [(int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores])
-        for name, scores in rankings.items()
-        if at_cutoffs and not scores.keys().isdisjoint(random)
-    ]
+    curves: list[Line] = []
+    for name, scores in rankings.items() if at_cutoffs else ():
+        points = sorted((int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores)
+        if points:
+            ks, recalls = zip(*points, strict=True)
+            curves.append(Line(name, ks, recalls, dashed=scores is random))
+    low = max((y for line in curves for y in line.y), default=0) < _LOW
+    plot = Lines(
+        caption="recall@k of the query-blind rankings over the cutoff k", curves=curves, log_x=True,
+        log_y=low, fraction=not low, x="cutoff k", y="recall@k",
+    )  # fmt: skip
     return {
         "of": (
             "recall@k of the corpus in one fixed order, the same for all queries."
@@ -478,7 +485,7 @@ def baselines_part(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
         ),
         "cutoffs": list(random),
         "rows": rows,
-        "plot": svg.line_plot(series, "cutoff k", "recall@k") if series else "",
+        "plot": plot.draw() if curves else "",
     }
 
 
@@ -501,36 +508,41 @@ def figures(
         ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
     ):
         values = statistics.get(key) or {}
-        bars = svg.bins(values.get("histogram") or {})
-        if not bars:
-            continue
-        caption = f"{value_range(values)}, mean {number(values['mean'], 2)}"
-        if len(bars) == 1:
-            total = number(bars[0].height)
-            figures.append((title, "", (number(bars[0].low), f"in each of the {total} {counted}")))
-        else:
-            figures.append((title, svg.histogram(bars, x_label, counted), caption))
+        counts = bins(values.get("histogram") or {})
+        if len(counts) == 1:
+            [(value, total)] = counts.items()
+            figures.append((title, "", (value, f"in each of the {number(total)} {counted}")))
+        elif counts:
+            caption = f"{value_range(values)}, mean {number(values['mean'], 2)}"
+            figures.append((title, _histogram(counts, x_label, counted).draw(), caption))
     positions = samples.get("positions") or []
     if 0 < sum(positions) < statistics.get("documents", 0):
-        figures.append((
-            "Where relevant documents stand",
-            svg.strip(positions, "position in the corpus", "relevant documents"),
-            "If these crowd somewhere, a ranking by position finds them.",
-        ))  # fmt: skip
+        share, expected = 100 / len(positions), sum(positions) / len(positions)
+        parts = {f"{number(i * share, 1)}%": count for i, count in enumerate(positions)}
+        level = Level(f"by chance {number(expected, 2)} each", expected)
+        bars = _histogram(parts, "position in the corpus", "relevant documents", [level])
+        caption = "If these crowd somewhere, a ranking by position finds them."
+        figures.append(("Where relevant documents stand", bars.draw(), caption))
     if picture:
         queries, documents = (number(picture[key]) for key in ("queries", "documents"))
+        columns = f"{documents} relevant documents"
         figures.append((
             "The qrel matrix",
-            svg.cells(picture["matrix"], f"{documents} relevant documents", f"{queries} queries"),
+            Matrix(rows=picture["matrix"], x=columns, y=f"{queries} queries").draw(),
             "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
         ))  # fmt: skip
         if picture["shared"]:
             figures.append((
                 "The document graph",
-                svg.cells(picture["shared"], f"{documents} relevant documents", "the same"),
+                Matrix(rows=picture["shared"], x=columns, y="the same").draw(),
                 "Marks: documents that are relevant to a common query.",
             ))  # fmt: skip
     return figures
+
+
+def _histogram(counts: Mapping[str, int], x: str, y: str, levels: Sequence[Level] = ()) -> Picture:
+    heights = [Measurement("", y, {}, count) for count in counts.values()]
+    return Bars(groups=[*counts], series={y: heights}, counts=True, levels=levels, x=x, y=y)
 
 
 # --- words --------------------------------------------------------------------------------------

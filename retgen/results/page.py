@@ -125,7 +125,8 @@ class Page:
 
         def svg(picture: Picture) -> str:
             assert figures is not None, "a page with pictures needs a folder for them"
-            return picture.draw(figures)
+            picture.write(figures)
+            return picture.draw()
 
         return render("result_page.html", {**values, "svg": svg})
 
@@ -165,11 +166,8 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 def _compiled(template: str) -> jinja2.Template:
     import jinja2  # 40 ms, and only pages need it
 
-    from retgen.templates import CompiledTemplates
-
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
-        bytecode_cache=CompiledTemplates(_TEMPLATES),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,40 +1,19 @@
-"""Pictures of results: descriptions (curves, bars, a heat map, points), drawn by matplotlib.
-
-A picture becomes an SVG and a PNG file for slides and papers, on white. The SVG on the page is the
-same with its colours as variables of the page's style, light or dark as its reader likes.
-"""
+"""Pictures of results: descriptions, drawn in SVG for a page and as a file for papers."""
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from html import escape
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from retgen.results import svg
 from retgen.results.measurements import Measurement
+from retgen.results.numbers import number, score
 from retgen.write import make_folder, write_file
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_COLOURS = ("#2a62a8", "#c2571a", "#17806d", "#8e4a9e", "#9c7a1d", "#b3261e", "#4b6b2f", "#55606c")
-_INK, _SOFT, _GREY, _GRID, _PAPER = "#1c2127", "#4c5661", "#7b848e", "#e4e5e1", "#ffffff"
-# what the page's style calls these colours; of a seventh and eighth series too
-_VARIABLES = {
-    **{colour: f"--s{i}" for i, colour in enumerate(_COLOURS, start=1)},
-    _INK: "--ink", _SOFT: "--soft", _GREY: "--s0", _GRID: "--faint", _PAPER: "--card",
-}  # fmt: skip
-_MARKERS = "osD^vP"
-_NEAR = 50  # points of the screen
-_LEGEND = 78  # letters side by side in a legend
-_WIDTH, _LETTER = 368, 0.62  # of the axes, in points; of a letter, in parts of its size
-_ABOVE = 6.0  # points between a plot and its title
 
 
 class Line(NamedTuple):
@@ -42,7 +21,7 @@ class Line(NamedTuple):
 
     `star`: marked with stars. `hollow`: indices of points that are lower bounds only. `like`: the
     name of the curve whose colour and marker it takes. `beside`: what stands at each point, "" for
-    nothing; the line is dashed towards points with such a text.
+    nothing; the line is dotted towards points with such a text.
     """
 
     name: str
@@ -81,51 +60,37 @@ class Level(NamedTuple):
 CHANCE = Level("chance", 0.5, True)
 
 
-def missing_package() -> str:
-    """The message where matplotlib, which draws, is not installed; else ""."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        return "pictures need the package matplotlib: pip install 'retgen[eval]'"
-    return ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Picture(ABC):
-    """What is drawn. `file`: the name of its files, without suffix. `caption`: what it shows."""
+    """What is drawn. `file`: the name of its file, without suffix. `caption`: what it shows."""
 
-    file: str
-    caption: str
-    title: str
+    file: str = ""
+    caption: str = ""
+    title: str = ""
     x: str = ""
     y: str = ""
 
-    def draw(self, folder: Path) -> str:
-        """Write FILE.svg and FILE.png to the folder; the SVG for a page.
-
-        Where nothing draws, the page says so in the picture's place, and there is no file.
-        """
-        if why := missing_package():
-            return f"<p>({escape(why)})</p>"
-        with _figure(folder / self.file) as (axes, svg):
-            above = self._plot(axes)
-            _dress(axes, self, above)
-            self._finish(axes)
-        return svg()
-
     @abstractmethod
-    def _plot(self, axes: Axes) -> float:
-        """Plot the data; the points between the plot and its title."""
+    def draw(self) -> str:
+        """The drawing, in the colours of the page around it."""
 
-    def _finish(self, axes: Axes) -> None:  # noqa: B027  most change nothing
-        """Change axes that are dressed."""
+    def write(self, folder: Path) -> None:
+        """Write FILE.svg to the folder, in colours of its own."""
+        make_folder(folder)
+        write_file(folder / f"{self.file}.svg", svg.standalone(self.draw()))
+
+    @property
+    def about(self) -> str:
+        """What it shows, in words."""
+        return self.caption or self.title or f"{self.y} by {self.x}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lines(Picture):
     """Curves over x with levels across. `fraction`: y runs from 0 to 1.
 
-    `small`: points are too many to be marked.
+    `small`: points are too many to be marked. `joined`: without, points stand for themselves.
+    `names`: of values of x, above them.
     """
 
     curves: Sequence[Line]
@@ -134,101 +99,125 @@ class Lines(Picture):
     log_y: bool = False
     fraction: bool = False
     small: bool = False
+    joined: bool = True
+    names: Sequence[tuple[float, str]] = ()
 
-    def _plot(self, axes: Axes) -> float:
-        names = [line.name for line in self.curves]
-        for at, line in enumerate(self.curves):
-            i = names.index(line.like) if line.like else at
-            colour = _COLOURS[i % len(_COLOURS)]
-            marker = "" if self.small else "*" if line.star else _MARKERS[i % len(_MARKERS)]
-            _curve(axes, line, colour, marker)
-        for i, level in enumerate(self.levels, start=len(self.curves)):
-            colour = _GREY if level.faint else _COLOURS[i % len(_COLOURS)]
-            style = ":" if level.faint else "--"
-            axes.axhline(level.y, color=colour, linestyle=style, linewidth=1.6, label=level.name)
-        if self.log_x:
-            axes.set_xscale("log", base=2)
-            ticks = _apart(sorted({value for line in self.curves for value in line.x}))
-            axes.set_xticks(ticks, [f"{value:g}" for value in ticks])
-            axes.minorticks_off()
-        elif all(float(value).is_integer() for line in self.curves for value in line.x):
-            from matplotlib.ticker import MaxNLocator
+    def draw(self) -> str:
+        """Bands, curves, levels, and a legend of them."""
+        curves = self.curves
+        xs = [x for line in curves for x in line.x]
+        ys = [y for line in curves for y in (*line.y, *(line.low or ()), *(line.high or ()))]
+        ys += [level.y for level in self.levels]
+        across = svg.logarithmic(xs, at_values=self.joined) if self.log_x else svg.linear(xs)
+        up = svg.logarithmic(ys) if self.log_y else svg.linear(ys)
+        plot = svg.Plot(across, svg.FRACTION if self.fraction else up, self.x, self.y)
+        for x, name in self.names:
+            plot.parts.append(
+                svg.element("path", d=f"M{svg.short(plot.x(x))} 0v{plot.bottom}", stroke=svg.GRID)
+            )
+            plot.label(plot.x(x), 0, name, name=True)
+        names = [line.name for line in curves]
+        looks = [names.index(line.like) if line.like else i for i, line in enumerate(curves)]
+        for look, line in zip(looks, curves, strict=True):
+            if line.low is not None and line.high is not None:
+                band = [*_pixels(plot, line.x, line.high), *_pixels(plot, line.x, line.low)[::-1]]
+                style: svg.Style = {"fill": svg.colour(look), "fill_opacity": 0.13}
+                plot.parts.append(svg.element("path", d=f"{svg.path(band)}Z", **style))
+        for i, (look, line) in enumerate(zip(looks, curves, strict=True)):
+            # of curves that lie on each other those beneath are wider, so that all are seen
+            above = sum(other[1:3] == line[1:3] for other in curves[i + 1 :])
+            self._curve(plot, line, look, 1.8 + 1.8 * above)
+        _draw_levels(plot, self.levels, len(curves))
+        return plot.svg(self.title, self.about)
 
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if self.log_y:
-            axes.set_yscale("log")
-            from matplotlib.ticker import LogFormatter
-
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-            axes.yaxis.set_minor_formatter(LogFormatter())
-        if self.fraction:
-            axes.set_ylim(-0.02, 1.04)
-        return _ABOVE
-
-
-def _curve(axes: Axes, line: Line, colour: str, marker: str) -> None:
-    noted = [i for i, text in enumerate(line.beside) if text]
-    whole = noted[0] if noted else len(line.x)
-    axes.plot(
-        line.x[:whole], line.y[:whole], marker=marker, color=colour, label=line.name,
-        linewidth=1.8, markersize=10 if line.star else 5, linestyle="--" if line.dashed else "-",
-    )  # fmt: skip
-    if noted:
-        axes.plot(
-            line.x[max(whole - 1, 0):], line.y[max(whole - 1, 0):], color=colour,
-            linewidth=1.4, linestyle=":", marker=marker, markersize=4, zorder=1.9,
-            markevery=range(min(whole, 1), len(line.x) - max(whole - 1, 0)),
-        )  # fmt: skip
-    for i in noted:
-        axes.annotate(
-            line.beside[i], (line.x[i], line.y[i]), (0, 6), textcoords="offset points",
-            fontsize=7.5, ha="center", color=colour,
-        )  # fmt: skip
-    axes.plot(
-        [line.x[at] for at in line.hollow], [line.y[at] for at in line.hollow], marker=marker,
-        color=colour, markerfacecolor=_PAPER, markersize=5, linestyle="", zorder=3,
-    )  # fmt: skip
-    if line.low is not None and line.high is not None:
-        axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, lw=0)
+    def _curve(self, plot: svg.Plot, line: Line, look: int, width: float) -> None:
+        colour, radius = svg.colour(look), 6.5 if line.star else 3.2 + width / 4
+        points = _pixels(plot, line.x, line.y)
+        noted = [i for i, words in enumerate(line.beside) if words]
+        whole = noted[0] if noted else len(points)
+        stroke: svg.Style = {"stroke": colour, "stroke_width": width}
+        dash: svg.Style = {"stroke_dasharray": "6 4"} if line.dashed else {}
+        dots: svg.Style = {"stroke_dasharray": "1.5 4"}
+        if self.joined:
+            for part, style in ((points[:whole], dash), (points[max(whole - 1, 0) :], dots)):
+                if len(part) > 1:
+                    plot.parts.append(svg.element("path", d=svg.path(part), **stroke, **style))
+        for i, (x, y) in enumerate(points):
+            if not self.small or len(points) == 1:
+                fill = svg.PAPER if i in line.hollow else colour
+                hint = f"{line.name}: {number(line.x[i])}, {score(line.y[i])}"
+                mark: svg.Style = {"fill": fill, "stroke": colour, "hint": hint}
+                plot.parts.append(svg.marker(look, x, y, radius, star=line.star, **mark))
+        for i in noted:
+            plot.label(*points[i], line.beside[i], colour)
+        sign = svg.element("path", d="M0 0h22", **stroke, **dash) if self.joined else ""
+        if not self.small:
+            sign += svg.marker(look, 11, 0, radius, star=line.star, fill=colour)
+        plot.entry(line.name, sign)
 
 
-def _apart(values: Sequence[float]) -> list[float]:
-    """Values of which none is less than a sixth above the one before: their labels fit."""
-    kept: list[float] = []
-    for value in values:
-        if not kept or value >= kept[-1] * 7 / 6:
-            kept.append(value)
-    return kept
+def _pixels(plot: svg.Plot, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
+    return [(plot.x(x), plot.y(y)) for x, y in zip(xs, ys, strict=True)]
+
+
+def _draw_levels(plot: svg.Plot, levels: Sequence[Level], first: int) -> None:
+    for i, level in enumerate(levels, first):
+        style: svg.Style = {"stroke_width": 1.6, "stroke_dasharray": "7 4", "stroke": svg.colour(i)}
+        if level.faint:
+            style |= {"stroke_dasharray": "2 3", "stroke": svg.GREY}
+        plot.rule(plot.y(level.y), **style)
+        plot.entry(level.name, svg.element("path", d="M0 0h22", **style))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bars(Picture):
     """A bar a series in each group, with 95% intervals; y runs from 0 to 1.
 
-    `series`: by name a measurement for each group, None for none.
+    `series`: by name a measurement for each group, None for none. `counts`: the groups are ranges
+    of numbers, y how many there are in each.
     """
 
     groups: Sequence[str]
     series: Mapping[str, Sequence[Measurement | None]]
     levels: Sequence[Level] = ()
+    counts: bool = False
 
-    def _plot(self, axes: Axes) -> float:
-        width = 0.8 / max(len(self.series), 1)
+    def draw(self) -> str:
+        """Bars side by side, levels, and a legend if there are several."""
+        up, across = svg.FRACTION, svg.names_scale(self.groups)
+        size: dict[str, Any] = {}
+        if self.counts:
+            values = [one.value for of in self.series.values() for one in of if one and one.value]
+            up = svg.linear([0, *values, *(level.y for level in self.levels)])
+            size, across = {"width": 340, "height": 150}, across._replace(names=False)
+        plot = svg.Plot(across, up, self.x, self.y, **size)
+        share = 0.8 / max(len(self.series), 1)
+        step = plot.x(share) - plot.x(0)
+        wide = min(step - min(1.0, step / 10), 60)
         for i, (name, measurements) in enumerate(self.series.items()):
-            at = [g + (i - (len(self.series) - 1) / 2) * width for g in range(len(self.groups))]
-            heights = [one.value or 0.0 if one else 0.0 for one in measurements]
-            axes.bar(at, heights, width * 0.92, color=_COLOURS[i % len(_COLOURS)], label=name)
-            for place, height, one in zip(at, heights, measurements, strict=True):
-                if one and (span := one.span):
-                    reach = [[max(height - span[0], 0)], [max(span[1] - height, 0)]]
-                    axes.errorbar(place, height, reach, color=_INK, lw=1.1, capsize=3)
-        for level in self.levels:
-            axes.axhline(level.y, color=_GREY, linestyle=":", linewidth=1.6, label=level.name)
-        groups = self.groups
-        room = _WIDTH / max(len(groups), 1) / max(map(len, groups), default=1)
-        axes.set_xticks(range(len(groups)), groups, fontsize=min(9.5, max(5.0, room / _LETTER)))
-        axes.set_ylim(0, 1.04)
-        return _ABOVE
+            for group, one in enumerate(measurements):
+                if one is not None and one.value is not None:
+                    centre = plot.x(group + (i + 0.5 - len(self.series) / 2) * share)
+                    hint = f"{name}, {self.groups[group]}: {number(one.value)}"
+                    _draw_bar(plot, centre, wide, one, fill=svg.colour(i), hint=hint)
+            if len(self.series) > 1 or self.levels:
+                square: svg.Style = {"x": 4, "y": -6, "width": 12, "height": 12}
+                plot.entry(name, svg.element("rect", **square, fill=svg.colour(i)))
+        _draw_levels(plot, self.levels, len(self.series))
+        return plot.svg(self.title, self.about)
+
+
+def _draw_bar(plot: svg.Plot, x: float, wide: float, one: Measurement, **style: str) -> None:
+    value = one.value or 0.0
+    high = max(plot.y(0) - plot.y(value), 1 if value else 0)  # a small one is still seen
+    box: svg.Style = {"x": x - wide / 2, "y": plot.y(0) - high, "width": wide, "height": high}
+    if value:
+        plot.parts.append(svg.element("rect", **box, **style))
+    if one.span:
+        half = min(3, wide / 2)
+        for y, ahead in zip(map(plot.y, one.span), map(plot.y, one.span[::-1]), strict=True):
+            points = [(x - half, y), (x + half, y), (x, y), (x, ahead)]
+            plot.parts.append(svg.element("path", d=svg.path(points), stroke=svg.INK))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,110 +231,87 @@ class HeatMap(Picture):
     columns: Sequence[str]
     values: Sequence[Sequence[float | None]]
 
-    def _plot(self, axes: Axes) -> float:
-        from matplotlib.patches import Rectangle
-
+    def draw(self) -> str:
+        """Cells between the names of rows and columns, the first row above."""
+        rows = svg.names_scale(self.rows)
+        rows = rows._replace(low=rows.high, high=rows.low)
+        height = min(26 * max(len(self.rows), 2), 420)
+        across = svg.names_scale(self.columns)
+        plot = svg.Plot(across, rows, self.x, self.y, height=height, grid=False)
+        wide, high = plot.x(1) - plot.x(0), plot.y(1) - plot.y(0)
+        size = min(11, wide / 2.4, high)
         for i, row in enumerate(self.values):
             for j, value in enumerate(row):
                 if value is not None:
-                    square = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_COLOURS[0], lw=0)
-                    square.set_alpha(0.04 + 0.7 * value)
-                    axes.add_patch(square)
-                    axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8)
-        axes.set_xlim(-0.5, len(self.columns) - 0.5)
-        axes.set_ylim(len(self.rows) - 0.5, -0.5)
-        axes.set_xticks(range(len(self.columns)), self.columns)
-        axes.set_yticks(range(len(self.rows)), self.rows)
-        return _ABOVE
-
-    def _finish(self, axes: Axes) -> None:
-        axes.grid(visible=False)
-        axes.spines[["left", "bottom"]].set_visible(False)
+                    x, y = plot.x(j), plot.y(i)
+                    box: svg.Style = {
+                        "x": x - wide / 2, "y": y - high / 2, "width": wide, "height": high,
+                        "fill": svg.colour(0), "fill_opacity": 0.04 + 0.7 * value,
+                    }  # fmt: skip
+                    plot.parts.append(svg.element("rect", **box))
+                    shown = svg.text(x, y + size / 3, f"{value:.2f}", fill=svg.INK, font_size=size)
+                    plot.parts.append(shown)
+        return plot.svg(self.title, self.about)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scatter(Picture):
-    """Points (x, y), a colour a series; `labels` name the points of each series in order."""
+class Matrix(Picture):
+    """A matrix as it looks: each row a string of digits; the largest is drawn full."""
 
-    points: Mapping[str, Sequence[tuple[float, float]]]
-    labels: Sequence[str] = field(default_factory=list)
+    rows: Sequence[str]
 
-    def _plot(self, axes: Axes) -> float:
-        for i, (name, result) in enumerate(self.points.items()):
-            axes.scatter(
-                [p[0] for p in result], [p[1] for p in result],
-                color=_COLOURS[i % len(_COLOURS)], marker=_MARKERS[i % len(_MARKERS)], label=name,
-            )  # fmt: skip
-        axes.set_xscale("symlog", linthresh=1e-3)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_ylim(-0.02, 1.04)
-        first = next(iter(self.points.values()))
-        near: list[tuple[float, list[str]]] = []  # names of points side by side stand together
-        for (px, _), label in sorted(zip(first, self.labels, strict=True)):
-            place = float(axes.transData.transform((px, 0.0))[0])
-            if near and place - near[-1][0] < _NEAR:
-                near[-1][1].append(label)
-            else:
-                near.append((place, [label]))
-        for place, names in near:
-            px = float(axes.transData.inverted().transform((place, 0.0))[0])
-            axes.annotate(
-                "\n".join(names), (px, 1.04), (0, 3), xycoords="data",
-                textcoords="offset points", fontsize=8, ha="center", va="bottom",
-            )  # fmt: skip
-            axes.axvline(px, color=_GRID, linewidth=0.8, zorder=0)
-        return 12 + 10.0 * max(len(names) for _, names in near)
-
-
-def _dress(axes: Axes, picture: Picture, above: float) -> None:
-    """Title, axes, grid and legend; `above`: points between the plot and its title."""
-    axes.set_title(picture.title, loc="left", fontsize=11, fontweight="bold", pad=above)
-    axes.set_xlabel(picture.x)
-    axes.set_ylabel(picture.y)
-    axes.grid(axis="y", color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    if labels := axes.get_legend_handles_labels()[1]:
-        # a legend that is wider than the axes would make all of the picture smaller
-        columns = max(1, min(3, _LEGEND // max(len(label) for label in labels)))
-        axes.legend(
-            fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17),
-            ncol=columns,
-        )  # fmt: skip
+    def draw(self) -> str:
+        """Runs of equal digits as strokes, the shortest way to write them."""
+        rows, columns = len(self.rows), len(self.rows[0])
+        across, down = max(1, 312 // columns), max(1, 256 // rows)
+        if abs(rows - columns) <= 1:
+            across = down = min(across, down)
+        runs: dict[int, list[str]] = {}
+        for y, row in enumerate(self.rows):
+            x = 0
+            for digit, run in groupby(row):
+                length = len([*run])
+                runs.setdefault(int(digit), []).append(f"M{x} {y}h{length}")
+                x += length
+        runs.pop(0, None)
+        strokes = "".join(
+            svg.element("path", d="".join(at), stroke_opacity=0.15 + 0.85 * digit / max(runs))
+            for digit, at in sorted(runs.items())
+        )
+        none = svg.Scale([], 0, 1)
+        size: svg.Style = {"width": across * columns, "height": down * rows}
+        plot = svg.Plot(none, none, self.x, self.y, width=340, height=down * rows, grid=False)
+        place = f"translate({plot.left} {down / 2:g})"
+        plot.parts += [
+            svg.element("rect", x=plot.left, **size, fill=svg.PAPER, stroke=svg.GRID),
+            svg.element("g", strokes, transform=f"{place} scale({across} {down})",
+                        stroke=svg.colour(0)),
+        ]  # fmt: skip
+        return plot.svg(self.title, self.about)
 
 
-@contextmanager
-def _figure(path: Path) -> Iterator[tuple[Axes, Callable[[], str]]]:
-    """An empty figure that ends as PATH.svg and PATH.png; the second value returns the SVG."""
-    import matplotlib
+def bins(histogram: Mapping[str, int], most: int = 40) -> dict[str, int]:
+    """How many values there are in each range of {value: count}, at most about `most` ranges.
 
-    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": path.name, "font.family": "sans-serif",
-                "font.size": 9.5, "text.parse_math": False, "text.color": _INK,
-                "axes.edgecolor": _SOFT, "axes.labelcolor": _SOFT, "xtick.color": _SOFT,
-                "ytick.color": _SOFT}  # fmt: skip
-    with warnings.catch_warnings(), matplotlib.rc_context(settings):
-        warnings.filterwarnings("ignore", message="Glyph")  # names may hold what no font has
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.6, 3.7))
-        FigureCanvasAgg(figure)
-        drawn: list[str] = []
-        yield figure.add_subplot(), lambda: drawn[0]
-        make_folder(path.parent)
-        for suffix, extra in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 160})):
-            out = io.BytesIO()
-            figure.savefig(out, format=suffix, bbox_inches="tight", **extra)
-            write_file(path.with_name(f"{path.name}.{suffix}"), out.getvalue())
-            if suffix == "svg":
-                text = out.getvalue().decode()
-                drawn.append(_themed(text[text.index("<svg") :]))
-
-
-def _themed(svg: str) -> str:
-    """The drawing in the colours of the page around it."""
-    return re.sub(
-        r"(?<=[ \"])(fill|stroke): (#[0-9a-f]{6})(?=[;\"])",
-        lambda match: f"{match[1]}: var({_VARIABLES[match[2]]})",
-        svg,
-    )
+    One value a range where the values are close together; else equal widths; doubling widths
+    (1, 2-3, 4-7, ...) where the largest value is far above the median.
+    """
+    counts = sorted((int(value), count) for value, count in histogram.items())
+    if not counts:
+        return {}
+    low, high = counts[0][0], counts[-1][0]
+    half = sum(count for _, count in counts) / 2
+    seen = accumulate(count for _, count in counts)
+    median = next(value for (value, _), so_far in zip(counts, seen, strict=True) if so_far >= half)
+    width = -(-(high - low + 1) // most)
+    starts, last = [*range(low, high + 1, width)], width
+    if width > 1 and low >= 0 and high > 16 * max(1, median):
+        starts = [0, *(1 << power for power in range(high.bit_length()))]
+        starts = starts[sum(start <= low for start in starts) - 1 :]
+        last = starts[-1]
+    result = dict.fromkeys(starts, 0)
+    for value, count in counts:
+        result[starts[bisect_right(starts, value) - 1]] += count
+    ends = [start - 1 for start in starts[1:]] + [starts[-1] + last - 1]
+    spans = zip(starts, ends, result.values(), strict=True)
+    return {number(a) + (f"–{number(b)}" if b > a else ""): n for a, b, n in spans}

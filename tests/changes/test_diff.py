@@ -7,26 +7,27 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from retgen import diff, export, run
-from retgen.changes.examples import TextExample
-from retgen.changes.records import distinct_hashes
+from retgen.changes.records import HashedTable
 from retgen.changes.report import example_sides, excerpts, printable
+from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
+from retgen.progress import no_progress
 from tests.conftest import Gen, Write, read_jsonl
 
 CORPUS = {
-    "d1": "Jon likes quokkas.",
-    "d2": "Ada likes apples.",
-    "d3": "Eve likes figs.",
+    "d1": "Jon likes quokkas.", "d2": "Ada likes apples.", "d3": "Eve likes figs.",
     "d4": "Bob likes kites.",
-}
+}  # fmt: skip
 QUERIES = {"q1": "Who likes quokkas?", "q2": "Who likes apples?"}
 QRELS = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d2", 1), ("q2", "d4", 0)]
 NONE = {"same": 0, "changed": 0, "added": 0, "removed": 0, "renamed": 0}
+ALL_QRELS = {"same": 4, "changed": 0, "added": 0, "removed": 0}
 
 
 def counts(result: dict[str, Any]) -> dict[str, int]:
@@ -42,16 +43,18 @@ def a(dataset: Write) -> Path:
     return dataset(CORPUS, QUERIES, QRELS, "a")
 
 
+@pytest.fixture
+def b(a: Path, tmp_path: Path) -> Path:
+    """A copy, to be changed."""
+    return Path(shutil.copytree(a, tmp_path / "b"))
+
+
 def test_every_kind_of_change_is_counted(a: Path, dataset: Write) -> None:
-    corpus = {
-        "d1": "Jon likes wombats.",
-        "d2": CORPUS["d2"],
-        "d3b": CORPUS["d3"],
-        "d5": "Zoe likes tea.",
-    }
+    corpus = {"d1": "Jon likes wombats.", "d2": CORPUS["d2"], "d3b": CORPUS["d3"],
+              "d5": "Zoe likes tea."}  # fmt: skip
     queries = {**QUERIES, "q3": "Who likes tea?"}
     qrels = [("q1", "d1", 1), ("q1", "d2", 1), ("q2", "d2", 1), ("q3", "d5", 1)]
-    result = diff(a, dataset(corpus, queries, qrels, "b")).to_json()
+    result = diff(a, dataset(corpus, queries, qrels, "other")).to_json()
     documents = result["documents"]
     assert counts(documents) == {"same": 1, "changed": 1, "added": 1, "removed": 1, "renamed": 1}
     assert documents["changed_in"] == {"title": 0, "text": 1, "metadata": 0}
@@ -73,28 +76,36 @@ def test_every_kind_of_change_is_counted(a: Path, dataset: Write) -> None:
     ]  # fmt: skip
 
 
+def test_added_and_removed_qrels_of_known_records_are_shown(a: Path, dataset: Write) -> None:
+    qrels = [("q1", "d1", 1), ("q1", "d4", 2), ("q2", "d2", 1), ("q2", "d4", 0)]
+    shown = diff(a, dataset(CORPUS, QUERIES, qrels, "other")).to_json()["examples"]
+    pair = {"table": "qrels", "split": "test", "query-id": "q1", "query": QUERIES["q1"]}
+    assert shown == [
+        {**pair, "what": "added", "corpus-id": "d4", "after": 2, "document": CORPUS["d4"]},
+        {**pair, "what": "removed", "corpus-id": "d2", "before": 0, "document": CORPUS["d2"]},
+    ]
+
+
 def test_qrels_follow_a_renamed_document(a: Path, dataset: Write) -> None:
     corpus = {("d9" if key == "d2" else key): text for key, text in CORPUS.items()}
     moved = [(q, "d9" if d == "d2" else d, s) for q, d, s in QRELS]
     result = diff(a, dataset(corpus, QUERIES, moved, "moved"))
     assert counts(result.documents.to_json()) == {**NONE, "same": 3, "renamed": 1}
-    assert result.qrels["test"].to_json() == {"same": 4, "changed": 0, "added": 0, "removed": 0}
+    assert result.qrels["test"].to_json() == ALL_QRELS
     # qrels that still name the old id stand there as they did
     kept = diff(a, dataset(corpus, QUERIES, QRELS, "kept"))
-    assert kept.qrels["test"].to_json() == {"same": 4, "changed": 0, "added": 0, "removed": 0}
+    assert kept.qrels["test"].to_json() == ALL_QRELS
 
 
 def test_another_order_is_told_apart_from_other_records(a: Path, dataset: Write) -> None:
     corpus = dict(sorted(CORPUS.items(), reverse=True))
-    result = diff(a, dataset(corpus, QUERIES, QRELS, "b"))
+    result = diff(a, dataset(corpus, QUERIES, QRELS, "other"))
     assert counts(result.documents.to_json()) == {**NONE, "same": 4}
     assert (result.documents.reordered, result.queries.reordered) == (True, False)
     assert (result.same_records, result.differ) == (False, True)
 
 
-def test_metadata_and_titles(a: Path, tmp_path: Path) -> None:
-    b = tmp_path / "b"
-    shutil.copytree(a, b)
+def test_metadata_and_titles(a: Path, b: Path) -> None:
     rows = read_jsonl(a / "corpus.jsonl")
     write(a / "corpus.jsonl", [{**row, "metadata": {"rung": 1, "kept": 0}} for row in rows])
     new = [{**row, "metadata": {"kept": 0, "rung": 1, "none": None}} for row in rows]
@@ -112,38 +123,32 @@ def test_metadata_and_titles(a: Path, tmp_path: Path) -> None:
 
 
 def test_parquet_tsv_and_json_lines_are_the_same_data(a: Path, tmp_path: Path) -> None:
-    b = tmp_path / "hub"
-    (b / "qrels").mkdir(parents=True)
+    hub = tmp_path / "hub"
+    for table in ("corpus", "queries", "qrels"):
+        (hub / table).mkdir(parents=True)
     for table in ("corpus", "queries"):
-        (b / table).mkdir()
-        rows = read_jsonl(a / f"{table}.jsonl")
-        pq.write_table(pa.Table.from_pylist(rows), b / table / "test.parquet", row_group_size=2)
+        rows = pa.Table.from_pylist(read_jsonl(a / f"{table}.jsonl"))
+        pq.write_table(rows, hub / table / "test.parquet", row_group_size=2)
     lines = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{s}" for q, d, s in QRELS)]
-    (b / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
-    result = diff(a, b)
+    (hub / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
+    result = diff(a, hub)
     assert counts(result.documents.to_json()) == {**NONE, "same": 4}
     assert (result.same_records, result.differ) == (True, False)
 
 
-def test_splits_and_grades(a: Path, tmp_path: Path) -> None:
-    b = tmp_path / "b"
-    shutil.copytree(a, b)
+def test_splits_and_grades(a: Path, b: Path) -> None:
     rows = read_jsonl(a / "qrels.jsonl")
     write(b / "qrels.train.jsonl", rows[:1])
     for folder, grade in ((a, 2), (b, 1)):
         write(folder / "qrels_graded.jsonl", [{**rows[0], "score": grade}])
     result = diff(a, b).to_json()
-    assert result["qrels"] == {
-        "test": {"same": 4, "changed": 0, "added": 0, "removed": 0},
-        "train": {"same": 0, "changed": 0, "added": 1, "removed": 0},
-    }
+    added = {"same": 0, "changed": 0, "added": 1, "removed": 0}
+    assert result["qrels"] == {"test": ALL_QRELS, "train": added}
     assert (result["labels"], result["grades"]) == ({"none->1": 1}, {"2->1": 1})
     assert result["graded"] == {"test": {"same": 0, "changed": 1, "added": 0, "removed": 0}}
 
 
-def test_an_id_that_stands_twice(a: Path, tmp_path: Path) -> None:
-    b = tmp_path / "b"
-    shutil.copytree(a, b)
+def test_an_id_that_stands_twice(a: Path, b: Path) -> None:
     rows = read_jsonl(a / "corpus.jsonl")
     write(b / "corpus.jsonl", [*rows, rows[0], {**rows[0], "text": "Jon again."}])
     result = diff(a, b)
@@ -154,13 +159,6 @@ def test_an_id_that_stands_twice(a: Path, tmp_path: Path) -> None:
     assert diff(b, b).same_records
 
 
-def test_repeated_values_are_told_apart() -> None:
-    import numpy as np
-
-    result, repeated = distinct_hashes(np.array([7, 5, 7, 7], np.uint64))
-    assert (repeated, len(set(result.tolist())), result[:2].tolist()) == (2, 4, [7, 5])
-
-
 def test_runs_and_their_exports(limit_run: Path, tmp_path: Path) -> None:
     for to in ("beir", "mteb"):
         folder = export(limit_run, to, tmp_path / to)
@@ -169,24 +167,17 @@ def test_runs_and_their_exports(limit_run: Path, tmp_path: Path) -> None:
         assert result.notes == [
             f"{folder} is no run: recipes, evidence and versions are not compared"
         ]
-    overrides = {
-        "params.docs": 15,
-        "params.queries": 100,
-        "params.attributes_per_doc": 16,
-        "seed": 7,
-    }
-    other = run("limit_small", out=tmp_path / "other", overrides=overrides).path
+    sizes = {"params.docs": 15, "params.queries": 100, "params.attributes_per_doc": 16}
+    other = run("limit_small", out=tmp_path / "other", overrides={**sizes, "seed": 7}).path
     result = diff(limit_run, other)
     assert result.to_json()["manifest"]["recipe"] == {"seed": [42, 7]}
     assert result.documents.to_json()["same"] == 0
     # evidence alone is a difference, versions alone are none
-    copy = tmp_path / "copy"
-    shutil.copytree(limit_run, copy)
+    copy = Path(shutil.copytree(limit_run, tmp_path / "copy"))
+    manifest = json.loads((copy / "manifest.json").read_text())
     for key, value, differ in (
-        ("versions", {"retgen": "9"}, False),
-        ("evidence", {"human": 3}, True),
-    ):
-        manifest = json.loads((copy / "manifest.json").read_text())
+        ("versions", {"retgen": "9"}, False), ("evidence", {"human": 3}, True),
+    ):  # fmt: skip
         manifest[key] |= value
         (copy / "manifest.json").write_text(json.dumps(manifest))
         result = diff(limit_run, copy)
@@ -220,16 +211,12 @@ def test_what_cannot_be_read_is_named(
         diff(limit_run, tmp_path / "copy")
 
 
-def test_a_file_that_is_cut_short_while_it_is_read(a: Path, dataset: Write) -> None:
-    from retgen.changes.records import RowSource, hash_texts
-    from retgen.data import open_dataset
-    from retgen.progress import no_progress
-
-    held = hash_texts(RowSource(open_dataset(a).corpus, a), no_progress)
-    assert held.records([3])[3].text == CORPUS["d4"]
+def test_a_file_that_is_cut_short_while_it_is_read(a: Path) -> None:
+    held, last = HashedTable(open_dataset(a).corpus, a, no_progress), np.array([3])
+    assert held.records(last)[0].text == CORPUS["d4"]
     write(a / "corpus.jsonl", read_jsonl(a / "corpus.jsonl")[:2])
     with pytest.raises(DatasetError, match="changed while it was read; run the command again"):
-        held.records([3])
+        held.records(last)
 
 
 def test_command(a: Path, dataset: Write, gen: Gen, tmp_path: Path) -> None:
@@ -262,15 +249,13 @@ def test_command(a: Path, dataset: Write, gen: Gen, tmp_path: Path) -> None:
 
 
 def test_command_with_what_is_not_there(a: Path, gen: Gen) -> None:
-    done = gen("diff", "a", "limit_dense")
-    assert (done.returncode, done.stderr) == (
-        2, "gen: limit_dense does not exist. Give the folder of a run or of a data set. limit_dense is "
-        "a recipe: `gen run limit_dense` makes outputs/limit_dense.\n",
-    )  # fmt: skip
-    done = gen("diff", "a", "a", "--page", ".")
-    assert (done.returncode, done.stderr) == (
-        2, "gen: --page .: is a folder; name a file in it, as diff.html\n",
-    )  # fmt: skip
+    for words, message in (
+        (("a", "limit_dense"), "limit_dense does not exist. Give the folder of a run or of a data "
+         "set. limit_dense is a recipe: `gen run limit_dense` makes outputs/limit_dense."),
+        (("a", "a", "--page", "."), "--page .: is a folder; name a file in it, as diff.html"),
+    ):  # fmt: skip
+        done = gen("diff", *words)
+        assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
     with pytest.raises(UsageError, match="--examples: a number from 0"):
         diff(a, a, examples=-1)
 
@@ -281,11 +266,10 @@ def test_a_long_text_is_shown_around_its_change() -> None:
     before, after = excerpts(a, b)
     around = [" ".join(words[3988:4000]), " ".join(words[4001:4013])]
     assert "".join(piece for piece, _ in before) == f"… {around[0]} w4000 {around[1]} …"
-    assert [piece for piece, special in before if special and piece] == ["w4000"]
-    assert [piece for piece, special in after if special and piece] == ["new"]
-
-
-def test_a_change_of_everything_is_cut() -> None:
+    assert [[p for p, special in side if special and p] for side in (before, after)] == [
+        ["w4000"], ["new"],
+    ]  # fmt: skip
+    # a change of everything is cut
     a, b = (" ".join(f"{name}{i}" for i in range(8000)) for name in "ab")
     before, _ = excerpts(a, b)
     assert [piece for piece, special in before if special] == [" ".join(f"a{i}" for i in range(80))]
@@ -293,16 +277,16 @@ def test_a_change_of_everything_is_cut() -> None:
 
 
 def test_scripts_without_spaces_are_cut_by_characters() -> None:
-    before, after = excerpts("更衣柜在左边", "更衣柜在右边")
-    assert before == [("更衣柜在", False), ("", False), ("左", True), ("边", False)]
-    assert after == [("更衣柜在", False), ("", False), ("右", True), ("边", False)]
+    assert excerpts("更衣柜在左边", "更衣柜在右边") == tuple(
+        [("更衣柜在", False), ("", False), (side, True), ("边", False)] for side in "左右"
+    )
 
 
 def test_white_space_alone() -> None:
-    example = TextExample("documents", "changed", "d1", {"text": "a b"}, {"text": "a b \n"})
-    assert [part for part, _, _ in example_sides(example)] == ["text, white space alone"]
-    example = TextExample("documents", "changed", "d1", {"text": "a b"}, {"text": "a c"})
-    assert [part for part, _, _ in example_sides(example)] == ["text"]
+    for after, part in (("a b \n", "text, white space alone"), ("a c", "text")):
+        example = {"table": "documents", "what": "changed", "id": "d1",
+                   "before": {"text": "a b"}, "after": {"text": after}}  # fmt: skip
+        assert [name for name, _, _ in example_sides(example)] == [part]
 
 
 def test_a_terminal_obeys_nothing() -> None:

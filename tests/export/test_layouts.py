@@ -297,7 +297,7 @@ def test_what_a_killed_export_left_goes_and_two_never_meet(judged: Path, tmp_pat
 
 TOY = """
 from retgen.export.files import write_jsonl
-from retgen.export.layout import Layout, LayoutCard
+from retgen.export.layouts import Layout, LayoutCard
 
 class Ids(Layout):
     about = "ids.jsonl"

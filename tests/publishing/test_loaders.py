@@ -181,7 +181,7 @@ def test_sets_of_facts_load(
     overrides = {f"params.{key}": value for key, value in params.items()}
     run = retgen.run(recipe, out=tmp_path / "run", overrides=overrides).path
     folder = tmp_path / "published"
-    publish(run, f"file:{folder}", score_up_to=0)
+    publish(run, f"file:{folder}")
     found = elsewhere(ALL_TABLES, folder, tmp_path)
     assert list(found) == [one["config_name"] for one in card_header(folder)["configs"]]
     assert found["corpus"] == {"corpus": [documents, ["_id", "title", "text"]]}

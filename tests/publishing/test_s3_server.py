@@ -17,8 +17,7 @@ import pytest
 
 from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
-from retgen.publishing.destination import FileChange, Standing, Tree
-from retgen.publishing.destinations import destination
+from retgen.publishing.destinations import FileChange, Standing, Tree, destination
 from retgen.write import file_info
 from tests.conftest import Gen
 from tests.publishing import s3_server
@@ -154,14 +153,16 @@ def test_a_change_is_a_new_revision_and_the_old_one_stays(
     assert publish(kb, TO).is_unchanged
 
 
-@pytest.mark.parametrize("fault", ["drop", "cut", 500, 503])
 def test_a_network_that_ends_at_any_request_leaves_nothing_half_and_a_repeat_completes(
-    kb: Path, tmp_path: Path, s3: State, fault: Fault
+    kb: Path, tmp_path: Path, s3: State
 ) -> None:
     tree = tree_of(kb, tmp_path / "out")
-    for number in range(1, len(FIRST) + 1):
+    faults: tuple[Fault, ...] = ("drop", "cut", 500, 503)
+    # every fault meets looks and writes, which take turns; the last request, the pointer, all
+    cases = [(number, faults[number // 2 % 4]) for number in range(1, len(FIRST))]
+    for number, fault in (*cases, *((len(FIRST), fault) for fault in faults)):
         s3.requests.clear()
-        s3.fault = lambda n, request, at=number: fault if n >= at else None
+        s3.fault = lambda n, request, at=number, fault=fault: fault if n >= at else None
         with pytest.raises(EndpointFailed, match="S3 did not answer as it should"):
             publish(kb, TO)
         # the pointer is the last request, and of "cut" only the answer is lost
@@ -192,18 +193,19 @@ def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
     publish(kb, TO)
     for number in range(1, last + 1):
         change(kb, number)  # manifest and listing, the others are copied
-        old, new = read(s3), tree_of(kb, tmp_path / "out")
+        old = read(s3)
         fault: Fault = ("drop", "late", 503)[number % 3]
         s3.requests.clear()
         s3.fault = lambda n, request, at=number, fault=fault: fault if n == at else None
         with contextlib.suppress(EndpointFailed):
             publish(kb, TO)
-            assert read(s3) == new
-        assert read(s3) in (old, new)
+        met = read(s3)
         assert len(s3.requests) >= number
         calm(s3)
         publish(kb, TO)
-        assert read(s3) == new != old
+        new = read(s3)
+        assert met in (old, new)
+        assert new != old
     change(kb, last + 1)
     s3.requests.clear()
     publish(kb, TO)

@@ -175,7 +175,7 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         'load_dataset(\'limit tiny/dataset\', "corpus", split="corpus")',
     ):
         assert text in page.text, text
-    assert page.tags["svg"] == 6  # bracket, baselines, words, positions, matrix, document graph
+    assert page.tags["svg"] == 5  # baselines, words, positions, matrix, document graph
     assert page.tags["code"] >= 1
 
 

@@ -44,7 +44,7 @@ def test_a_page_of_results(tmp_path: Path) -> None:
     )  # fmt: skip
     html = Page("set", "retgen evaluation", "46 documents.", ["One.", "Two <i>."], [section],
                 "gen eval 'a b'").html(tmp_path / "figures")  # fmt: skip
-    assert {one.name for one in (tmp_path / "figures").iterdir()} == {"bars.png", "bars.svg"}
+    assert {one.name for one in (tmp_path / "figures").iterdir()} == {"bars.svg"}
     page = Read(html)
     assert page.tags.count("table") == 2
     assert page.tags.count("thead") == 2

@@ -1,15 +1,32 @@
-"""Pictures of results: files on white, on the page in the colours of the page."""
+"""Pictures of results: on a page in its colours, in files on white; exact numbers, well-formed."""
 
 from __future__ import annotations
 
+import itertools
 import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
+
+import pytest
 
 import retgen
 from retgen.results.measurements import Measurement
-from retgen.results.pictures import Bars, HeatMap, Level, Line, Lines, Picture, Scatter
+from retgen.results.pictures import Bars, HeatMap, Level, Line, Lines, Matrix, Picture, bins
 
-COLOUR = re.compile(r"#[0-9a-f]{6}(?=[;\"])")
+COLOUR = re.compile(r"#[0-9a-f]{3,6}(?=[;\"])")
+
+
+def texts(svg: str) -> list[str]:
+    """What a picture says, in order; also proves that it is well-formed."""
+    return [node.text or "" for node in ET.fromstring(svg).iter() if node.tag.endswith("text")]
+
+
+def hints(svg: str) -> list[str]:
+    return re.findall(r"<title>(.*?)</title>", svg)
+
+
+def one(value: float, low: float | None = None, high: float | None = None) -> Measurement:
+    return Measurement("r", "recall", {}, value, low, high)
 
 
 def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
@@ -17,62 +34,156 @@ def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
              for i in range(9)]  # fmt: skip
     hollow = lines[0]._replace(name="cut short", hollow=[1])
     noted = lines[1]._replace(name="not read", beside=["", "40% cut"])
-    one = Measurement("r", "recall", {}, 0.5, 0.4, 0.6)
-    axes = {"caption": "", "title": "t", "x": "x", "y": "y"}
     pictures: list[Picture] = [
-        Lines(file="lines", curves=[*lines, hollow, noted], fraction=True,
-              levels=[Level("a", 0.5), Level("b", 0.4, True)], **axes),
-        Bars(file="bars", groups=["a", "b"], series={"r": [one, None]},
-             levels=[Level("baseline", 0.1, True)], **axes),
-        Scatter(file="scatter", points={"a": [(0.1, 0.5), (0.2, 0.6)]}, labels=["p", "q"], **axes),
-        HeatMap(file="heat_map", rows=["1", "2"], columns=["a", "b"],
-                values=[[0.25, 1.0], [None, 0.0]], **axes),
+        Lines(file="lines", curves=[*lines, hollow, noted], fraction=True, title="t",
+              levels=[Level("a", 0.5), Level("b", 0.4, True)]),
+        Bars(file="bars", groups=["a", "b"], series={"r": [one(0.5, 0.4, 0.6), None]}, y="r",
+             levels=[Level("baseline", 0.1, True)]),
+        HeatMap(file="heat_map", rows=["1", "2"], columns=["a", "b"], title="t",
+                values=[[0.25, 1.0], [None, 0.0]]),
+        Matrix(file="matrix", rows=["01", "10"], x="documents"),
     ]  # fmt: skip
-    pages = [picture.draw(tmp_path) for picture in pictures]
     style = (Path(retgen.__file__).parent / "page.css").read_text()
     light, dark = style.split("@media (prefers-color-scheme: dark)", 1)
-    for name, page in zip(("lines", "bars", "scatter", "heat_map"), pages, strict=True):
+    for picture in pictures:
+        page = picture.draw()
+        assert texts(page)
         assert COLOUR.findall(page) == []
         used = set(re.findall(r"var\((--\w+)\)", page))
-        assert {"--ink", "--soft", "--card", "--s1"} <= used
-        assert ("--faint" in used) == (name != "heat_map")  # which has no grid
+        assert {"--soft", "--s1"} <= used
         assert all(f"{variable}: #" in light and f"{variable}: #" in dark for variable in used)
-        file = (tmp_path / f"{name}.svg").read_text()
+        picture.write(tmp_path)
+        file = (tmp_path / f"{picture.file}.svg").read_text()
+        assert texts(file) == texts(page)
         assert "var(" not in file
-        assert {"#ffffff", "#1c2127", "#2a62a8"} <= set(COLOUR.findall(file))
-    assert {f"--s{i}" for i in range(9)} <= set(re.findall(r"var\((--\w+)\)", pages[0]))
-
-
-def test_a_legend_of_long_names_leaves_the_picture_its_width(tmp_path: Path) -> None:
-    widths = []
-    for name in ("minilm", "minilm, best chunk · 100 terms, 73% of the queries cut"):
-        curves = [Line(f"{name} {i}", [1.0, 2.0], [0.5, 0.1 * i]) for i in range(6)]
-        svg = Lines(file="picture", caption="", title="t", curves=curves).draw(tmp_path)
-        widths.append(float(svg.partition('width="')[2].partition("pt")[0]))
-    assert abs(widths[1] - widths[0]) < 15  # points
-
-
-def test_names_of_many_groups_stand_apart(tmp_path: Path) -> None:
-    names = [f"superlative{i}" for i in range(8)]
-    few, many = (
-        Bars(file="bars", caption="", title="t", groups=some, y="y",
-             series={"r": [Measurement("r", "recall", {}, 0.5)] * len(some)}).draw(tmp_path)
-        for some in (names[:2], names)
-    )  # fmt: skip
-
-    def size(page: str) -> float:
-        """Of the first group's name, in pixels of the drawing, which are points."""
-        return float(re.findall(r"font-size: ([\d.]+)px[^>]*>superlative0<", page)[0])
-
-    assert size(few) == 9.5
-    assert size(many) * 0.6 * len(names[0]) * len(names) < 6.6 * 72
+        assert {"#fff", "#2a62a8"} <= set(COLOUR.findall(file))
+    assert {f"--s{i}" for i in range(9)} <= set(re.findall(r"var\((--\w+)\)", pictures[0].draw()))
+    assert "40% cut" in texts(pictures[0].draw())
 
 
 def test_a_curve_of_measurements_has_a_band_where_they_have_intervals() -> None:
-    rows = [Measurement("a", "auc", {}, 0.5, 0.4, 0.6), Measurement("a", "auc", {}, 0.7),
-            Measurement("a", "auc", {}, None)]  # fmt: skip
-    points = [(float(x), one) for x, one in enumerate(rows)]
+    rows = [one(0.5, 0.4, 0.6), one(0.7), Measurement("a", "auc", {}, None)]
+    points = [(float(x), row) for x, row in enumerate(rows)]
     assert Line.of("a", points, star=True) == Line(
         "a", [0.0, 1.0], [0.5, 0.7], [0.4, 0.7], [0.6, 0.7], star=True
     )
     assert Line.of("a", points[1:]) == Line("a", [1.0], [0.7])
+
+
+def test_a_legend_of_long_names_takes_more_lines_and_leaves_the_plot_its_width() -> None:
+    long = "minilm, best chunk · 100 terms, 73% of the queries cut"
+    heights = []
+    for name in ("minilm", long):
+        curves = [Line(f"{name} {i}", [1.0, 2.0], [0.5, 0.1 * i]) for i in range(6)]
+        svg = Lines(curves=curves, title="t").draw()
+        assert 'width="560"' in svg
+        assert [text for text in texts(svg) if text.startswith(name)] == [
+            f"{name} {i}" for i in range(6)
+        ]
+        heights.append(float(svg.partition('height="')[2].partition('"')[0]))
+    assert heights[1] > heights[0] + 17
+
+
+def test_names_of_points_that_are_close_stand_above_each_other() -> None:
+    svg = Lines(curves=[Line("bm25", [0.2, 0.21], [0.5, 0.6])], joined=False, log_x=True,
+                names=[(0.2, "random"), (0.21, "cycle")]).draw()  # fmt: skip
+    heights = [float(y) for y in re.findall(r'y="(-[\d.]+)"[^>]*>(?:random|cycle)<', svg)]
+    assert heights == [-5.0, -17.0]
+
+
+def test_names_of_many_groups_are_turned() -> None:
+    names = [f"superlative{i}" for i in range(8)]
+    few, many = (
+        Bars(groups=some, series={"r": [one(0.5)] * len(some)}, y="y").draw()
+        for some in (names[:2], names)
+    )
+    assert "rotate" not in few
+    assert many.count("rotate(-35)") == 8
+    assert {*names} <= {*texts(many)}
+
+
+def test_a_scale_of_low_values_is_logarithmic_with_a_place_for_zero() -> None:
+    curves = [Line("random", [2, 100], [0.00004, 0.002]), Line("longest", [2, 100], [0, 0])]
+    svg = Lines(curves=curves, log_x=True, log_y=True, x="cutoff k", y="recall@k").draw()
+    assert texts(svg) == [
+        *("0", "0.00001", "0.0001", "0.001", "0.01", "2", "100", "cutoff k"),
+        *("random", "longest", "recall@k"),
+    ]
+    assert hints(svg)[0] == "random: 2, 0.00004"
+
+
+@pytest.mark.parametrize("points", [[], [(2.0, 1.0)], [(2.0, 0.0), (3.0, 0.0)]])
+@pytest.mark.parametrize("log", [True, False])
+def test_few_points_are_a_picture_too(points: list[tuple[float, float]], log: bool) -> None:
+    line = Line("<a>", [x for x, _ in points], [y for _, y in points])
+    assert "<a>" in texts(Lines(curves=[line], log_x=log, log_y=log).draw())
+
+
+# --- counts ---------------------------------------------------------------------------------------
+
+
+def test_bins_one_bar_a_value() -> None:
+    assert bins({"3": 5, "1": 2}) == {"1": 2, "2": 0, "3": 5}
+    assert bins({"2": 1000}) == {"2": 1000}
+    assert bins({}) == {}
+
+
+def test_bins_of_equal_width() -> None:
+    result = bins({str(value): 1 for value in range(100, 200)})
+    assert next(iter(result.items())) == ("100–102", 3)
+    assert [*result.items()][-1] == ("199–201", 1)
+    assert (len(result), sum(result.values())) == (34, 100)
+
+
+def test_bins_double_where_few_values_are_far_above_the_median() -> None:
+    assert bins({"0": 1, "1": 90, "3": 4, "64": 1}) == {
+        "0": 1, "1": 90, "2–3": 4, "4–7": 0, "8–15": 0, "16–31": 0, "32–63": 0, "64–127": 1,
+    }  # fmt: skip
+
+
+def histogram(counts: dict[str, int], **more: object) -> str:
+    series = {"documents": [one(count) for count in counts.values()]}
+    return Bars(groups=[*counts], series=series, counts=True, x="<words>", y="documents",
+                **more).draw()  # type: ignore[arg-type]  # fmt: skip
+
+
+def test_counts_of_ranges() -> None:
+    svg = histogram({"1": 20, "2": 0, "3": 1234})
+    assert hints(svg) == ["documents, 1: 20", "documents, 3: 1,234"]
+    assert texts(svg) == ["0", "500", "1,000", "1,500", "1", "2", "3", "<words>", "documents"]
+
+
+def test_a_single_document_stays_visible() -> None:
+    bars = re.findall(r'<rect[^>]*height="([\d.]+)"', histogram({"1": 1, "2": 50_000}))
+    assert [float(high) for high in bars] == [1.0, 150.0]
+
+
+@pytest.mark.parametrize(
+    ("highest", "labels"),
+    [
+        (9_000, ["0", "2k", "4k", "6k", "8k", "10k"]),
+        (18_000, ["0", "5k", "10k", "15k", "20k"]),
+        (1_200_000, ["0", "0.5M", "1M", "1.5M"]),
+    ],
+)
+def test_ticks_of_an_axis_share_a_unit(highest: int, labels: list[str]) -> None:
+    said = texts(histogram({"1": highest}))
+    assert said[: said.index("1")] == labels
+
+
+def test_the_level_of_chance_is_in_the_legend() -> None:
+    svg = histogram({str(i): 46 * (i == 49) for i in range(50)},
+                    levels=[Level("by chance 0.92 each", 0.92)])  # fmt: skip
+    assert texts(svg)[-2:] == ["by chance 0.92 each", "documents"]
+    assert hints(svg) == ["documents, 49: 46"]
+
+
+def test_a_matrix_merges_runs_and_draws_the_largest_digit_full() -> None:
+    svg = Matrix(rows=["0110", "1000"], x="4 documents", y="2 <queries>").draw()
+    assert 'd="M1 0h2M0 1h1" stroke-opacity="1"' in svg
+    assert texts(svg) == ["4 documents", "2 <queries>"]
+    shades = re.findall(r'd="(M\d 0h1)" stroke-opacity="([\d.]+)"', Matrix(rows=["0369"]).draw())
+    assert [at for at, _ in shades] == ["M1 0h1", "M2 0h1", "M3 0h1"]
+    strengths = [float(strength) for _, strength in shades]
+    assert all(a < b for a, b in itertools.pairwise(strengths))
+    assert strengths[-1] == 1

@@ -266,14 +266,14 @@ def _cards(rows: Sequence[HaystackRow]) -> Section:
             Lines(
                 file=f"card_{slug(label)}", title=f"{label}: needles found by length{known}",
                 curves=curves, levels=[CHANCE], x=_TOKENS, y=_AUC, log_x=True,
-                caption=f"For the card of {label}: figures/card_{slug(label)}.png.",
+                caption=f"For the card of {label}: figures/card_{slug(label)}.svg.",
             )
         )  # fmt: skip
     words = " · ".join(variant_words(first, rows[0].cells.variants).values())
     variant = f", on the first variant of haystacks ({words})" if words else ""
     return Section(
         "Pictures for model cards",
-        [f"A picture a model, of {len(lengths_of(rows))} lengths{variant}; SVG and PNG stand in "
+        [f"A picture a model, of {len(lengths_of(rows))} lengths{variant}; the files are in "
          "figures/."],
         pictures=pictures,
     )  # fmt: skip

@@ -142,7 +142,7 @@ def _picture(
     file = "_".join(filter(None, ("twins", factor, wording)))
     words = {"wording": "wording of the query", **_FACTORS}[factor]
     return Bars(
-        file=file, caption=f"A tie is half. figures/{file}.png.",
+        file=file, caption=f"A tie is half. figures/{file}.svg.",
         title=f"Control above twin, by {words}{f', {wording} queries' if wording else ''}",
         y="share of queries", groups=levels, levels=[CHANCE],
         series={label: [known.get((label, level)) for level in levels] for label in shown},

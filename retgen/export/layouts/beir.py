@@ -13,12 +13,12 @@ from retgen.export.files import (
     WITHOUT,
     document_rows,
     judged_tables,
-    note_without,
-    query_rows,
+    query_row,
+    write_apart,
     write_jsonl,
     write_tsv,
 )
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 # csv, which BEIR's loader reads with, ends a value or begins a quoted one at these
 _BROKEN = re.compile(r'[\t\r\n\0]|^"')
@@ -33,10 +33,8 @@ class Beir(Layout):
     def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("BEIR")
         write_jsonl(job.folder / "corpus.jsonl", document_rows(job))
-        write_jsonl(job.folder / "queries.jsonl", query_rows(job.judged.queries()))
-        apart = f"queries_{WITHOUT}.jsonl"
-        count = write_jsonl(job.folder / apart, query_rows(job.judged.queries(positive=False)))
-        note_without(job, count, f"they are in {apart}, what was judged of them in qrels_{WITHOUT}")
+        write_jsonl(job.folder / "queries.jsonl", map(query_row, job.judged.queries()))
+        write_apart(job, query_row, f", what was judged of them in qrels_{WITHOUT}")
         for stem, split, qrels in judged_tables(job):
             write_tsv(
                 job.folder / stem / f"{split}.tsv", "query-id\tcorpus-id\tscore",

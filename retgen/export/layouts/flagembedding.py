@@ -11,15 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from retgen.export.files import (
-    WITHOUT,
-    note_without,
     split_by_negatives,
     training_origin,
     training_splits,
+    write_apart,
     write_jsonl,
 )
 from retgen.export.judged import TrainingExample
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 
 class FlagEmbedding(Layout):
@@ -49,12 +48,7 @@ class FlagEmbedding(Layout):
                 {"qid": q.query_id, "docid": q.doc_id, "relevance": int(q.relevance)}
                 for q in job.judged.qrels(split)
             ))  # fmt: skip
-        apart = f"queries_{WITHOUT}.jsonl"
-        count = write_jsonl(job.folder / apart, (
-            {"id": one.query_id, "text": one.text}
-            for one in job.judged.queries(positive=False)
-        ))  # fmt: skip
-        note_without(job, count, f"they are in {apart}")
+        write_apart(job, lambda one: {"id": one.query_id, "text": one.text})
         split = "train" if "train" in training_splits(job) else job.splits[0]
         return LayoutCard([
             "In FlagEmbedding's layout:", "", "```",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from retgen.data import GRADED
 from retgen.export.files import (
+    CONFIGS,
     WITHOUT,
     document_rows,
     judged_tables,
-    note_without,
     qrel_rows,
-    query_rows,
+    query_row,
+    write_apart,
     write_jsonl,
 )
-from retgen.export.layout import ExportJob, Layout, LayoutCard
+from retgen.export.layouts import ExportJob, Layout, LayoutCard
 from retgen.export.mteb import write_mteb
 from retgen.markdown import escape_markdown
-
-_CONFIGS = {"qrels": "default", GRADED: "graded", f"qrels_{WITHOUT}": f"qrels_{WITHOUT}"}
 
 
 class Mteb(Layout):
@@ -29,7 +27,7 @@ class Mteb(Layout):
     def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("MTEB")
         write_jsonl(job.folder / "corpus.jsonl", document_rows(job))
-        write_jsonl(job.folder / "queries.jsonl", query_rows(job.judged.queries()))
+        write_jsonl(job.folder / "queries.jsonl", map(query_row, job.judged.queries()))
         configs: dict[str, dict[str, str]] = {
             "default": {},
             "corpus": {"corpus": "corpus.jsonl"},
@@ -38,12 +36,9 @@ class Mteb(Layout):
         for stem, split, qrels in judged_tables(job):
             name = f"{stem}.jsonl" if split == "test" else f"{stem}.{split}.jsonl"
             if write_jsonl(job.folder / name, qrel_rows(qrels)):
-                configs.setdefault(_CONFIGS[stem], {})[split] = name
-        apart = f"queries_{WITHOUT}"
-        rows = query_rows(job.judged.queries(positive=False))
-        if count := write_jsonl(job.folder / f"{apart}.jsonl", rows):
-            configs[apart] = {"queries": f"{apart}.jsonl"}
-            note_without(job, count, f"they are in {apart}.jsonl, a configuration of its own")
+                configs.setdefault(CONFIGS[stem], {})[split] = name
+        if apart := write_apart(job, query_row, ", a configuration of its own"):
+            configs[f"queries_{WITHOUT}"] = {"queries": apart}
         result = write_mteb(job.folder, "", job.facts, job.dataset.run)
         return LayoutCard([
             "In the layout that MTEB reads. `task.py` beside this card is a ready task, "

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from retgen.data import GRADED
 from retgen.export.files import (
+    CONFIGS,
     WITHOUT,
     ColumnType,
     Rows,
@@ -22,12 +22,11 @@ from retgen.export.files import (
     note_without,
     parquet_writer,
     qrel_rows,
-    query_rows,
+    query_row,
 )
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 _SHARD = 1_000_000  # documents of a file, as a run has them
-_CONFIGS = {"qrels": "default", GRADED: "graded", f"qrels_{WITHOUT}": f"qrels_{WITHOUT}"}
 
 
 class Parquet(Layout):
@@ -46,7 +45,7 @@ class Parquet(Layout):
         for stem, split, qrels in judged_tables(job):
             path = f"{stem}/{split}.parquet"
             if self._rows(job, path, schema, qrel_rows(qrels)):
-                configs.setdefault(_CONFIGS[stem], {})[split] = path
+                configs.setdefault(CONFIGS[stem], {})[split] = path
         apart = f"queries_{WITHOUT}"
         if count := self._queries(job, apart, configs, columns, positive=False):
             note_without(job, count, f"they are a configuration of their own, {apart}")
@@ -88,9 +87,9 @@ class Parquet(Layout):
         positive: bool,
     ) -> int:
         """Write queries with or without positives; how many."""
-        known = _Metadata(query_rows(job.judged.queries(positive)))
+        known = _Metadata(map(query_row, job.judged.queries(positive)))
         path, texts = f"{name}/queries.parquet", ["_id", "text"]
-        rows = known.rows(query_rows(job.judged.queries(positive)))
+        rows = known.rows(map(query_row, job.judged.queries(positive)))
         if count := self._rows(job, path, known.schema(texts), rows):
             configs[name] = {"queries": path}
             if known.has_values:

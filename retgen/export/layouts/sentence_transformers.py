@@ -21,7 +21,7 @@ from retgen.export.files import (
     training_splits,
 )
 from retgen.export.judged import TrainingExample
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 _LOSSES = {
     "pairs": "MultipleNegativesRankingLoss",

@@ -12,17 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from retgen.export.files import (
-    WITHOUT,
-    note_without,
     split_by_negatives,
     training_origin,
     training_splits,
     trec_line,
+    write_apart,
     write_jsonl,
     write_lines,
 )
 from retgen.export.judged import JudgedText, TrainingExample
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 
 class Tevatron(Layout):
@@ -52,12 +51,7 @@ class Tevatron(Layout):
             ))  # fmt: skip
             qrels = job.judged.qrels(split)
             write_lines(job.folder / f"qrels/{split}.txt", (trec_line(qrel, job) for qrel in qrels))
-        apart = f"queries_{WITHOUT}.jsonl"
-        count = write_jsonl(job.folder / apart, (
-            {"query_id": one.query_id, "query": one.text}
-            for one in job.judged.queries(positive=False)
-        ))  # fmt: skip
-        note_without(job, count, f"they are in {apart}")
+        write_apart(job, lambda one: {"query_id": one.query_id, "query": one.text})
         first = next(iter(next(iter(configs.values())).values()))
         return LayoutCard([
             "In Tevatron's layout:", "", "```",

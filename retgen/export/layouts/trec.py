@@ -21,7 +21,7 @@ from retgen.export.files import (
     write_lines,
     write_tsv,
 )
-from retgen.export.layout import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
 
 class Trec(Layout):

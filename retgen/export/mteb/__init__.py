@@ -4,8 +4,7 @@
 |---|---|
 | `survey` | a data set read once: MTEB's descriptive statistics, and the records at fault |
 | `task` | `TaskMetadata`, with what only the user knows; task.py and eval.yaml |
-| `gates` | what MTEB asks of a data set, a verdict each; baseline scores, kept beside the run |
-| `score` | the process that computes these scores |
+| `gates` | what MTEB asks of a data set, a verdict each |
 """
 
 from __future__ import annotations
@@ -14,27 +13,18 @@ import json
 from pathlib import Path
 
 from retgen.data import open_dataset
-from retgen.export.facts import DatasetFacts
-from retgen.export.mteb.gates import BaselineScores, MtebGate, baseline_scores, mteb_gates
+from retgen.export.facts import DatasetFacts, evaluation_of
+from retgen.export.mteb.gates import MtebGate, mteb_gates
 from retgen.export.mteb.survey import survey
 from retgen.export.mteb.task import eval_yaml, module, task_of
-from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, write_file
 
 
 def write_mteb(
-    root: Path,
-    below: str,
-    facts: DatasetFacts,
-    run: Path | None,
-    *,
-    loaded_as: str = "",
-    up_to: int = 0,
-    progress: Progress = no_progress,
+    root: Path, below: str, facts: DatasetFacts, run: Path | None, *, loaded_as: str = ""
 ) -> list[MtebGate]:
     """Write task.py, statistics and gates.json `below` the tables at `root`, and eval.yaml there.
 
-    `up_to`: documents up to which a data set is scored; above, only kept scores are stated.
     Raises `DatasetError` for rows that are none.
     """
     found = survey(open_dataset(root), root)
@@ -46,16 +36,7 @@ def write_mteb(
     write_file(folder / "task.py", module(task, 1 if below else 0))
     write_file(statistics, json.dumps(found.statistics(task.splits), indent=4))
     write_file(root / "eval.yaml", eval_yaml(task))
-    scored = BaselineScores(None, "only a run is scored")
-    if run is not None:
-        scored = baseline_scores(run, task, found, folder / "task.py", up_to, progress)
-    result = mteb_gates(task, found, scored)
-    kept = {
-        "task": task.name,
-        "gates": [one.to_json() for one in result],
-        "scores": {"mteb": scored.mteb, "main_score": task.fields["main_score"],
-                   "by_model": scored.by_model, "errors": scored.errors}
-        if scored.by_model else None,
-    }  # fmt: skip
-    write_file(folder / "gates.json", dump_json(kept))
+    result = mteb_gates(task, found, evaluation_of(run) if run is not None else None)
+    gates = {"task": task.name, "gates": [one.to_json() for one in result]}
+    write_file(folder / "gates.json", dump_json(gates))
     return result

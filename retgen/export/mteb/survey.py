@@ -6,15 +6,15 @@ whole corpus in memory and MTEB installed; a test compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import xxhash
 
 from retgen.data import Dataset, Query, qrel_of, query_of
-from retgen.export.judged import strict
 
 SHORT = 3  # characters: MTEB takes a text of so many for one of poor quality
 
@@ -93,11 +93,10 @@ class SplitSurvey:
 
 @dataclass
 class Survey:
-    """A data set. `digest`: of all that a score depends on, the same in every layout."""
+    """A data set: its documents, and what is found in each split."""
 
     documents: TextStatistics
     splits: dict[str, SplitSurvey]
-    digest: str
 
     def statistics(self, splits: Iterable[str]) -> dict[str, Any]:
         """MTEB's descriptive statistics of the splits."""
@@ -129,40 +128,37 @@ def eval_splits(splits: Sequence[str]) -> list[str]:
 
 def survey(dataset: Dataset, path: Path) -> Survey:
     """Read a data set. Raises `DatasetError`, naming `path`, for a row that is none."""
-    digest = xxhash.xxh3_128()
     splits = {name: SplitSurvey() for name in dataset.qrels}
     for name, split in splits.items():
-        for qrel in strict(dataset.qrels[name], qrel_of, path):
-            score = float(qrel.relevance)
+        for qrel in chain.from_iterable(dataset.qrels[name].parsed_chunks(qrel_of, path)):
             # MTEB counts every score but 0
-            split.positives[qrel.query_id] = split.positives.get(qrel.query_id, 0) + (score != 0)
+            positive = float(qrel.relevance) != 0
+            split.positives[qrel.query_id] = split.positives.get(qrel.query_id, 0) + positive
             split.judged.add(qrel.doc_id)
-            _feed(digest, name, qrel.query_id, qrel.doc_id, f"{score:g}")
-    by_text = _queries(strict(dataset.queries, query_of, path), splits, digest)
+    queries = chain.from_iterable(dataset.queries.parsed_chunks(query_of, path))
+    by_text = _queries(queries, splits)
     documents = TextStatistics()
     unseen = {name: set(split.judged) for name, split in splits.items()}
     for one in dataset.documents(path):
         text = f"{one.title} {one.text}".strip()
         documents.add(one.doc_id, text)
-        _feed(digest, one.doc_id, one.title, one.text)
         for ids in unseen.values():
             ids.discard(one.doc_id)
         for name, query_id in by_text.get(_key(text), ()):
             splits[name].as_document.append(SameText(query_id, one.doc_id))
     for name, ids in unseen.items():
         splits[name].missing_documents = sorted(ids)
-    return Survey(documents, splits, f"xxh3 {digest.hexdigest()}")
+    return Survey(documents, splits)
 
 
 def _queries(
-    queries: Iterator[Query], splits: dict[str, SplitSurvey], digest: xxhash.xxh3_128
+    queries: Iterable[Query], splits: dict[str, SplitSurvey]
 ) -> dict[int, list[tuple[str, str]]]:
     """Count the queries of each split; (split, query) by what their texts hash to."""
     by_text: dict[int, list[tuple[str, str]]] = {}
     known = set()
     for query in queries:
         known.add(query.query_id)
-        _feed(digest, query.query_id, query.text)
         of = [name for name, one in splits.items() if query.query_id in one.positives]
         positive = any(splits[name].positives[query.query_id] for name in of)
         for name in of or splits:  # one that no split names belongs to none: all lack it
@@ -183,9 +179,3 @@ def _queries(
 
 def _key(text: str) -> int:
     return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
-
-
-def _feed(digest: xxhash.xxh3_128, *texts: str) -> None:
-    for text in texts:
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")

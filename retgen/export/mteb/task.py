@@ -37,12 +37,8 @@ _ALSO = (
     "is_public",
 )  # fmt: skip
 _LISTS = ("domains", "task_subtypes", "eval_langs", "dialect", "adapted_from")
+_MEASURES = {"ndcg": "nDCG", "map": "MAP", "mrr": "MRR"}
 _DEEPEST = 1000  # MTEB ranks no further
-# what MTEB has words of its own for: a task module with others does not run
-WORDED = (
-    "date", "domains", "task_subtypes", "license", "annotations_creators", "dialect",
-    "sample_creation", "eval_langs",
-)  # fmt: skip
 _LANGUAGE = "the languages, by ISO 639-3 and script: eng-Latn"
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -63,6 +59,12 @@ class MtebTask:
     def name(self) -> str:
         """The name of the task and of its class."""
         return str(self.fields["name"])
+
+    @property
+    def measure(self) -> str:
+        """Its main score as `gen eval` names it."""
+        name, _, k = str(self.fields["main_score"]).rpartition("_at_")
+        return f"{_MEASURES.get(name, name)}@{k}"
 
     @property
     def splits(self) -> list[str]:
@@ -202,13 +204,12 @@ def _made_by(own: str, models: set[str]) -> str:
 
 def module(task: MtebTask, up: int) -> str:
     """The source of task.py. `up`: how many folders below the tables it stands."""
-    score = str(task.fields["main_score"])
     return _MODULE.format(
         name=task.name,
         dataset=_dataset(task, up),
         fields="".join(_field(task, key) for key in task.fields),
-        depth=score.rpartition("_at_")[2],
-        measure=score.replace("_at_", "@").replace("ndcg", "nDCG"),
+        depth=task.measure.partition("@")[2],
+        measure=task.measure,
     )
 
 

@@ -1,17 +1,178 @@
 """Destinations by name, found by file: a module here that exports one subclass of `Destination`.
 
 `hub.py` is `hub:owner/name`. A third party adds one by an entry point in the group
-`retgen.destinations`.
+`retgen.destinations`. Here is what a destination is, the tree it is given, and how that differs
+from what stands there.
 """
 
 from __future__ import annotations
 
-from retgen.errors import UsageError
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, NoReturn
+
+import orjson
+
+from retgen.errors import EndpointFailed, UsageError
+from retgen.export.mteb.gates import MtebGate
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
-from retgen.publishing.destination import Destination
+from retgen.write import FileInfo, file_info
 
-__all__ = ["destination", "destinations"]
+ChangeKind = Literal["added", "changed", "removed", "unchanged"]
+LISTING = "published.json"  # of the files of a tree, in it
+
+
+@dataclass(frozen=True)
+class Tree:
+    """`files` by their paths below `folder`, the listing included. `name`: of the data set.
+
+    `gates`: what MTEB's checks say.
+    """
+
+    name: str
+    folder: Path
+    files: Mapping[str, FileInfo]
+    gates: Sequence[MtebGate] = ()
+
+
+class StoredFile(NamedTuple):
+    """A file at a destination. `digest`: "sha256 HEX", or "git HEX" of git's name for it."""
+
+    digest: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stands at a destination. `ours`: the files that an earlier publish put there.
+
+    `version`: what a destination knows it by, to see whether it has changed since.
+    """
+
+    files: Mapping[str, StoredFile] = field(default_factory=dict)
+    ours: frozenset[str] = frozenset()
+    version: str | None = None
+
+
+class FileChange(NamedTuple):
+    """A file and what publishing does to it. `bytes`: of what is there afterwards, 0 if nothing."""
+
+    path: str
+    kind: ChangeKind
+    bytes: int
+
+
+def tree_changes(
+    folder: Path, files: Mapping[str, FileInfo], standing: Standing
+) -> list[FileChange]:
+    """What publishing a tree would change, by path. Others' files are left out."""
+    result = []
+    for path in sorted({*files, *(standing.ours & set(standing.files))}):
+        there = standing.files.get(path)
+        if path not in files:
+            result.append(FileChange(path, "removed", 0))
+            continue
+        kind: ChangeKind = "added"
+        if there is not None:
+            same = there.bytes == files[path].bytes and there.digest == _digest(
+                folder / path, files[path], there.digest
+            )
+            kind = "unchanged" if same else "changed"
+        result.append(FileChange(path, kind, files[path].bytes))
+    return result
+
+
+def read_listing(data: bytes) -> tuple[str, frozenset[str]]:
+    """Data set and files of a published.json, itself included. Raises ValueError for another."""
+    try:
+        listing = orjson.loads(data)
+        return str(listing["name"]), frozenset(listing["files"]) | {LISTING}
+    except (KeyError, TypeError) as error:
+        raise ValueError("no listing") from error
+
+
+def stored_file(path: Path) -> StoredFile:
+    """What stands in a file of this machine."""
+    info = file_info(path)
+    return StoredFile(f"sha256 {info.sha256}", info.bytes)
+
+
+def _digest(path: Path, info: FileInfo, like: str) -> str:
+    if like.startswith("sha256 "):
+        return f"sha256 {info.sha256}"
+    data = path.read_bytes()  # what git keeps itself is small
+    return f"git {hashlib.sha1(b'blob %d' % len(data) + bytes(1) + data).hexdigest()}"
+
+
+class Destination(ABC):
+    """Where a tree can be put, in a module of its own under `destinations`, which names it.
+
+    `address`: what stands behind the colon of `hub:me/kb`. The initialiser raises `UsageError`
+    for one that cannot be; it asks nobody. `about`: for the docs. `makes_croissant`: it describes
+    a tree in Croissant itself, so the tree carries no croissant.json.
+    """
+
+    about: ClassVar[str] = ""
+    example: ClassVar[str] = ""
+    makes_croissant: ClassVar[bool] = False
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.where = f"{self.example.partition(':')[0]}:{address}"
+
+    def make_private(self) -> None:
+        """Let nobody else see what is made there. Raises `UsageError` where that means nothing."""
+        kind = self.example.partition(":")[0]
+        raise UsageError(
+            f"--private is for hub:, where a repository is made; who may read {kind}: is for its "
+            "own settings to say"
+        )
+
+    def _taken(self, why: str) -> NoReturn:
+        raise UsageError(
+            f"{self.where} is taken: it {why}. Name another one; nothing was published"
+        )
+
+    def _moved(self) -> NoReturn:
+        raise EndpointFailed(
+            f"{self.where}: somebody else published there meanwhile, and nothing of this run was. "
+            "--dry-run shows what would change now"
+        ) from None
+
+    def _failed(self, who: str, said: str, kept: str) -> NoReturn:
+        """`kept`: what holds none of it. `from None`: what a server says may echo keys."""
+        raise EndpointFailed(
+            f"{self.where}: {who} did not answer as it should ({said}). What was uploaded is in no "
+            f"{kept}; the same command goes on"
+        ) from None
+
+    def _refused(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.where}{message}. Nothing was published") from None
+
+    @property
+    @abstractmethod
+    def loaded_as(self) -> str:
+        """What `load_dataset` is given to load what is there."""
+
+    @abstractmethod
+    def standing(self, name: str, *, writing: bool) -> Standing:
+        """What is there of a data set called `name`; nothing where nobody published yet.
+
+        `writing`: whether something is to be put there next. Raises `UsageError` where something
+        else is there, or nothing can be put there.
+        """
+
+    @abstractmethod
+    def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
+        """Put a tree there, all of it or nothing; where it can be looked at.
+
+        Raises `EndpointFailed` where somebody else has put something there since `standing`, or
+        the network fails: the same again completes it.
+        """
 
 
 def destinations() -> dict[str, type[Destination]]:

@@ -7,15 +7,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
-
 from retgen.errors import OutputError, UsageError
-from retgen.publishing.destination import (
+from retgen.publishing.destinations import (
     LISTING,
     Destination,
     FileChange,
     Standing,
     Tree,
+    read_listing,
     stored_file,
 )
 from retgen.write import AtomicFile, make_folder, os_errors, settle_folder, whole_folder
@@ -60,9 +59,8 @@ class File(Destination):
 
     def _ours(self, name: str) -> frozenset[str]:
         try:
-            listing = orjson.loads((self._folder / LISTING).read_bytes())
-            published, files = listing["name"], frozenset(listing["files"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            published, files = read_listing((self._folder / LISTING).read_bytes())
+        except (OSError, ValueError) as error:
             raise UsageError(
                 f"{self._folder} is not empty, and holds nothing that gen publish put there: "
                 "name another folder"
@@ -72,7 +70,7 @@ class File(Destination):
                 f"{self._folder} holds the data set {published!r}, not {name!r}: name another "
                 "folder, or remove it"
             )
-        return files | {LISTING}
+        return files
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Write a folder beside it, and let it take its place."""

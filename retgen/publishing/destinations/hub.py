@@ -12,16 +12,15 @@ from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, NoReturn
 
-import orjson
-
 from retgen.errors import DatasetError, EndpointFailed, RetgenError, UsageError
-from retgen.publishing.destination import (
+from retgen.publishing.destinations import (
     LISTING,
     Destination,
     FileChange,
     Standing,
     StoredFile,
     Tree,
+    read_listing,
     tree_changes,
 )
 from retgen.write import scratch_folder
@@ -81,11 +80,11 @@ class Hub(Destination):
                 return Standing()
             head = info.sha
             if self._private and not info.private:
-                raise UsageError(
-                    f"hub:{self.address} is there already, and public: --private makes a new "
-                    "repository private, and changes none. Make it private on its settings page "
+                self._refused(
+                    " is there already, and public: --private makes a new repository private, and "
+                    "changes none. Make it private on its settings page "
                     f"({self._api.endpoint}/datasets/{self.address}/settings), name another one, "
-                    "or leave --private out. Nothing was published"
+                    "or leave --private out"
                 )
             files = {
                 one.path: _stored(one)
@@ -99,27 +98,18 @@ class Hub(Destination):
             if others:
                 self._taken(f"holds {', '.join(others[:3])}, which gen publish did not put there")
             return Standing(files, version=head)
-        published, ours = self._listing(head)
-        if published != name:
-            self._taken(f"holds the data set {published!r}, not {name!r}")
-        return Standing(files, ours, head)
-
-    def _taken(self, why: str) -> NoReturn:
-        raise UsageError(
-            f"hub:{self.address} is taken: it {why}. Name another one; nothing was published"
-        )
-
-    def _listing(self, head: str | None) -> tuple[str, frozenset[str]]:
         with self._errors(), scratch_folder("retgen-hub-") as folder:
             path = self._api.hf_hub_download(
                 self.address, LISTING, repo_type="dataset", revision=head, local_dir=folder
             )
             data = Path(path).read_bytes()
         try:
-            listing = orjson.loads(data)
-            return str(listing["name"]), frozenset(listing["files"]) | {LISTING}
-        except (ValueError, KeyError, TypeError):
+            published, ours = read_listing(data)
+        except ValueError:
             self._taken(f"holds a {LISTING} that gen publish did not write")
+        if published != name:
+            self._taken(f"holds the data set {published!r}, not {name!r}")
+        return Standing(files, ours, head)
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Commit what changes upon the head that was looked at."""
@@ -172,12 +162,6 @@ class Hub(Destination):
         listed = tree_changes(tree.folder, tree.files, standing)
         return all(one.kind == "unchanged" for one in listed)
 
-    def _moved(self) -> NoReturn:
-        raise EndpointFailed(
-            f"hub:{self.address}: somebody else published there meanwhile, and nothing of this "
-            "run was. --dry-run shows what would change now"
-        ) from None
-
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         """What the Hub and the network say, in words, without the token."""
@@ -193,30 +177,26 @@ class Hub(Destination):
         if isinstance(error, RuntimeError) and error.__cause__ is not None:
             self._say(error.__cause__)  # of one upload of several
         status = getattr(getattr(error, "response", None), "status_code", None)
-        where, said = f"hub:{self.address}", self._shown(error)
-        nothing = "Nothing was published"
+        said = self._shown(error)
         if status == 401:
-            raise UsageError(
-                f"{where}: the Hub does not take the token: `hf auth login`, or set HF_TOKEN to "
-                f"one that holds. {nothing}"
-            ) from None
+            self._refused(
+                ": the Hub does not take the token: `hf auth login`, or set HF_TOKEN to one that "
+                "holds"
+            )
         if status in (403, 404):
-            raise UsageError(
-                f"{where}: the token may not write there ({said}). It needs write access to what "
-                f"{self._owner} owns: https://huggingface.co/settings/tokens. {nothing}"
-            ) from None
+            self._refused(
+                f": the token may not write there ({said}). It needs write access to what "
+                f"{self._owner} owns: https://huggingface.co/settings/tokens"
+            )
         if status in _MOVED:
             self._moved()
         if status is not None and status < 500 and status not in (408, 429):
-            raise UsageError(f"{where}: the Hub refuses it ({said}). {nothing}") from None
+            self._refused(f": the Hub refuses it ({said})")
         network = isinstance(error, OSError | JSONDecodeError)
         if status is not None or network or type(error).__module__.split(".")[0] in _CLIENTS:
-            raise EndpointFailed(
-                f"{where}: the Hub did not answer as it should ({said}). What was uploaded is in "
-                "no commit; the same command goes on"
-            ) from None
+            self._failed("the Hub", said, "commit")
         if isinstance(error, ValueError):
-            raise DatasetError(f"{where}: {said}. {nothing}") from None
+            raise DatasetError(f"{self.where}: {said}. Nothing was published") from None
         raise error
 
     def _shown(self, error: BaseException) -> str:

@@ -20,13 +20,14 @@ from typing import Any, NoReturn
 import orjson
 
 from retgen.errors import EndpointFailed, RetgenError, UsageError
-from retgen.publishing.destination import (
+from retgen.publishing.destinations import (
     LISTING,
     Destination,
     FileChange,
     Standing,
     StoredFile,
     Tree,
+    read_listing,
 )
 from retgen.write import dump_json
 
@@ -47,7 +48,7 @@ class S3(Destination):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self._url = f"s3:{address}".rstrip("/")
+        self._url = self.where = f"s3:{address}".rstrip("/")
         bucket, _, path = self._url.removeprefix("s3://").partition("/")
         parts = path.split("/")
         if not (
@@ -137,7 +138,7 @@ class S3(Destination):
             return frozenset()
         if _named(hashlib.sha256(data).hexdigest()) != revision:
             return frozenset()
-        return frozenset(orjson.loads(data)["files"]) | {LISTING}
+        return read_listing(data)[1]
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Upload what is not there under the tree's own digest, then let the pointer name it."""
@@ -184,11 +185,6 @@ class S3(Destination):
             return None
         return StoredFile(f"sha256 {head['Metadata'].get('sha256', '')}", head["ContentLength"])
 
-    def _taken(self, why: str) -> NoReturn:
-        raise UsageError(
-            f"{self._url} is taken: it {why}. Name another path; nothing was published"
-        )
-
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         """What S3 and the network say, in words of our own: a server's could hold keys."""
@@ -210,54 +206,43 @@ class S3(Destination):
         from botocore import exceptions as boto
         from botocore.parsers import ResponseParserError
 
-        where, nothing = self._url, "Nothing was published"
         response = getattr(error, "response", None) or getattr(error.__cause__, "response", None)
         if response is None:
             if isinstance(error, boto.NoCredentialsError | boto.PartialCredentialsError):
-                raise UsageError(
-                    f"{where} needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
-                    f"AWS_SECRET_ACCESS_KEY. {nothing}"
-                ) from None
+                self._refused(
+                    " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                )
             said = type(error).__name__
             network = (OSError, HttpError, ResponseParserError)
             if isinstance(error, (*network, boto.ConnectionError, boto.HTTPClientError)):
-                self._failed(said)
-            raise UsageError(
-                f"{where}: the settings of AWS in the environment or in ~/.aws cannot be used "
-                f"({said}): AWS_PROFILE, AWS_ENDPOINT_URL and AWS_REGION are among them. {nothing}"
-            ) from None
+                self._failed("S3", said, "published revision")
+            self._refused(
+                ": the settings of AWS in the environment or in ~/.aws cannot be used "
+                f"({said}): AWS_PROFILE, AWS_ENDPOINT_URL and AWS_REGION are among them"
+            )
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         code = str(response.get("Error", {}).get("Code", ""))
         said = f"{code} {status}" if re.fullmatch("[A-Za-z]{1,50}", code) else str(status)
         if status in _MOVED or code == "NoSuchKey":
-            raise EndpointFailed(
-                f"{where}: somebody else published there meanwhile, and nothing of this run was. "
-                "--dry-run shows what would change now"
-            ) from None
+            self._moved()
         if status >= 500 or status in (408, 429) or code in ("SlowDown", "RequestTimeout"):
-            self._failed(said)
+            self._failed("S3", said, "published revision")
         if code == "NoSuchBucket":
-            raise UsageError(
-                f"{where}: there is no bucket {self._bucket}: look at its name, or make it first "
-                f"(`aws s3 mb s3://{self._bucket}`). {nothing}"
-            ) from None
+            self._refused(
+                f": there is no bucket {self._bucket}: look at its name, or make it first "
+                f"(`aws s3 mb s3://{self._bucket}`)"
+            )
         if code in _KEYS:
-            raise UsageError(
-                f"{where}: S3 does not take the keys ({said}): look at AWS_PROFILE, or "
-                f"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. {nothing}"
-            ) from None
+            self._refused(
+                f": S3 does not take the keys ({said}): look at AWS_PROFILE, or "
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
         if status in (401, 403):
-            raise UsageError(
-                f"{where}: the keys may not do that ({said}). They need s3:ListBucket of the "
-                f"bucket, and s3:GetObject and s3:PutObject below {where}. {nothing}"
-            ) from None
-        raise UsageError(f"{where}: S3 refuses it ({said}). {nothing}") from None
-
-    def _failed(self, said: str) -> NoReturn:
-        raise EndpointFailed(
-            f"{self._url}: S3 did not answer as it should ({said}). What was uploaded is in no "
-            "published revision; the same command goes on"
-        ) from None
+            self._refused(
+                f": the keys may not do that ({said}). They need s3:ListBucket of the bucket, and "
+                f"s3:GetObject and s3:PutObject below {self._url}"
+            )
+        self._refused(f": S3 refuses it ({said})")
 
 
 def _named(digest: str) -> str:

@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.pictures import no_pictures, pictures
-
-__all__ = ["no_pictures", "pictures"]
-
 
 @pytest.fixture
 def with_columns(dataset: Callable[..., Path]) -> Callable[..., Path]:

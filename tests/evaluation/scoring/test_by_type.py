@@ -34,7 +34,6 @@ def analysed(path: Path, tmp_path: Path, *by: str, **given: Any) -> Any:
     return evaluate(path, out=tmp_path / "out", analyses=Analyses(by=by), **given)
 
 
-@pytest.mark.usefixtures("pictures")
 def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = with_columns(CORPUS, QUERIES, QRELS)
     run = trec("mine", {"q1": "a", "q2": "a b", "q3": "c", "q4": "d", "q5": "a", "q6": "f"})
@@ -80,13 +79,13 @@ def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: P
     picture = (tmp_path / "out" / "figures" / f"{path.name}_by_kind.svg").read_text()
     for word in ("keyword", "question", "(none)", f"nDCG@2 by kind: {path.name}", "mine", "bm25"):
         assert f">{word}</text>" in picture
-    assert (tmp_path / "out" / "figures" / f"{path.name}_by_kind.png").is_file()
+    assert (tmp_path / "out" / "figures" / f"{path.name}_by_kind.svg").is_file()
     assert json.loads((tmp_path / "out" / "eval.json").read_text())["by"]["kind"] == by
     # pictures of an earlier call go, those of this one stay
-    (tmp_path / "out" / "figures" / "old.png").write_text("")
+    (tmp_path / "out" / "figures" / "old.svg").write_text("")
     analysed(path, tmp_path, "kind", models=["bm25"])
-    drawn = sorted(one.name for one in (tmp_path / "out" / "figures").glob("*.png"))
-    assert drawn == [f"{path.name}_by_kind.png", f"{path.name}_recall-1.png"]
+    drawn = sorted(one.name for one in (tmp_path / "out" / "figures").glob("*.svg"))
+    assert drawn == [f"{path.name}_by_kind.svg", f"{path.name}_recall-1.svg"]
 
 
 def test_nearly_equal_scores_are_equal(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

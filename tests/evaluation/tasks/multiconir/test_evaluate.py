@@ -38,7 +38,6 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_ladders(folder, 4, domain="barns", first=20, orders=(FORWARD, BACKWARD))
 
 
-@pytest.mark.usefixtures("pictures")
 def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     result = evaluate(houses, out=tmp_path / "out")
     content = json.loads((tmp_path / "out" / "eval.json").read_text())

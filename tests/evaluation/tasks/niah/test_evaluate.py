@@ -18,7 +18,6 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from tests.conftest import read_jsonl
-from tests.evaluation.pictures import with_pictures
 from tests.evaluation.tasks.niah.made import GROUPS, MANY, ORDERS, write_haystacks
 
 READ = 40  # tokens that minilm reads here
@@ -42,11 +41,10 @@ def scored(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def short(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with with_pictures():
-        return evaluate(
-            made, models=["minilm"], options=Options(max_length=READ), metrics=["recall@10"],
-            out=tmp_path_factory.mktemp("out") / "short",
-        )  # fmt: skip
+    return evaluate(
+        made, models=["minilm"], options=Options(max_length=READ), metrics=["recall@10"],
+        out=tmp_path_factory.mktemp("out") / "short",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -249,10 +247,10 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
                   "Pictures for model cards"):  # fmt: skip
         assert page.count(f"<h2>{title}</h2>") == 1
     assert "100% cut" in page
-    names = {path.name for path in (short.folder / "figures").glob("*.png")}
-    assert {"haystacks_auc.png", "haystacks_ratio.png", "haystacks_normalised.png",
-            "haystacks_categories.png", "haystacks_expansion.png", "card_minilm.png"} <= names  # fmt: skip
-    assert "card_minilm--best-chunk.png" not in names
+    names = {path.name for path in (short.folder / "figures").glob("*.svg")}
+    assert {"haystacks_auc.svg", "haystacks_ratio.svg", "haystacks_normalised.svg",
+            "haystacks_categories.svg", "haystacks_expansion.svg", "card_minilm.svg"} <= names  # fmt: skip
+    assert "card_minilm--best-chunk.svg" not in names
     expansion = (scored.folder / "eval.html").read_text().partition("<h2>Query expansion")[2]
     assert "Not drawn, for want of room: " in expansion
     summary = page[: page.index("<section>")]

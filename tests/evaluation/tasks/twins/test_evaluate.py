@@ -14,7 +14,6 @@ from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.tasks.twins.triples import OTHERS, load_triples
 from tests.conftest import read_jsonl
-from tests.evaluation.pictures import with_pictures
 from tests.generators.world_twins.made import Row, rows, write
 
 
@@ -31,8 +30,7 @@ def folder(made: dict[str, list[Row]], tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="module")
 def scored(folder: Path) -> Any:
     out = folder.parent / "eval"
-    with with_pictures():
-        return evaluate(folder, models=["bm25", "tfidf"], metrics=["recall@10"], out=out)
+    return evaluate(folder, models=["bm25", "tfidf"], metrics=["recall@10"], out=out)
 
 
 def test_every_query_has_its_triple_and_others(made: dict[str, list[Row]], folder: Path) -> None:
@@ -68,11 +66,11 @@ def test_page(folder: Path, scored: Any) -> None:
     page = (folder.parent / "eval" / "eval.html").read_text("utf-8")
     for text in ("Twins: facts or words", "By type of the changed fact", "By facts a document"):
         assert text in page
-    pictures = sorted(path.name for path in (folder.parent / "eval" / "figures").glob("twins*.png"))
+    pictures = sorted(path.name for path in (folder.parent / "eval" / "figures").glob("twins*.svg"))
     assert pictures == [
-        "twins_length_entailed.png", "twins_length_literal.png", "twins_length_paraphrase.png",
-        "twins_slot_type_entailed.png", "twins_slot_type_literal.png",
-        "twins_slot_type_paraphrase.png", "twins_wording.png",
+        "twins_length_entailed.svg", "twins_length_literal.svg", "twins_length_paraphrase.svg",
+        "twins_slot_type_entailed.svg", "twins_slot_type_literal.svg",
+        "twins_slot_type_paraphrase.svg", "twins_wording.svg",
     ]  # fmt: skip
 
 

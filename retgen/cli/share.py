@@ -1,4 +1,4 @@
-"""`gen publish`: a run as others load it, on the Hub, in a folder or in a bucket."""
+"""`gen export` and `gen publish`: a data set in another layout, and a run as others load it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,61 @@ from retgen.cli.base import (
     Json,
     Quiet,
     RunArgument,
-    Verbose,
-    app,
+    command,
+    given_path,
     interruptible,
-    print_json,
-    report_errors,
-    shown_progress,
+    plural,
+    print_result,
 )
 
 
-@app.command(
+@command(
+    "export",
+    "gen export outputs/limit_dense --to beir",
+    "gen export outputs/limit_dense --to mteb --out ~/limit",
+    "gen export outputs/kb --to sentence-transformers",
+    "gen export outputs/kb --to beir --passages tokens=128,overlap=16",
+)
+def export_command(
+    run: RunArgument,
+    to: Annotated[str, typer.Option(help="{layouts}.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=given_path, help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."
+        ),
+    ] = None,
+    passages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Re-chunk the source documents, with their qrels: tokens=256,overlap=32 or none "
+            "(whole documents).",
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Qrels of this split only; repeatable. Default: all."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a data set in another layout."""
+    from retgen.export import write_export
+
+    folder, notes = write_export(run, to, out, passages, split or ())
+    files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    shown = {"path": str(folder), "to": to, "files": files, "notes": notes}
+    print_result(shown, lambda: str(folder), json)
+    for note in () if json else notes:
+        print(f"{note}.", file=sys.stderr)
+
+
+@command(
     "publish",
-    epilog="Examples:  gen publish outputs/kb hub:me/kb --dry-run  |  "
-    "gen publish outputs/kb hub:me/kb  |  gen publish outputs/kb s3://bucket/kb",
+    "gen publish outputs/kb hub:me/kb --dry-run",
+    "gen publish outputs/kb hub:me/kb",
+    "gen publish outputs/kb s3://bucket/kb",
 )
-@report_errors
 def publish_command(
     run: RunArgument,
     to: Annotated[
@@ -55,19 +95,6 @@ def publish_command(
             help="Licence of the documents where the run states none, for example CC-BY-4.0.",
         ),
     ] = None,
-    score_up_to: Annotated[
-        int | None,
-        typer.Option(
-            "--score-up-to",
-            metavar="N",
-            min=0,
-            envvar="RETGEN_SCORE_UP_TO",
-            show_envvar=True,
-            show_default=False,
-            help="With N documents or fewer, MTEB scores its random baseline and minilm on it, "
-            "once; it takes minutes. Default: 0, never.",
-        ),
-    ] = None,
     private: Annotated[
         bool,
         typer.Option(
@@ -76,7 +103,6 @@ def publish_command(
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Publish a run: Parquet, card, manifest, MTEB's task and checks, all of it or nothing."""
     from retgen.publishing import publish, sensitive_findings
@@ -85,15 +111,8 @@ def publish_command(
     if not quiet:
         for one in sensitive_findings(Path(run)):
             print(f"gen: warning: {one}; whoever publishes it answers for that", file=sys.stderr)
-    with shown_progress(quiet, json) as progress:
-        result = publish(
-            run, to, dry_run=dry_run, force=force, private=private,
-            licence=licence, score_up_to=score_up_to, progress=progress,
-        )  # fmt: skip
-    if json:
-        print_json(result.to_json())
-    elif not quiet:
-        print(_text(result, dry_run))
+    result = publish(run, to, dry_run=dry_run, force=force, private=private, licence=licence)
+    print_result(result, lambda: _text(result, dry_run), json, quiet)
     if dry_run and result.refused and not force:
         raise typer.Exit(1)
 
@@ -108,7 +127,7 @@ def _text(result: Any, dry_run: bool) -> str:
             lines.append(f"{one.kind:8} {one.path}{size}")
     same = sum(one.kind == "unchanged" for one in result.changes)
     if same:
-        lines.append(f"unchanged: {same} file{'s' * (same != 1)}")
+        lines.append(f"unchanged: {plural(same, 'file')}")
     if dry_run:
         there = [one.bytes for one in result.changes if one.kind != "removed"]
         lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")

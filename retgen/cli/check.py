@@ -1,4 +1,4 @@
-"""`gen validate`: all rules over a run or a data set."""
+"""`gen validate`, `report`, `diff` and `doctor`: what is right and what changed."""
 
 from __future__ import annotations
 
@@ -8,37 +8,30 @@ from typing import Annotated, Any
 import typer
 
 from retgen.cli.base import (
+    DatasetArgument,
     Json,
-    NamingParts,
     Quiet,
     RunArgument,
-    Verbose,
+    SplitOption,
     Workers,
-    app,
+    command,
+    given_command,
     given_path,
-    print_json,
-    report_errors,
+    plural,
+    print_result,
     shown_progress,
 )
 from retgen.errors import UsageError
 
 
-@app.command(
+@command(
     "validate",
-    cls=NamingParts,
-    epilog="Examples:  gen validate outputs/limit_dense  |  "
+    "gen validate outputs/limit_dense",
     'gen validate ~/beir/scifact --off duplicate-text="as published" --severity empty-text=warning',
 )
-@report_errors
 def validate_command(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path, metavar="PATH", show_default=False,
-            help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
-        ),
-    ],
-    split: Annotated[str | None, typer.Option(help="Which qrels; default test.")] = None,
+    path: DatasetArgument,
+    split: SplitOption = None,
     off: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,7 +56,6 @@ def validate_command(
     workers: Workers = None,
     json: Json = False,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:  # fmt: skip
     """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
     from retgen.validation.validate import validate
@@ -78,10 +70,7 @@ def validate_command(
             severity=_pairs(severity, "--severity", "error|warning|info"),
             against=against or (),
         )
-    if json:
-        print_json(result.to_json())
-    elif not quiet:
-        print(_findings(path, result))
+    print_result(result, lambda: _findings(path, result), json, quiet)
     if not result.ok:
         raise typer.Exit(1)
 
@@ -106,10 +95,6 @@ def _split_option(result: Any) -> str:
         return ""
     first, *others = result.splits
     return f" of split {first}" + (f" (others: {', '.join(others)})" if others else "")
-
-
-def _count_text(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _findings(path: Path, result: Any) -> str:
@@ -137,15 +122,79 @@ def _findings(path: Path, result: Any) -> str:
 
         lines.append(f"  origin: {in_words(result.origin)}")
     verdict = "ok" if result.ok else "not ok"
-    errors, warnings = _count_text(result.errors, "error"), _count_text(result.warnings, "warning")
+    errors, warnings = plural(result.errors, "error"), plural(result.warnings, "warning")
     lines.append(f"{verdict}: {errors}, {warnings}")
     return "\n".join(lines)
 
 
-@app.command("report", epilog="Example:  gen report outputs/limit_dense")
-@report_errors
-def report_command(run: RunArgument, verbose: Verbose = False) -> None:
+@command("report", "gen report outputs/limit_dense")
+def report_command(run: RunArgument) -> None:
     """Write the HTML page of a run again."""
     from retgen.reporting.report import report
 
     print(report(run))
+
+
+@command(
+    "diff",
+    "gen diff outputs/kb_v1 outputs/kb_v2",
+    "gen diff outputs/kb ~/beir/kb --exit-code -q",
+    "gen diff A B --page diff.html",
+)
+def diff_command(
+    a: Annotated[
+        Path,
+        typer.Argument(
+            parser=given_path, metavar="A", show_default=False,
+            help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
+        ),
+    ],
+    b: Annotated[
+        Path,
+        typer.Argument(parser=given_path, metavar="B", show_default=False, help="Another one."),
+    ],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="M",
+            help="Scores of gen eval to compare, such as nDCG@10; default all. Repeatable.",
+        ),
+    ] = None,
+    examples: Annotated[int, typer.Option(min=0, help="Records shown of each kind.")] = 3,
+    page: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, metavar="FILE", help="Write an HTML page as well."),
+    ] = None,
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="Exit 1 if records, recipes or evidence differ."),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Compare two data sets: records, texts, labels, recipes, scores."""
+    from retgen.changes import diff
+    from retgen.changes.report import terminal_text
+
+    with shown_progress(quiet, json) as progress:
+        result = diff(
+            a, b, metrics=metric or (), examples=examples, page=page,
+            command=given_command(), progress=progress,
+        )  # fmt: skip
+    written = f"\npage: {page}" if page is not None else ""
+    print_result(result, lambda: terminal_text(result) + written, json, quiet)
+    if exit_code and result.differ:
+        raise typer.Exit(1)
+
+
+@command("doctor", "gen doctor")
+def doctor_command(json: Json = False) -> None:
+    """List installed and missing packages, with the install command. Exit 1 if any is missing."""
+    from retgen.doctor import doctor
+
+    checks = doctor()
+    width = max(len(check.what) for check in checks)
+    lines = [f"{check.state:8}{check.what:{width}}  {check.note}" for check in checks]
+    print_result([check._asdict() for check in checks], lambda: "\n".join(lines), json)
+    if any(check.state == "missing" for check in checks):
+        raise typer.Exit(1)

@@ -1,0 +1,200 @@
+"""The run that is published: what it states, what its review showed, what keeps it from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.errors import ChecksFailed, DatasetError, RetgenError, UsageError
+from retgen.recipe import Recipe, load_recipe
+from retgen.reporting.card import check_licence
+from retgen.review import open_review
+from retgen.review.certificates import in_words
+from retgen.review.report import report
+from retgen.review.review_files import FILE
+from retgen.write import file_info
+
+LICENCE = "licence_stated_at_publishing"  # of a manifest that is published
+_SENSITIVE = ("personal-data", "secrets")  # rules
+# of a review's report
+_KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
+# a licence that is none
+UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
+# words of a licence that does not let others have what was made from the source
+_FORBIDS = (
+    (re.compile(r"\bND\b|no.?deriv", re.IGNORECASE), "lets nobody pass on what is made from it"),
+    (
+        re.compile(
+            r"all rights reserved|proprietary|confidential|\binternal\b|"
+            r"\b(no|not|never|without)\b.{0,20}(distribut|shared|publish)",
+            re.IGNORECASE,
+        ),
+        "lets nobody pass it on",
+    ),
+    (UNSTATED, "does not say that others may have it: --licence states it"),
+)
+
+
+@dataclass(frozen=True)
+class PublishedRun:
+    """A finished run. `manifest`: as it is published; `review`: None without verdicts.
+
+    `refused`: why it is not published, a sentence each; with --force it is, and its card says so.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+    review: Mapping[str, Any] | None
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """Its recipe."""
+        return load_recipe(self.path / "recipe.yaml", finished=True)
+
+    @property
+    def own(self) -> str:
+        """What of the data is somebody's own, as `Family.from_user` says."""
+        return self.recipe.family.from_user(self.recipe.job)
+
+    @property
+    def checks(self) -> Mapping[str, Any]:
+        """What the checks of the run came to."""
+        return self.manifest.get("checks") or {}
+
+    @property
+    def licences(self) -> Mapping[str, str]:
+        """Of each part."""
+        return self.manifest.get("licences") or {}
+
+    @cached_property
+    def findings(self) -> list[dict[str, Any]] | None:
+        """What the rules found; None where report.json does not say."""
+        return _findings(self.path)
+
+    @cached_property
+    def refused(self) -> list[str]:
+        """Of its proof, its certificates and its licences."""
+        return [*self._unproven(), *self._uncertified(), *self._forbidden()]
+
+    def _unproven(self) -> Iterator[str]:
+        changed = [
+            name for name, stated in self.manifest["files"].items()
+            if not (self.path / name).is_file()
+            or file_info(self.path / name).sha256 != stated["sha256"]
+        ]  # fmt: skip
+        if changed:
+            yield (
+                f"{', '.join(changed[:3])}{' and others' * (len(changed) > 3)} changed since the "
+                "run was proven, so nothing is proven of it any more"
+            )
+        if errors := self.checks.get("errors", 0):
+            yield f"the data did not pass its checks ({errors:,} error{'s' * (errors != 1)})"
+
+    def _uncertified(self) -> Iterator[str]:
+        for one in self.review["certificates"] if self.review else ():
+            if one["holds"] is False:
+                yield f"the certificate failed: {in_words(one).rstrip('.')}"
+
+    def _forbidden(self) -> Iterator[str]:
+        for what, licence in self.licences.items():
+            if forbids := next((why for words, why in _FORBIDS if words.search(licence)), ""):
+                yield f"the licence of the {what} ({licence.strip() or 'none'}) {forbids}"
+
+
+def published_run(path: Path, licence: str | None) -> PublishedRun:
+    """A run to publish. `licence`: of the parts whose licence it does not state.
+
+    Raises `UsageError` for what is no run, or a licence that cannot be given; `DatasetError` for a
+    run that is unfinished or damaged, `ChecksFailed` for one whose data did not pass its checks.
+    """
+    manifest = _manifest(path)
+    if licence is not None:
+        name, stated = check_licence(licence), manifest.get("licences") or {}
+        missing = [part for part, text in stated.items() if UNSTATED.match(text)]
+        if not missing:
+            parts = ", ".join(f"{part}: {text}" for part, text in stated.items())
+            raise UsageError(f"--licence: the run states the licence of all its parts ({parts})")
+        manifest |= {"licences": {**stated, **dict.fromkeys(missing, name)}, LICENCE: name}
+    return PublishedRun(path, manifest, _review_summary(path))
+
+
+def sensitive_findings(run: Path) -> list[str]:
+    """What the rules found in a run that nobody may want to publish: personal data, secrets."""
+    return [one["message"] for one in _findings(run) or () if one["rule"] in _SENSITIVE]
+
+
+def _findings(run: Path) -> list[dict[str, Any]] | None:
+    """The findings of report.json; None where it cannot be read."""
+    try:
+        found = orjson.loads((run / "report.json").read_bytes())["findings"]
+        return [one for one in found if {"rule", "message"} <= one.keys()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _manifest(run: Path) -> dict[str, Any]:
+    if not run.exists():
+        raise UsageError(f"{run} does not exist. Give the folder of a run")
+    if not (run / "recipe.yaml").is_file():
+        raise UsageError(
+            f"{run} is not a run directory: it has no recipe.yaml. What `gen run` made is "
+            "published; another data set is written with `gen export --to parquet`"
+        )
+    path = run / "manifest.json"
+    try:
+        manifest = orjson.loads(path.read_bytes())
+        if isinstance(manifest["name"], str) and isinstance(manifest["files"], dict):
+            return dict(manifest)
+    except FileNotFoundError as error:
+        raise _without_manifest(run) from error
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise DatasetError(f"{path} is damaged; make the run again with --fresh")
+
+
+def _without_manifest(run: Path) -> RetgenError:
+    """Why a run has none, and what to do."""
+    failed = [
+        f"{one['rule']}: {one['message']}" for one in _findings(run) or ()
+        if one.get("severity") == "error"
+    ]  # fmt: skip
+    if not failed:
+        return DatasetError(
+            f"{run} has no manifest.json, which is written last: the run is unfinished. "
+            f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
+        )
+    more = f"\n  and {len(failed) - 3} more" if len(failed) > 3 else ""
+    return ChecksFailed(
+        f"{run}: the data did not pass its checks, so the run has no manifest.json, and nothing "
+        "gives the evidence for its labels. Not even --force publishes it:"
+        + "".join(f"\n  {one}" for one in failed[:3])
+        + f"{more}\nChange the recipe, and run it again with --fresh. A check that is no proof can "
+        "be switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): "
+        "the card then says so. Nothing was published"
+    )
+
+
+def _review_summary(run: Path) -> dict[str, Any] | None:
+    """The review's report of a run: populations, agreement, certificates; None without verdicts.
+
+    Annotators are counted and numbered: whoever judged did not ask to be named to the world.
+    """
+    if not (run / FILE).is_file():
+        return None
+    review = open_review(run)
+    found = report(review)
+    if not any(one["looked_at"] for one in found["populations"].values()):
+        return None
+    names = {name: f"annotator {i}" for i, name in enumerate(review.settings.annotators, 1)}
+    certificates = [
+        {**one, "by": {names.get(name, name): count for name, count in one["by"].items()}}
+        for one in found["certificates"]
+    ]
+    kept = {key: found[key] for key in _KEPT}
+    return {**kept, "annotators": len(names), "certificates": certificates}
