@@ -31,13 +31,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from common import ANSWER, SCHEMA, SYSTEM, TASK
+
 IN_FLIGHT = (64, 256, 512)
 WARM_UP = 2_000  # calls: the gate lets one more through after each that went well
 CPU_MS, CALLS_A_SECOND = 1.0, 1_000  # what ours may cost, and must do
-
-SYSTEM = "You describe things without naming them, in the manner of a careful encyclopedia. " * 6
-TASK = "Say what it is made of, where one meets it, what it is used for and by whom it is liked. "
-SAID = "A thing of the household that most people have met and few have ever looked at closely. "
 
 
 def main() -> None:
@@ -145,7 +143,7 @@ async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
 
     form: Any = {
         "type": "json_schema",
-        "json_schema": {"name": "Said", "schema": schema(), "strict": True},
+        "json_schema": {"name": "Said", "schema": SCHEMA, "strict": True},
     }
     async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
 
@@ -188,7 +186,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
         description: str
 
     def offline(question: Naming) -> Description:
-        return Description(description=SAID)
+        return Description(description=ANSWER)
 
     def check(question: Naming, answer: Description) -> str | None:
         named = question.thing.casefold() in answer.description.casefold()
@@ -241,16 +239,6 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
 
 def thing(number: int) -> str:
     return f"thing {number}"
-
-
-def schema() -> dict[str, Any]:
-    return {
-        "title": "Said",
-        "type": "object",
-        "properties": {"description": {"type": "string"}},
-        "required": ["description"],
-        "additionalProperties": False,
-    }
 
 
 def resident() -> tuple[float, float]:
@@ -310,7 +298,7 @@ def serve() -> None:
     """Print a port, answer until the input ends, print what was done."""
     import uvloop
 
-    message = {"role": "assistant", "content": json.dumps({"description": SAID * 3})}
+    message = {"role": "assistant", "content": json.dumps({"description": ANSWER * 3})}
     body = json.dumps(
         {
             "id": "chatcmpl-0123456789abcdef",

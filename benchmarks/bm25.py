@@ -8,12 +8,11 @@ hundred queries only and is counted by the query.
 
 from __future__ import annotations
 
-import argparse
-import platform
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
+
+from common import measured, options
 
 import retgen
 from retgen.evaluation.collection import Collection, load
@@ -24,13 +23,10 @@ FEW = 100
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--documents", type=int, default=50_000)
-    given = parser.parse_args()
+    given = options(__doc__, documents=50_000)
     with tempfile.TemporaryDirectory() as folder:
         size = {"params.docs": given.documents}
         collection = load(retgen.run("limit_dense", out=Path(folder) / "run", overrides=size).path)
-        print(f"{platform.machine()}, {collection.documents:,} documents")
         first = replace(collection, queries=collection.queries[:FEW])
         one = replace(collection, queries=collection.queries[:1])
         ranked("bm25", one)  # compiles
@@ -49,9 +45,8 @@ def per_query(name: str, collection: Collection, one: Collection) -> float:
 
 def ranked(name: str, collection: Collection) -> float:
     """Seconds of a whole ranking, index and all."""
-    began = time.perf_counter()
-    list(retriever(name, Options()).rank(collection, 100, no_progress))
-    return time.perf_counter() - began
+    ranks = retriever(name, Options()).rank
+    return measured(lambda: list(ranks(collection, 100, no_progress)))[0]
 
 
 if __name__ == "__main__":

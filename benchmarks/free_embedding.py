@@ -11,14 +11,12 @@ different steps (ours every ten), and rounding differs, so steps are printed bes
 
 from __future__ import annotations
 
-import argparse
 import math
-import platform
 import statistics
-import time
 from collections.abc import Callable
 
 import torch
+from common import in_turn, options, ratio
 from torch import Tensor
 
 from retgen.evaluation.capacity import free
@@ -27,14 +25,9 @@ CASES = ["4,9,1", "5,14,1", "4,9,8", "5,14,8"]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--cases", nargs="+", default=CASES, help="dimension,documents,random starts"
-    )
-    given = parser.parse_args()
+    given = options(__doc__, rounds=3, cases=CASES)
     torch.set_num_threads(1)
-    print(f"{platform.machine()}, torch {torch.__version__}, one thread, median of {given.rounds}")
+    print(f"torch {torch.__version__}, one thread, median of {given.rounds}")
     for case in given.cases:
         dimension, documents, starts = map(int, case.split(","))
         print(f"d={dimension} n={documents}, {starts} random start{'s' * (starts > 1)}")
@@ -42,7 +35,7 @@ def main() -> None:
 
 
 def compare(dimension: int, documents: int, seeds: range, rounds: int) -> None:
-    """Measure the three in turn, after one warm-up of ours, and print medians and ratios."""
+    """Measure the three in turn and print medians and ratios."""
 
     def ours() -> list[tuple[bool, int]]:
         return [(a.solved, a.steps) for a in free.solve(dimension, documents, seeds)]
@@ -53,26 +46,15 @@ def compare(dimension: int, documents: int, seeds: range, rounds: int) -> None:
     def vectorised() -> list[tuple[bool, int]]:
         return [plain(dimension, documents, seed, solved_at_once) for seed in seeds]
 
-    ours()
-    names = ("retgen", "stock", "vectorised check")
-    times: list[list[float]] = []
-    for _ in range(rounds):
-        row = []
-        for name, work in zip(names, (ours, stock, vectorised), strict=True):
-            began = time.perf_counter()
-            done = work()
-            row.append(time.perf_counter() - began)
-            if not times:
-                solved = sum(one for one, _ in done)
-                print(f"    {name}: {solved} solved, {sum(n for _, n in done):,} steps in all")
-        times.append(row)
-    for place, name in enumerate(names):
-        median = statistics.median(row[place] for row in times)
-        ratios = sorted(row[place] / row[0] for row in times)
-        print(
-            f"    {median:8.3f} s  {name:16s} ratio {statistics.median(ratios):.1f}"
-            f"  ({ratios[0]:.1f} to {ratios[-1]:.1f})"
-        )
+    works = {"retgen": ours, "stock": stock, "vectorised check": vectorised}
+    for name, work in works.items():
+        done = work()
+        solved = sum(one for one, _ in done)
+        print(f"    {name}: {solved} solved, {sum(n for _, n in done):,} steps in all")
+    times = in_turn(works, rounds)
+    for name, taken in times.items():
+        shown = ratio(taken, times["retgen"])
+        print(f"    {statistics.median(taken):8.3f} s  {name:16s} ratio {shown}")
 
 
 def plain(

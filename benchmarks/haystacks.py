@@ -9,15 +9,14 @@ measured in turn, A B A B ..., and medians are printed. Nothing here is a test: 
 
 from __future__ import annotations
 
-import argparse
-import platform
-import resource
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from common import options, peak
 
 from retgen.agents.calls import ModelOptions
 from retgen.generate import BLOCK, generate_with_agents
@@ -28,13 +27,9 @@ from retgen.recipe import load_recipe
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sample", type=int, default=7, help="naive haystacks of each length")
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    given = options(__doc__, sample=7, rounds=3)
     recipe = load_recipe("niah")
     counter = load_counter("minilm")
-    print(f"{platform.machine()}, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory() as folder:
         generate_with_agents(recipe, Path(folder), ModelOptions())
         job = recipe.at(Path(folder)).job
@@ -70,8 +65,7 @@ def main() -> None:
             ratios = sorted(count / rate / mine for rate, mine in zip(naive, times, strict=True))
             print(f"  ratio, {name}: {statistics.median(ratios):.0f} "
                   f"({ratios[0]:.0f} to {ratios[-1]:.0f})")  # fmt: skip
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"largest process: {peak:.0f} MB")
+    print(f"largest process: {peak():.0f} MB")
 
 
 def slow(every: HaystackBuilder, sentences: Sequence[str], sample: int) -> float:

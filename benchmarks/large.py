@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import resource
 import shutil
 import subprocess
@@ -14,12 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from common import options, peak
+
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--documents", type=int, default=5_000_000)
-    parser.add_argument("--against", type=int, default=50_000)
-    given = parser.parse_args()
+    given = options(__doc__, documents=5_000_000, against=50_000)
     rates = []
     with tempfile.TemporaryDirectory(dir=".") as folder:
         for name, documents in (("limit_dense", given.against), ("limit_5m", given.documents)):
@@ -37,9 +35,8 @@ def main() -> None:
                 f"{rates[-1]:,.0f} documents/s"
             )
             shutil.rmtree(out)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"rate at {given.documents:,} / rate at {given.against:,}: {rates[1] / rates[0]:.2f}")
-    print(f"largest single process: {peak:.0f} MB")
+    print(f"largest single process: {peak(resource.RUSAGE_CHILDREN):.0f} MB")
 
 
 if __name__ == "__main__":

@@ -10,11 +10,6 @@ through the disk, so times depend on it.
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,31 +17,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from common import ANSWER, SCHEMA, SYSTEM, TASK, options, peak
+
 from retgen.agents.ledger import Ledger, Send
 from retgen.agents.ledger.care import check, prune, size_of
 from retgen.agents.prompt import Message, Request
 
 GROUP = 64
 MOST = 1.0  # seconds that a start and an end may take more than on an empty ledger
-SYSTEM = "You describe things without naming them, in the manner of a careful encyclopedia. " * 6
-TASK = "Say what it is made of, where one meets it, what it is used for and by whom it is liked. "
-ANSWER = "A thing of the household that most people have met and few have ever looked at closely. "
-SCHEMA = {
-    "title": "Said",
-    "type": "object",
-    "properties": {"description": {"type": "string"}},
-    "required": ["description"],
-    "additionalProperties": False,
-}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--calls", type=int, default=1_000_000)
-    parser.add_argument("--folder", help="where the ledgers lie meanwhile, on a disk")
-    given = parser.parse_args()
+    given = options(__doc__, calls=1_000_000, folder=tempfile.gettempdir())
     calls = given.calls
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         large(Path(name) / "ledger.sqlite", calls)
         repairs(Path(name) / "repairs.sqlite", max(20, min(2000, calls // 50)))
@@ -206,12 +189,6 @@ def measured() -> Iterator[dict[str, float]]:
 
 def shown(took: dict[str, float]) -> str:
     return ", ".join(f"{step} {1e3 * seconds:.1f} ms" for step, seconds in took.items())
-
-
-def peak() -> float:
-    """Megabytes, at most so far."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 if __name__ == "__main__":

@@ -8,33 +8,25 @@ medians are printed. Nothing here is a test: machines differ.
 
 from __future__ import annotations
 
-import argparse
-import platform
 import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+import plain
+from common import in_turn, options, peak, ratio
+
+from retgen.generate import write_dataset
+from retgen.recipe import load_recipe
 
 
 def main() -> None:
-    import plain
-
-    from retgen.generate import write_dataset
-    from retgen.recipe import load_recipe
-
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--documents", type=int, default=50_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
+    given = options(__doc__, documents=50_000, rounds=5)
     documents, rounds = given.documents, given.rounds
-    print(f"{platform.machine()}, Python {platform.python_version()}, {documents:,} documents")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         recipe = load_recipe("limit_dense", {"params.docs": documents})
@@ -69,8 +61,7 @@ def main() -> None:
             whole_reference,
             *of,
         )
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(f"largest process: {peak:.0f} MB")
+        print(f"largest process: {peak(resource.RUSAGE_CHILDREN):.0f} MB")
 
 
 def compare(
@@ -82,20 +73,11 @@ def compare(
     rounds: int,
 ) -> None:
     """Measure both in turn and print medians and the ratio theirs / ours."""
-    pairs = []
-    for number in range(rounds + 1):
-        times = []
-        for work in (ours, theirs):
-            began = time.perf_counter()
-            work()
-            times.append(time.perf_counter() - began)
-        if number:
-            pairs.append(times)
-    mine, other = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratios = sorted(b / a for a, b in pairs)
+    times = in_turn({"ours": ours, "theirs": theirs}, rounds)
+    mine, other = (statistics.median(column) for column in times.values())
     print(f"{what}\n    {mine:.3f} s, {documents / mine:,.0f} documents/s")
     print(f"    {other:.3f} s  {against}")
-    print(f"    ratio {statistics.median(ratios):.2f}  ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+    print(f"    ratio {ratio(times['theirs'], times['ours'])}")
 
 
 if __name__ == "__main__":

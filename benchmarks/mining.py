@@ -8,15 +8,12 @@ which sentence-transformers does not mine by.
 
 from __future__ import annotations
 
-import argparse
-import platform
-import resource
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from common import measured, options, peak, words
 from datasets import Dataset
 from sentence_transformers.util import mine_hard_negatives
 
@@ -30,22 +27,19 @@ T = TypeVar("T")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--documents", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=5_000)
-    given = parser.parse_args()
+    given = options(__doc__, documents=100_000, queries=5_000)
     corpus, queries = generated(given.documents, given.queries)
     positives = [[i] for i in range(len(queries))]
-    print(f"{platform.machine()}, {len(corpus):,} passages, {len(queries):,} queries")
+    print(f"{len(corpus):,} passages, {len(queries):,} queries")
     rule = {"count": COUNT, "depth": DEPTH, "margin": 0.95}
 
     by_words, _ = timed("mine, by bm25", lambda: mine(corpus, queries, positives, **rule))
     print(f"    {sum(map(len, by_words)):,} negatives")
     with tempfile.TemporaryDirectory() as folder:
-        options = Options(cache=Path(folder))
+        keep = Options(cache=Path(folder))
 
         def embedded() -> list[list[int]]:
-            return mine(corpus, queries, positives, by="static:minilm", options=options, **rule)
+            return mine(corpus, queries, positives, by="static:minilm", options=keep, **rule)
 
         ours, first = timed("mine, by static:minilm", embedded)
         _, again = timed("  again, vectors from the cache", embedded)
@@ -65,39 +59,29 @@ def main() -> None:
     mined = {(q, d) for q, row in enumerate(ours) for d in row}
     known = {(number[row["anchor"]], where[row["negative"]]) for row in theirs}
     print(f"    {len(mined & known):,} of {len(mined):,} negatives are among their {len(known):,}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"  peak memory of the process {peak:.1f} GiB")
+    print(f"  peak memory of the process {peak() / 1024:.1f} GiB")
 
 
 def generated(documents: int, queries: int) -> tuple[list[str], list[str]]:
     """Passages of 40 to 80 words, half of them of one of 2,000 topics; a query is five of those."""
     stream = Stream(42, "benchmarks/mining")
-    words = bundled()
-    of_topic = stream.integers(len(words), 2_000 * 60).reshape(2_000, 60)
+    known = sorted(words())
+    of_topic = stream.integers(len(known), 2_000 * 60).reshape(2_000, 60)
     topics = stream.integers(2_000, documents)
     lengths = stream.integers(41, documents) + 40
     texts, asked = [], []
     for topic, length in zip(topics.tolist(), lengths.tolist(), strict=True):
         half = of_topic[topic, stream.integers(60, length // 2)]
-        rest = stream.integers(len(words), length - length // 2)
-        mixed = [words[i] for pair in zip(half, rest, strict=False) for i in pair]
+        rest = stream.integers(len(known), length - length // 2)
+        mixed = [known[i] for pair in zip(half, rest, strict=False) for i in pair]
         texts.append(" ".join(mixed))
         if len(asked) < queries:
             asked.append(" ".join(mixed[0:10:2]))
     return texts, asked
 
 
-def bundled() -> list[str]:
-    """Words of the bundled catalogue, cut to those of letters."""
-    catalogue = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
-    lines = [path.read_text("utf-8").lower() for path in sorted(catalogue.glob("*.txt"))]
-    return sorted({word for text in lines for word in text.split() if word.isalpha()})
-
-
 def timed(what: str, do: Callable[[], T]) -> tuple[T, float]:
-    began = time.perf_counter()
-    result = do()
-    took = time.perf_counter() - began
+    took, _, result = measured(do)
     print(f"  {what}: {took:.1f} s", flush=True)
     return result, took
 

@@ -12,13 +12,14 @@ import argparse
 import json
 import os
 import platform
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from common import peak
 
 DOMAINS = ("people", "books", "movies", "medical", "legal")
 
@@ -72,7 +73,7 @@ def measure(run: Path) -> dict[str, float]:
     (run / "rejected.jsonl").touch()
     tables = write_dataset(recipe, recipe.family.generate(recipe.job), run)
     written = time.perf_counter()
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    after = peak()
     result = prove(run, recipe, tables.files, 1, no_progress)
     wrong = [one.message for one in result.findings if one.severity == "error"]
     assert not wrong, wrong[:3]
@@ -81,7 +82,7 @@ def measure(run: Path) -> dict[str, float]:
         "prove": time.perf_counter() - written,
         "bytes": sum(one.bytes for one in tables.files.values()),
         "write_peak": after,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak": peak(),
     }
 
 

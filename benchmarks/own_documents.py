@@ -7,13 +7,12 @@ Each stage as a multiple of the time that it takes to read the same documents an
 
 from __future__ import annotations
 
-import argparse
 import json
-import platform
-import resource
 import tempfile
 import time
 from pathlib import Path
+
+from common import CATALOGUE, options, peak
 
 from retgen import run
 from retgen.streams import Stream
@@ -22,10 +21,9 @@ WORDS, SENTENCE = 60, 12  # of a document, of a sentence
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--documents", type=int, nargs="+", default=[2_000, 20_000])
-    print(f"{platform.machine()}, documents of about {WORDS} words, no model")
-    for documents in parser.parse_args().documents:
+    given = options(__doc__, documents=[2_000, 20_000])
+    print(f"documents of about {WORDS} words, no model")
+    for documents in given.documents:
         with tempfile.TemporaryDirectory() as folder:
             measure(Path(folder), documents)
 
@@ -50,15 +48,13 @@ def measure(folder: Path, documents: int) -> None:
     )
     for stage, seconds in {**manifest["timings"], "all": took}.items():
         print(f"    {stage:<20} {seconds:8.2f} s {seconds / plain:8.0f} times")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"    largest process {memory:.2f} GB")
+    print(f"    largest process {peak() / 1024:.2f} GB")
 
 
 def generated(path: Path, documents: int) -> Path:
     """Documents of catalogued things, in sentences, as JSON Lines."""
-    catalogue = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
     things = sorted(
-        {line for file in sorted(catalogue.glob("*.txt"))
+        {line for file in sorted(CATALOGUE.glob("*.txt"))
          for line in file.read_text("utf-8").splitlines() if line and line[0] not in "[#"}
     )  # fmt: skip
     picks = Stream(42, "benchmarks/own_documents").integers(len(things), documents * WORDS)

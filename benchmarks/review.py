@@ -10,10 +10,10 @@ and losses are both printed.
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
+from common import options
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import norm
@@ -34,12 +34,10 @@ Floats = NDArray[np.float64]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--population", type=int, default=5_000)
-    parser.add_argument("--reviews", type=int, default=20)
-    parser.add_argument("--shares", type=float, nargs="+", default=[SHARE, 0.25, 0.5])
-    parser.add_argument("--rates", type=float, nargs="+", default=[0, 0.005, 0.01, 0.05, 0.1])
-    given = parser.parse_args()
+    given = options(
+        __doc__, population=5_000, reviews=20, shares=[SHARE, 0.25, 0.5],
+        rates=[0.0, 0.005, 0.01, 0.05, 0.1],
+    )  # fmt: skip
     shares = sorted({0.0, *given.shares})
     started = time.process_time()
     print(

@@ -11,32 +11,24 @@ CPU time of all processes. Nothing here is a test: machines differ.
 
 from __future__ import annotations
 
-import argparse
-import platform
-import resource
 import statistics
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
+from common import measured, options, words
 
 _BLOCK = 10_000
 _QUERIES = 1000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--documents", type=int, nargs="*", default=[50_000, 1_000_000])
-    parser.add_argument("--baselines", type=int, nargs=2, default=[300_000, 10_000])
-    parser.add_argument("--proof", type=int, default=50_000)
-    parser.add_argument("--near", type=int, nargs="*", default=[100_000])
-    given = parser.parse_args()
-    print(f"{platform.machine()}, Python {platform.python_version()}, usable cores: {cores()}")
+    given = options(
+        __doc__, documents=[50_000, 1_000_000], baselines=[300_000, 10_000], proof=50_000,
+        near=[100_000],
+    )  # fmt: skip
     with tempfile.TemporaryDirectory(dir=".") as folder:
         for documents in given.documents:
             all_rules(Path(folder) / str(documents), documents)
@@ -47,23 +39,9 @@ def main() -> None:
             near_duplicates(documents, least, most)
 
 
-def cores() -> int:
-    from retgen.progress import usable_cores
-
-    return usable_cores()
-
-
-def words() -> list[str]:
-    """Words of the bundled catalogue, cut to those of letters, and numbered ones: 200,000."""
-    catalogue = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
-    result = dict.fromkeys(
-        word.lower()
-        for path in sorted(catalogue.glob("*.txt"))
-        for line in path.read_text("utf-8").splitlines()
-        for word in line.split()
-        if word.isalpha()
-    )
-    bundled = list(result)
+def vocabulary() -> list[str]:
+    """Words of the catalogue, and numbered ones: 200,000."""
+    bundled = words()
     return [
         word if not lap else f"{word}{lap}" for lap in range(1000) for word in bundled
     ][:200_000]  # fmt: skip
@@ -71,20 +49,20 @@ def words() -> list[str]:
 
 def texts(documents: int, seed: int = 1, least: int = 20, most: int = 80) -> Iterator[list[str]]:
     """Texts in blocks; the n-th most common word stands in a share of 1/n of the places."""
-    vocabulary = words()
+    known = vocabulary()
     draw = np.random.default_rng(seed)
-    weights = np.cumsum(1 / np.arange(1, len(vocabulary) + 1))
+    weights = np.cumsum(1 / np.arange(1, len(known) + 1))
     for first in range(0, documents, _BLOCK):
         count = min(_BLOCK, documents - first)
         sizes = draw.integers(least, most + 1, count)
         places = np.searchsorted(weights, draw.random(int(sizes.sum())) * weights[-1])
         ends = np.cumsum(sizes)
         block = [
-            [vocabulary[i] for i in places[end - size : end].tolist()]
+            [known[i] for i in places[end - size : end].tolist()]
             for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
         ]
         for copy in range(0, count - 1, 100):  # one word of a copy is another one
-            block[copy + 1] = [*block[copy][:-1], vocabulary[int(draw.integers(5000))]]
+            block[copy + 1] = [*block[copy][:-1], known[int(draw.integers(5000))]]
         yield [" ".join(one) for one in block]
 
 
@@ -126,6 +104,7 @@ def all_rules(folder: Path, documents: int) -> None:
 
 def baselines(folder: Path, documents: int, queries: int) -> None:
     from retgen.data import open_dataset
+    from retgen.progress import usable_cores
     from retgen.validators.baselines import WordTerms, query_blind_baselines
     from retgen.validators.rule import Batch, Judgements
 
@@ -140,8 +119,9 @@ def baselines(folder: Path, documents: int, queries: int) -> None:
         if len(batch) == 4096 or number == documents:
             rule.scan(batch)
             batch = Batch(number)
+    cores = usable_cores()
     seconds, cpu, _ = measured(
-        lambda: query_blind_baselines(rule.state, rule.query_terms(), judgements, (), cores())
+        lambda: query_blind_baselines(rule.state, rule.query_terms(), judgements, (), cores)
     )
     print(
         f"query-blind rankings, {documents:,} documents x {queries:,} queries: {seconds:.1f} s, "
@@ -220,17 +200,5 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
     )
 
 
-def measured(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Seconds, seconds of CPU of this process and of those it waited for, and the result."""
-    began, before = time.perf_counter(), _cpu()
-    result = work()
-    return time.perf_counter() - began, _cpu() - before, result
-
-
-def _cpu() -> float:
-    uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(use.ru_utime + use.ru_stime for use in uses)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

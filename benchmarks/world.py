@@ -15,10 +15,8 @@ the same number of documents, one question of each type, no solution traces. It 
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -30,6 +28,7 @@ from functools import partial
 from pathlib import Path
 
 import orjson
+from common import options, peak
 
 from retgen.data import Document
 from retgen.generate import BLOCK
@@ -114,15 +113,10 @@ def phantom_wiki(command: str, documents: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--documents", type=int, default=20_000)
-    parser.add_argument("--domain", default="films")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--phantom-wiki", metavar="COMMAND")
-    given = parser.parse_args()
+    given = options(
+        __doc__, documents=20_000, domain="films", rounds=3, processes=2, phantom_wiki=""
+    )
     count, processes = given.documents, given.processes
-    print(f"{platform.machine()}, Python {platform.python_version()}, {processes} processes")
     made, read, reference, phantoms = [], [], [], []
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, spawn) as pool:
@@ -168,8 +162,7 @@ def main() -> None:
             if ratios:
                 print(f"  {what} / {name}: {statistics.median(ratios):.1f} "
                       f"({ratios[0]:.1f} to {ratios[-1]:.1f})")  # fmt: skip
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"largest process: {peak:.0f} MB")
+    print(f"largest process: {peak(resource.RUSAGE_CHILDREN):.0f} MB")
 
 
 if __name__ == "__main__":

@@ -40,29 +40,13 @@ from retgen.tokenizer import length
 from retgen.validators.languages import language_name, letters_of, tell
 
 _LOOKED_AT = 1000  # documents whose language is told
-
-
 _PIECE = 1000  # characters of each
-
-
 _ON_THE_HUB = 10_000  # rows of a data set that lies elsewhere
-
-
 _READ = {"words": 190, "characters": 250}  # of 256 word pieces, about
-
-
 _LARGE = 0.2  # of a source's text, from which on one document is named
-
-
 _FEW = 10  # documents, of which each is much
-
-
 _UNSEEN = 0.2  # of a source's text, from which on passages are proposed
-
-
 _UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without blanks between words
-
-
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z_./][\w./-]*", re.I | re.A)
 
 

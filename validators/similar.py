@@ -1,9 +1,8 @@
 """Sets of words that share most of their members, every pair verified exactly.
 
-Two ways lead to pairs that may be similar. A join of the rarest words (`Prefixes`) is exact. Banded
-MinHash finds nearly all, in time that grows with the number of words alone. The join is done where
-its pairs are few enough to look at. Where they are not, MinHash goes first, since sets of one group
-need no further comparison, and the join follows if what is left is few enough.
+Two ways lead to pairs that may be similar. A join of the rarest words is exact, where its pairs are
+few enough to look at. Where they are not, banded MinHash finds nearly all, in time that grows with
+the number of words alone.
 
 The hashing is a dozen lines of NumPy because libraries do not reach it: rensa computes digests
 as fast, but hands them out as Python lists only, which takes ten times as long again.
@@ -17,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.prefixes import Prefixes
 from retgen.validators.wordsets import WORD_BITS, Ints, Sets
 
 Floats = NDArray[np.float64]
@@ -26,8 +24,12 @@ THRESHOLD = 0.8
 MISSED = "; a few more may have been missed among so many"  # what a message adds where not exact
 _BANDS, _ROWS = 16, 4  # of pairs at the threshold one in 4,600 is missed, above it far fewer
 _ROUNDS = 32  # members of a bucket that the others are compared with
-_BLOCK = 4096  # sets that are hashed at a time, so that they stay in the processor's cache
-_CHUNK = 1 << 22  # words of the pairs that are verified at a time
+_BLOCK = 1024  # sets that are looked at in a step, so that they stay in the processor's cache
+_CHUNK = 1 << 20  # words, or pairs, that are looked at in a step
+_BUCKET_BITS = 22  # words of one bucket are taken for one: they only add pairs to look at
+_BUCKETS = (1 << _BUCKET_BITS) - 1
+_ENTRIES = 1 << 25  # beyond, they take too much memory
+_PAIRS_A_WORD = 64  # beyond, MinHash takes far less time
 
 
 def groups(sets: Sets, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
@@ -53,18 +55,10 @@ def matches(sets: Sets, first: int, threshold: float = THRESHOLD) -> tuple[Ints,
 
 def _find(proof: _Proof, kept: _Forest | _Sides) -> bool:
     """All similar pairs, or nearly all; whether none can have been missed."""
-    prefixes = Prefixes(proof.sets, proof.threshold)
-    if _join(prefixes, proof, kept):
-        return True
-    for keys in _keys(proof.sets):
-        _stars(proof, keys, kept)
-    return _join(prefixes, proof, kept)
-
-
-def _join(prefixes: Prefixes, proof: _Proof, kept: _Forest | _Sides) -> bool:
-    """All similar pairs of different labels; False, and nothing done, where there are too many."""
-    chunks = prefixes.pairs(kept.labels)
+    chunks = _Join(proof.sets, proof.threshold).pairs()
     if chunks is None:
+        for keys in _keys(proof.sets):
+            _stars(proof, keys, kept)
         return False
     count = len(proof.sets)
     for a, b in chunks:
@@ -130,6 +124,140 @@ class _Sides:
         swap = self.labels[a] > self.labels[b]
         own, other = np.where(swap, b, a), np.where(swap, a, b)
         self.witness[own[::-1]] = other[::-1]  # of several the first
+
+
+# --- the join of the rarest words -------------------------------------------------------------
+
+
+class _Join:
+    """Pairs of sets that may be similar, no similar one left out.
+
+    Two sets with a Jaccard similarity of t or more share one of the first |x| - ceil(t |x|) + 1 of
+    their words, the rarest first (Chaudhuri et al., ICDE 2006). Where the first word that they
+    share stands in each bounds their sizes (the position filter of PPJoin, WWW 2008). What is left
+    is compared by 64 bits of each set, the parity of its words by bucket: every bit that differs is
+    a word that they do not share.
+
+    Sets are numbered by size. An entry is an integer: word, number of the set, place in it.
+    """
+
+    def __init__(self, sets: Sets, threshold: float) -> None:
+        self._sets = np.argsort(sets.sizes, kind="stable")  # number -> set
+        self._sizes = sets.sizes[self._sets]  # ascending
+        self._bits = np.zeros(len(sets), np.uint64)  # of numbers
+        self._threshold, self._words = threshold, int(sets.starts[-1])
+        longest = int(self._sizes[-1]) if len(sets) else 0
+        self._places = int(_prefix(np.array(longest), threshold)).bit_length()
+        self._word = np.uint64(self._places + len(sets).bit_length())  # the lowest bit of the word
+        fits = int(self._word) + _BUCKET_BITS <= 64
+        self._keys = self._entries(sets) if fits else None
+
+    def _entries(self, sets: Sets) -> NDArray[np.uint64] | None:
+        """Entries, but for words that stand in one set alone; None if there are too many."""
+        rarity, once = _rarity(sets)
+        number = np.empty(len(sets), np.uint64)
+        number[self._sets] = np.arange(len(sets), dtype=np.uint64)
+        result, total = [np.empty(0, np.uint64)], 0
+        for low in range(0, len(sets), _BLOCK):
+            starts = sets.starts[low : low + _BLOCK + 1]
+            words = np.asarray(sets.words[starts[0] : starts[-1]])
+            sizes, begins, own = np.diff(starts), starts[:-1] - starts[0], number[low:]
+            filled = np.flatnonzero(sizes)
+            if not len(filled):
+                continue
+            bit = np.uint64(1) << ((words >> _BUCKET_BITS) & 63).view(np.uint64)
+            self._bits[own[filled]] = np.bitwise_xor.reduceat(bit, begins[filled])
+            rows = np.repeat(np.arange(len(sizes)), sizes)
+            ranked = (rows << _BUCKET_BITS) | rarity[words & _BUCKETS]
+            ranked.sort()
+            ranked &= _BUCKETS
+            places = np.arange(len(rows)) - begins[rows]
+            taken = (places < _prefix(sizes, self._threshold)[rows]) & (ranked >= once)
+            keys = ranked[taken].view(np.uint64) << self._word
+            keys |= own[rows[taken]] << np.uint64(self._places)
+            keys |= places[taken].view(np.uint64)
+            result.append(keys)
+            total += len(keys)
+            if total > _ENTRIES:
+                return None
+        return np.sort(np.concatenate(result))
+
+    def pairs(self) -> Iterator[tuple[Ints, Ints]] | None:
+        """Chunks of pairs; None where there are too many."""
+        if self._keys is None:
+            return None
+        below = np.concatenate([[0], np.cumsum(np.bincount(self._sizes))])  # sets of fewer words
+        windows = [np.empty((2, 0), np.int64)]
+        for begin in range(0, len(self._keys), _CHUNK):
+            here = self._keys[begin : begin + _CHUNK + 1]
+            own = np.flatnonzero(here[1:] >> self._word == here[:-1] >> self._word)
+            size = self._sizes[self._number(here[own])]
+            # the first word of those that two sets share: what is left of both is shared at most
+            factor = (1 + self._threshold) / self._threshold
+            largest = np.floor((size - self._place(here[own])) * factor - size + 1e-9)
+            upto = below[np.minimum(largest.astype(np.int64), len(below) - 2) + 1]
+            bound = (here[own] >> self._word << self._word) | (
+                upto.view(np.uint64) << np.uint64(self._places)
+            )
+            count = np.searchsorted(self._keys, bound) - (own + begin + 1)
+            some = (largest >= size) & (count > 0)
+            windows.append(np.stack([own[some] + begin, count[some]]))
+        first, count = np.concatenate(windows, 1)
+        return None if count.sum() > _PAIRS_A_WORD * self._words else self._close(first, count)
+
+    def _close(self, first: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Entries with those behind them that may be similar: by bits, sizes, what is left."""
+        assert self._keys is not None
+        apart = (1 - self._threshold) / (1 + self._threshold)  # of both sizes: words not shared
+        most = (1 + 1 / self._threshold) * apart  # of one size, as the other is at most so large
+        ends, begin = np.cumsum(count), 0
+        while begin < len(first):
+            done = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, done + _CHUNK, "right")))
+            here, times = first[begin:end], count[begin:end]
+            other = np.arange(done, ends[end - 1])
+            other += np.repeat(here + 1 - (ends[begin:end] - times), times)
+            own = self._number(self._keys[here])
+            differ = self._bits[self._number(self._keys[other])]
+            differ ^= np.repeat(self._bits[own], times)
+            allowed = np.minimum(self._sizes[own] * most + 1e-9, 64).astype(np.uint8)
+            maybe = np.flatnonzero(np.bitwise_count(differ) <= np.repeat(allowed, times))
+            a = self._keys[here[np.searchsorted(ends[begin:end], maybe + done, "right")]]
+            b = self._keys[other[maybe]]
+            x, y = self._number(a), self._number(b)
+            sizes = self._sizes[x] + self._sizes[y]
+            ask = np.bitwise_count(differ[maybe]) <= sizes * apart + 1e-9
+            rest = np.minimum(self._sizes[x] - self._place(a), self._sizes[y] - self._place(b))
+            ask &= rest >= sizes * (1 - apart) / 2 - 1e-9
+            yield self._sets[x[ask]], self._sets[y[ask]]
+            begin = end
+
+    def _number(self, keys: NDArray[np.uint64]) -> Ints:
+        mask = (1 << (int(self._word) - self._places)) - 1
+        number: Ints = (keys >> np.uint64(self._places)).view(np.int64) & mask
+        return number
+
+    def _place(self, keys: NDArray[np.uint64]) -> Ints:
+        return keys.view(np.int64) & ((1 << self._places) - 1)
+
+
+def _prefix(sizes: Ints, threshold: float) -> Ints:
+    """How many of the rarest words of sets may be the first that they share with a similar one."""
+    count: Ints = sizes - np.ceil(threshold * sizes - 1e-9).astype(np.int64) + 1
+    return count
+
+
+def _rarity(sets: Sets) -> tuple[Ints, int]:
+    """(buckets,) ranks of buckets of words, the rarest first; the first of two words and more."""
+    counts = np.zeros(_BUCKETS + 1, np.int64)
+    for low in range(0, int(sets.starts[-1]), _CHUNK):
+        counts += np.bincount(sets.words[low : low + _CHUNK] & _BUCKETS, minlength=len(counts))
+    used = np.flatnonzero(counts)
+    order = (counts[used] << _BUCKET_BITS) | used  # equally rare ones by their number
+    order.sort()
+    rarity = np.zeros(len(counts), np.int64)
+    rarity[order & _BUCKETS] = np.arange(len(order))
+    return rarity, int(np.searchsorted(order, 2 << _BUCKET_BITS))
 
 
 # --- MinHash ----------------------------------------------------------------------------------

@@ -21,9 +21,15 @@ from torch.nn.functional import normalize
 
 from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST, construct, free
-from retgen.evaluation.capacity.all_pairs_result import Capacity, carried_before, keep, kept
-from retgen.evaluation.capacity.free import Critical, margins, pairs, require
-from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
+from retgen.evaluation.capacity.all_pairs_page import (
+    Capacity,
+    carried_before,
+    keep,
+    kept,
+    write_page,
+)
+from retgen.evaluation.capacity.embedding import Schedule, SphereAdam
+from retgen.evaluation.capacity.free import Critical, margins, pairs
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, make_folder, write_file
@@ -62,14 +68,8 @@ def critical(
     shared evenly among the dimensions still to come; seeds that it leaves no time for are absent
     from `by_seed`, and `complete` is False when not even the first came to its end. Without a
     deadline dimensions from about 6 on run for hours.
-
-    Raises UsageError for a dimension below 1 or no seeds.
     """
-    if seeds < 1:
-        raise UsageError(f"the number of seeds must be at least 1, not {seeds}")
     wanted = list(dimensions)
-    for dimension in wanted:
-        require(dimension, 3)
     end = math.inf if deadline is None else time.monotonic() + deadline
     for place, dimension in enumerate(wanted):
         began = time.monotonic()
@@ -253,8 +253,6 @@ def capacity(
     result = Capacity(folder, {name: kept(folder, name) for name in _CLIMB}, carried_before(folder),
                      command)  # fmt: skip
     write_file(folder / "capacity.json", dump_json(result.to_json()))
-    from retgen.evaluation.capacity.all_pairs_page import write_page
-
     write_page(result)
     return result
 

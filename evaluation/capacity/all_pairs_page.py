@@ -1,18 +1,94 @@
-"""What `gen capacity` shows of all pairs: tables for the terminal, the page, its pictures."""
+"""What `gen capacity` keeps of all pairs in its folder, and shows: tables, the page, pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from retgen.evaluation.capacity.construct import PRECISIONS
-from retgen.evaluation.capacity.free import TABLE_6, Critical, cubic_fit
+import orjson
+
+from retgen.errors import OutputError
+from retgen.evaluation.capacity.construct import PRECISIONS, Carried
+from retgen.evaluation.capacity.free import TABLE_6, Critical, Fit, cubic_fit
 from retgen.results.page import Page, Section
 from retgen.results.pictures import Level, Line, Lines
 from retgen.results.tables import TableView
+from retgen.write import write_file
 
-if TYPE_CHECKING:
-    from retgen.evaluation.capacity.all_pairs_result import Capacity
+_FIT = 8  # dimensions; a cubic through fewer says nothing
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Everything that the folder holds: critical n by protocol and dimension, the closed form."""
+
+    folder: Path
+    critical: dict[str, dict[int, Critical]]
+    carried: list[Carried]
+    command: str
+
+    def fit(self, protocol: str) -> Fit | None:
+        """The cubic through the complete dimensions, where there are enough."""
+        points = {d: c.documents for d, c in self.critical[protocol].items() if c.complete}
+        return cubic_fit(points) if len(points) >= _FIT else None
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gen capacity --json` prints."""
+        fits = {"table_6": cubic_fit(TABLE_6)}
+        fits |= {name: fit for name in self.critical if (fit := self.fit(name)) is not None}
+        return {
+            "protocols": {
+                name: [row_of(one) for one in result.values()]
+                for name, result in self.critical.items()
+            },
+            "construct": [row_of(one) for one in self.carried],
+            "table_6": {str(d): n for d, n in TABLE_6.items()},
+            "cubic_fit": {name: fit._asdict() for name, fit in fits.items()},
+        }
+
+
+def kept(folder: Path, name: str) -> dict[int, Critical]:
+    rows = _read(folder / f"{name}.jsonl", Critical._fields)
+    return {row["dimension"]: Critical(**row) for row in rows}
+
+
+def carried_before(folder: Path) -> list[Carried]:
+    rows = _read(folder / "construct.jsonl", Carried._fields)
+    return [Carried(**row) for row in rows]
+
+
+def keep(path: Path, rows: Iterable[Critical | Carried]) -> None:
+    """Write what a later call reads with `kept` or `carried_before`."""
+    write_file(path, b"".join(orjson.dumps(row_of(one)) + b"\n" for one in rows))
+
+
+def _read(path: Path, fields: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of a file that we wrote."""
+    if not path.is_file():
+        return []
+    try:
+        rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+        result = [{name: row[name] for name in fields} for row in rows]
+        for row in result:
+            if "by_seed" in row:
+                row["by_seed"] = tuple(map(int, row["by_seed"]))
+            row["dimension"], row["documents"] = int(row["dimension"]), int(row["documents"])
+            # JSON has no infinity
+            row["margin"] = float("inf") if row["margin"] is None else float(row["margin"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(
+            f"{path}: not written by gen capacity. Give another --out, or move the file away."
+        ) from error
+    return result
+
+
+def row_of(one: Critical | Carried) -> dict[str, Any]:
+    row = one._asdict()
+    if row["margin"] == float("inf"):
+        row["margin"] = None
+    return row
 
 
 _WHAT = (

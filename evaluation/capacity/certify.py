@@ -19,8 +19,8 @@ import numpy as np
 
 from retgen.data import open_dataset
 from retgen.errors import UsageError
-from retgen.evaluation.capacity import HIGHEST, exact
-from retgen.evaluation.capacity.certify_result import Certified, Margin
+from retgen.evaluation.capacity import HIGHEST
+from retgen.evaluation.capacity.certify_page import Certified, Margin, write_page
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.significance import relevance_matrix
@@ -28,8 +28,8 @@ from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import DimensionBound, DimensionCertificate, certificate
 from retgen.qrels.margins import margin_caps
+from retgen.qrels.matrix import Reduced, reduce
 from retgen.qrels.radon import CELLS, find_shattered
-from retgen.qrels.reduction import Reduced, reduce
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:  # they import torch
@@ -163,8 +163,6 @@ def _too_many(whole: QrelMatrix) -> str:
 
 
 def _written(result: Certified) -> Certified:
-    from retgen.evaluation.capacity.certify_page import write_page
-
     write_file(result.folder / "certificate.json", dump_json(result.to_json()))
     write_page(result)
     return result
@@ -235,15 +233,15 @@ def _store(
     path: Path, witness: Embedding, collection: Collection, matrix: QrelMatrix, reduced: Reduced
 ) -> None:
     """Vectors with the ids that they stand for, checked once more against all qrels."""
+    from retgen.evaluation.capacity.embedding import smallest_gap
+
     message = np.flatnonzero(reduced.row_of >= 0)
     asked = matrix.take_rows(message)
     vector = reduced.column_of
     if reduced.others:  # one that no query asks for stands for all of these
         vector = np.append(vector, reduced.matrix.documents)
     every = QrelMatrix(asked.indptr, asked.indices, len(vector))
-    gap = exact.smallest_gap(
-        every, witness.queries[reduced.row_of[message]], witness.documents[vector]
-    )
+    gap = smallest_gap(every, witness.queries[reduced.row_of[message]], witness.documents[vector])
     if gap != witness.gap:
         raise AssertionError(f"the stored embedding has a gap of {gap}, not {witness.gap}")
     ids: dict[str, int] = {}

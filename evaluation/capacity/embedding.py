@@ -10,7 +10,10 @@ it, both with a temperature t that falls while the optimiser runs:
 - `widen_margin`: the log of the sum of exp(z) over the queries, to which only the worst matter:
   the largest margin for unit vectors.
 
-Not finding an embedding proves nothing.
+Not finding an embedding proves nothing. A found one is scaled and rounded to whole numbers so small
+that every score, a sum of products, is exact in 64 bits. In row order the length of a vector does
+not matter, so the integers are an embedding by themselves: if each query's scores of its relevant
+documents exceed all others as integers, the qrel matrix has been embedded, whatever made them.
 """
 
 from __future__ import annotations
@@ -25,14 +28,65 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from retgen.evaluation.capacity.exact import smallest_gap, whole_numbers
-from retgen.evaluation.capacity.sphere import Schedule, SphereAdam
 from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
 
 CELLS = 4_000_000  # of a matrix that is optimised
 CHECK_EVERY = 25  # steps
 _DROP = 0.25  # of the dimensions, dropped at once at most
+_BLOCK = 16_000_000  # scores at a time
+
+
+class Schedule(NamedTuple):
+    """Temperature and learning rate fall geometrically over the steps."""
+
+    steps: int
+    temperature: tuple[float, float]
+    rate: tuple[float, float]
+
+
+class SphereAdam:
+    """Adam whose every step ends with the projection to unit length.
+
+    `units` (..., vectors, dimension) are changed in place; `gradient`, of the same shape, is for
+    the caller to fill before each step. `mean` and `square` are Adam's moments, `count` its steps:
+    give those of another one to go on from it.
+    """
+
+    def __init__(
+        self,
+        units: Tensor,
+        mean: Tensor | None = None,
+        square: Tensor | None = None,
+        count: Tensor | None = None,
+    ) -> None:
+        self.units = units
+        self.gradient = torch.zeros_like(units)
+        self.mean = torch.zeros_like(units) if mean is None else mean
+        self.square = torch.zeros_like(units) if square is None else square
+        self.count = torch.zeros((), device=units.device) if count is None else count
+        self._norm = torch.empty_like(units[..., :1])
+
+    def step(self, rate: float, eps: float = 1e-8) -> None:
+        """One step with this learning rate."""
+        self.count += 1
+        torch._fused_adam_(  # what torch.optim.Adam(fused=True) calls, without its 30 us a step
+            [self.units],
+            [self.gradient],
+            [self.mean],
+            [self.square],
+            [],
+            [self.count],
+            lr=rate,
+            beta1=0.9,
+            beta2=0.999,
+            weight_decay=0.0,
+            eps=eps,
+            amsgrad=False,
+            maximize=False,
+        )
+        torch.linalg.vector_norm(self.units, dim=-1, keepdim=True, out=self._norm)
+        self.units.div_(self._norm)
 
 
 _SOLVE = Schedule(3_000, (0.1, 1e-3), (0.03, 1e-3))
@@ -41,7 +95,7 @@ _WIDEN = Schedule(1_500, (0.1, 1e-3), (0.1, 1e-3))
 
 
 class Embedding(NamedTuple):
-    """Integer vectors that serve a matrix; `gap` (>= 1) is exact, by `exact.smallest_gap`."""
+    """Integer vectors that serve a matrix; `gap` (>= 1) is exact, by `smallest_gap`."""
 
     dimension: int
     queries: NDArray[np.int64]
@@ -219,3 +273,56 @@ def _optimise(
         torch.mm(gradient.T, queries, out=by_document)
         adam.step(schedule.rate[0] * (schedule.rate[1] / schedule.rate[0]) ** done, eps=1e-12)
     return False
+
+
+# --- whole numbers ---
+
+
+def whole_numbers(vectors: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(n, d) real vectors to integers of at most 2^b, d 2^(2b) < 2^62, the scale being one for all.
+
+    Raises ValueError for values that are not finite, or all zero.
+    """
+    largest = float(np.abs(vectors).max(initial=0))
+    if not 0 < largest < math.inf:
+        raise ValueError("vectors must be finite and not all zero")
+    bits = (62 - math.ceil(math.log2(vectors.shape[1] + 1))) // 2
+    return np.rint(vectors * (2.0**bits / largest)).astype(np.int64)
+
+
+def smallest_gap(
+    matrix: QrelMatrix, queries: NDArray[np.int64], documents: NDArray[np.int64]
+) -> int:
+    """Over all queries the least of: worst relevant score minus best other score, exactly.
+
+    queries (matrix.queries, d), documents (matrix.documents, d). The embedding serves the matrix in
+    row order iff the result is positive. Queries for which all or no documents are relevant are
+    passed over; with none left the result is 0. Raises ValueError for shapes that do not fit, or
+    integers so large that a sum could leave 64 bits.
+    """
+    d = documents.shape[1]
+    if queries.shape != (matrix.queries, d) or len(documents) != matrix.documents:
+        raise ValueError(
+            f"{queries.shape} and {documents.shape} do not embed "
+            f"{matrix.queries} x {matrix.documents}"
+        )
+    # int() first: the absolute value of the least 64-bit integer is none
+    reach = [
+        max(abs(int(v.max(initial=0))), abs(int(v.min(initial=0)))) for v in (queries, documents)
+    ]
+    if d * reach[0] * reach[1] >= 2**62:
+        raise ValueError("a score of these integers may leave 64 bits")
+    least: int | None = None
+    rows = max(1, _BLOCK // max(matrix.documents, 1))
+    for start in range(0, matrix.queries, rows):
+        part = matrix.take_rows(np.arange(start, min(start + rows, matrix.queries)))
+        relevant = part.dense().astype(bool)
+        message = relevant.any(1) & ~relevant.all(1)
+        scores = queries[start : start + rows] @ documents.T
+        high = np.where(relevant, np.iinfo(np.int64).max, scores)
+        worst = np.where(relevant, scores, 2**62).min(1)
+        best = np.where(relevant, -(2**62), high).max(1)
+        if bool(message.any()):
+            result = int((worst - best)[message].min())
+            least = result if least is None else min(least, result)
+    return least or 0

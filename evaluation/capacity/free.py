@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.evaluation.capacity.sphere import SphereAdam
+from retgen.evaluation.capacity.embedding import SphereAdam
 from retgen.progress import Progress, no_progress
 
 TEMPERATURE = 0.1
@@ -119,16 +119,9 @@ def critical(
     from the last such n on it rises by one, until each seed has failed. `deadline` is in seconds
     for all dimensions together; a dimension that it cuts short is yielded with `complete=False`,
     later ones not at all.
-
-    Raises UsageError for a dimension below 1 or no seeds.
     """
-    if seeds < 1:
-        raise UsageError(f"the number of seeds must be at least 1, not {seeds}")
     until = math.inf if deadline is None else time.monotonic() + deadline
-    wanted = list(dimensions)
-    for dimension in wanted:
-        require(dimension, 3)
-    for dimension in wanted:
+    for dimension in dimensions:
         start = max(3, 4 * dimension - 8)  # every seed tried solved it
         result = _climb(dimension, start, seeds, device, until, progress)
         yield result

@@ -37,28 +37,30 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["query", "document"]
+Report = Callable[[int], None]  # of how many texts are encoded
+
+
+def no_report(_: int) -> None:
+    """Report nothing."""
 
 
 class Embedder(Protocol):
     """Texts in, vectors out. `fingerprint` None: vectors must not be kept on disk."""
 
-    @property
-    def device(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
-    @property
-    def similarity(self) -> Similarity: ...
-    @property
-    def max_length(self) -> int | None: ...
-    @property
-    def fingerprint(self) -> str | None: ...
-    @property
-    def details(self) -> dict[str, Any]: ...
+    device: str
+    dimension: int
+    similarity: Similarity
+    max_length: int | None
+    fingerprint: str | None
+    details: dict[str, Any]
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+    def encode(
+        self, texts: Sequence[str], kind: Kind, report: Report = no_report
+    ) -> tuple[Tensor, list[int]]:
         """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
 
-        The tokens are an empty list where that is not known.
+        The tokens are an empty list where that is not known. `report` is called after each batch,
+        unless several processes encode.
         """
         ...
 
@@ -113,7 +115,7 @@ class SentenceEmbedder:
         self.similarity = similarity_of(name, model.similarity_fn_name)
         self.notes: list[str] = []
         dtype = "tf32" if self._tf32 else dtype_of(model)
-        self.fingerprint = fingerprint(
+        self.fingerprint: str | None = fingerprint(
             model, self.max_length, self._prompts, dtype, model.prompts, attention_of(model)
         )
         card = model.model_card_data
@@ -143,14 +145,18 @@ class SentenceEmbedder:
         prompt = str(self.details["prompts"]["document"])
         return cutter(self.model.tokenizer, self.max_length, prompt)
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+    def encode(
+        self, texts: Sequence[str], kind: Kind, report: Report = no_report
+    ) -> tuple[Tensor, list[int]]:
         lengths: dict[str, int] = {}
         with self._counting(lengths):
             if self._processes():  # which share the texts among themselves
                 result = self._encode(texts, kind, self._batch)
             else:
                 run = partial(self._encode, kind=kind, size=self._batch)
-                rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
+                rows, self._batch = in_batches(
+                    texts, self._batch, run, self.name, self.notes, report
+                )
                 result = torch.stack(rows)
         values = result.coalesce().values() if result.is_sparse else result
         if not bool(torch.isfinite(values).all()):
@@ -230,6 +236,7 @@ def in_batches(
     run: Callable[[Sequence[Any]], Iterable[Any]],
     name: str,
     notes: list[str],
+    report: Report = no_report,
 ) -> tuple[list[Any], int]:
     """What `run` gives for each item, and the size of the last batches; the longest items first.
 
@@ -246,6 +253,7 @@ def in_batches(
             for i, row in zip(part, run([items[i] for i in part]), strict=True):
                 result[i] = row
             start += len(part)
+            report(start)
             continue
         except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
             if not out_of_memory(error):

@@ -48,7 +48,6 @@ class Cache:
             self._writing = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute("DROP TABLE IF EXISTS rows")  # had no checksums
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS embeddings "
                 "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from torch import Tensor, nn
 
 _AT_ONCE = 256  # texts tokenised at a time
 
@@ -76,31 +74,3 @@ def _encoded(tokenizer: Any, texts: Sequence[str]) -> Any:
         list(texts), add_special_tokens=False, truncation=False, padding=False, verbose=False,
         return_offsets_mapping=True, return_attention_mask=False, return_token_type_ids=False,
     )  # fmt: skip
-
-
-@contextlib.contextmanager
-def each_batch(embedder: object, report: Callable[[int], None]) -> Iterator[None]:
-    """Call `report` with the number of texts encoded in this block, after each batch.
-
-    `embedder`: whatever keeps its sentence-transformers model as `model`; of others, and of models
-    in processes of their own, nothing is heard until the block ends.
-    """
-    model = getattr(embedder, "model", None)
-    modules = list(model.children()) if isinstance(model, nn.Sequential) else []
-    if not modules:
-        yield
-        return
-    done = 0
-
-    def count(_module: nn.Module, _given: Any, result: Any) -> None:
-        nonlocal done
-        vectors = result.get("sentence_embedding") if isinstance(result, Mapping) else None
-        if isinstance(vectors, Tensor):
-            done += len(vectors)
-            report(done)
-
-    hook = modules[-1].register_forward_hook(count)
-    try:
-        yield
-    finally:
-        hook.remove()

@@ -1,4 +1,4 @@
-"""Retrievers by name, found by file: a module here that exports one subclass of `RetrieverType`.
+"""Retrievers by name, found by file: a module here that exports subclasses of `RetrieverType`.
 
 A third party adds one by an entry point in the group `retgen.retrievers`. Names are checked, and
 listed, before anything heavy is loaded.
@@ -13,7 +13,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
 from retgen.messages import did_you_mean
-from retgen.plugins import load_all, require_modules
+from retgen.plugins import classes, require_modules
 
 __all__ = [
     "Options", "Ranked", "Retriever", "check_name", "forms", "known", "names", "ranks_a_corpus",
@@ -24,10 +24,8 @@ __all__ = [
 @cache
 def types() -> tuple[RetrieverType, ...]:
     """All that `--model` may name, bundled and installed, by file name."""
-    result: dict[str, type[RetrieverType]] = load_all(
-        __name__, __path__, RetrieverType, "retgen.retrievers"
-    )
-    return tuple(one() for one in result.values())
+    found = classes(__name__, __path__, RetrieverType, "retgen.retrievers")
+    return tuple(one() for one in found)
 
 
 def type_of(name: str) -> RetrieverType | None:

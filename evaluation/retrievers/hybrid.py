@@ -30,3 +30,10 @@ class Hybrid(RetrieverType):
 
         parts = [retrievers.retriever(part, options) for part in name.partition(":")[2].split("+")]
         return HybridRetriever(name, parts, by_score=self.by_score)
+
+
+class MinMax(Hybrid):
+    prefix = "minmax"
+    form = "minmax:A+B"
+    about = "fusion of scores that are scaled to 0..1 for each query, the same weight each"
+    by_score = True

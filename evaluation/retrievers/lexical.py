@@ -1,4 +1,4 @@
-"""What counts words over all documents: BM25 as several codes have it, and TF-IDF."""
+"""What counts words: BM25 as several codes have it, and TF-IDF."""
 
 from __future__ import annotations
 
@@ -27,7 +27,17 @@ class Lexical(RetrieverType):
             return capretrieval.CapRetrievalBM25(name)
         return lexical.word_retriever(name)
 
-    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
-        from retgen.evaluation.search.candidates import lexical
 
-        return [System(None, lexical.word_scorer(name))]
+class BM25Paper(RetrieverType):
+    names: ClassVar[Mapping[str, str]] = {
+        "bm25-paper": "BM25 built over each candidate set alone, as MultiConIR's code does"
+    }
+    ranks = False
+
+    def load(self, name: str, options: Options) -> None:
+        return None
+
+    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
+        from retgen.evaluation.search.lexical import BM25PaperScorer
+
+        return [System(None, BM25PaperScorer())]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from importlib import metadata
-from typing import Any
 
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType, System
+from retgen.evaluation.search.base import Retriever, RetrieverType
 from retgen.messages import did_you_mean
 
 # an extra of mteb -> the variables of which its provider's client reads one
@@ -62,13 +61,6 @@ class Mteb(RetrieverType):
         from retgen.evaluation.search.mteb_model import mteb_retriever
 
         return mteb_retriever(name, name.partition(":")[2], options)
-
-    def systems(self, name: str, retriever: Any, options: Options) -> list[System]:
-        from retgen.evaluation.search.candidates.neural import embeddings_of
-        from retgen.evaluation.search.dense import DenseRetriever
-
-        # one that searches by itself has no score of a pair
-        return embeddings_of(name, retriever) if isinstance(retriever, DenseRetriever) else []
 
 
 def _missing(extras: Sequence[str]) -> Iterator[str]:

@@ -51,7 +51,7 @@ from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
-    from retgen.evaluation.search.candidates.chat import Chats
+    from retgen.evaluation.search.chat import Chats
 
 
 def evaluate(
@@ -194,7 +194,7 @@ def _chats(
         return None
     from retgen.agents.calls import ModelOptions, check_model, ledger_of
     from retgen.agents.models import settings_of
-    from retgen.evaluation.search.candidates.chat import Chats
+    from retgen.evaluation.search.chat import Chats
 
     model_options = model_options or ModelOptions()
     for name in names:

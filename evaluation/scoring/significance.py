@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.qrels.matrix import QrelMatrix
-from retgen.qrels.reduction import components
+from retgen.qrels.matrix import QrelMatrix, components
 from retgen.statistics.clustered import CHANGE, Units
 
 Row: TypeAlias = tuple[str, str, str, float, float | None, float | None, float | None]

@@ -15,9 +15,27 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.candidates.sets import CandidateSet
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
+
+Array = NDArray[np.float64]
+
+
+class CandidateSet(NamedTuple):
+    """A query and its candidates. `corpus`: which collection these are part of, for scorers that
+    count words over all documents of one: "" the data set's own.
+    """
+
+    query: str
+    texts: tuple[str, ...]
+    corpus: str = ""
+
+
+def share_won(first: Array, second: Array, noise: float) -> Array:
+    """1 where `first` is higher, 0.5 where they tie within the relative tolerance, else 0."""
+    apart = first - second
+    tied = np.abs(apart) <= noise * np.maximum(np.abs(first), np.abs(second))
+    return np.asarray(np.where(tied, 0.5, (apart > 0).astype(np.float64)))
 
 
 @dataclass(frozen=True)
@@ -48,11 +66,14 @@ class Scorer(Protocol):
     @property
     def noise(self) -> float: ...
 
-    def score(
-        self, groups: Sequence[CandidateSet], progress: Progress
-    ) -> list[NDArray[np.float64]]:
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
         """For each set (candidates,); higher is better. All sets are of one corpus."""
         ...
+
+
+def noise_of(dtype: object) -> float:
+    """What the digits of a number format leave open, and some more."""
+    return {"float32": 1e-6, "tf32": 1e-3}.get(str(dtype), 1e-2)
 
 
 class System(NamedTuple):
@@ -65,6 +86,40 @@ class System(NamedTuple):
     scorer: Scorer
     details: Callable[[], dict[str, Any]] = dict
     pieces: Callable[[Sequence[str]], list[list[str]]] | None = None
+
+
+class BestChunk:
+    """Scores every chunk of a text by itself; the highest score is the text's."""
+
+    def __init__(self, scorer: Scorer, pieces: Callable[[Sequence[str]], list[list[str]]]) -> None:
+        self._scorer, self._pieces = scorer, pieces
+        self.noise = scorer.noise
+        self._chunks: dict[str, list[str]] = {}
+
+    def cut(self, texts: Sequence[str]) -> list[list[str]]:
+        """The chunks of texts, each of which is cut once."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._chunks]
+        self._chunks |= zip(missing, self._pieces(missing), strict=True)
+        return [self._chunks[text] for text in texts]
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        self.cut([text for group in groups for text in group.texts])
+        cut = [
+            group._replace(texts=tuple(c for text in group.texts for c in self._chunks[text]))
+            for group in groups
+        ]
+        result = []
+        for group, scores in zip(groups, self._scorer.score(cut, progress), strict=True):
+            counts = [len(self._chunks[text]) for text in group.texts]
+            begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+            result.append(np.maximum.reduceat(scores, begins))
+        return result
+
+    def details(self, scorer: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the scorer of chunks, and how many texts became how many of them."""
+        chunks = {chunk for of in self._chunks.values() for chunk in of}
+        kept = {key: value for key, value in scorer.items() if key not in ("truncated", "encoded")}
+        return kept | {"chunks": {"documents": len(self._chunks), "distinct": len(chunks)}}
 
 
 class RetrieverType(ABC):
@@ -103,9 +158,10 @@ class RetrieverType(ABC):
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
         """Its scorers of candidate sets, one a dimension; none where it has no score of a pair.
 
-        `retriever`: what `load` gave for the name.
+        `retriever`: what `load` gave for the name; one with `systems` of its own is asked.
         """
-        return []
+        own: Callable[[], list[System]] = getattr(retriever, "systems", list)
+        return own()
 
 
 EMBEDDERS = {

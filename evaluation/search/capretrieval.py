@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import Ranked
+from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
@@ -49,6 +49,8 @@ class Protocol(NamedTuple):
 class CapRetrievalBM25:
     """The retrievers `bm25-capretrieval` and `bm25-capretrieval-characters`."""
 
+    noise = 0.0
+
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -72,8 +74,24 @@ class CapRetrievalBM25:
                 progress(f"{self._name}: queries", row + 1, len(collection.queries))
         yield Ranked(self._name, None, Rankings(documents, scores), cut.described)
 
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        from rank_bm25 import BM25Okapi
 
-def matching_scores(index: Any, query: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        cut = protocol(self._name, [group.query for group in groups])
+        texts = list(dict.fromkeys(text for group in groups for text in group.texts))
+        rows = {text: row for row, text in enumerate(texts)}
+        index = BM25Okapi([cut.document(text) for text in texts])
+        return [
+            matching_scores(index, cut.query(group.query))[[rows[text] for text in group.texts]]
+            for group in groups
+        ]
+
+    def systems(self) -> list[System]:
+        """Itself, as a scorer of candidate sets."""
+        return [System(None, self)]
+
+
+def matching_scores(index: Any, query: list[str]) -> Array:
     """(documents,) scores of a query, 0 for what does not count as found."""
     values = np.asarray(index.get_scores(query), np.float64)
     return np.where(values >= _FOUND, values, 0)

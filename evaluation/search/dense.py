@@ -7,8 +7,9 @@ coordinates, compared as the whole is (as with Matryoshka models; LIMIT, §5.2).
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,27 +17,26 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Embedder, Kind
+from retgen.evaluation.collection import Collection, by_priority
+from retgen.evaluation.embedders.base import Embedder, Kind, no_report
 from retgen.evaluation.embedders.cache import Cache
-from retgen.evaluation.embedders.chunks import each_batch
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.embedders.similarity import Similarity, all_pairs
-from retgen.evaluation.search.base import Ranked
+from retgen.evaluation.embedders.similarity import Similarity, all_pairs, each_pair
+from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System, noise_of
 from retgen.evaluation.search.rankings import Rankings
-from retgen.evaluation.search.topk import TopK
 from retgen.progress import Progress
 
 BLOCK = 16_384  # documents read at a time
 _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
 _QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
+_CANDIDATES = 1_024  # texts of candidate sets encoded at a time
 
 
 class DenseRetriever:
     """An embedder as a retriever. `dims`: the dimensions that it is cut to."""
 
     def __init__(self, name: str, embedder: Embedder, options: Options) -> None:
-        self._name = name
+        self.name = name
         self.embedder = embedder
         self.dims = _dimensions(name, embedder.dimension, options.dims)
         beyond = [dim for dim in options.dims if dim > embedder.dimension]
@@ -62,21 +62,25 @@ class DenseRetriever:
             if self.embedder.max_length is not None:
                 details["truncated"] = dict(cut)
             full = dim == self.embedder.dimension
-            yield Ranked(self._name, dim, top, details | {"full_dimension": full})
+            yield Ranked(self.name, dim, top, details | {"full_dimension": full})
 
     def flush(self) -> None:
         """Wait until all embeddings are on disk, where they are kept."""
         if self._cache is not None:
             self._cache.flush()
 
+    def systems(self) -> list[System]:
+        """Its scorers of candidate sets, one a dimension."""
+        vectors = _Vectors(self)
+        pieces = getattr(self.embedder, "pieces", None)  # other libraries' models do not tell
+        return [
+            System(dim, _CutVectors(vectors, dim), partial(vectors.details, dim), pieces)
+            for dim in self.dims
+        ]
+
     def queries(self, texts: Sequence[str], cut: dict[str, int], progress: Progress) -> Tensor:
         """Vectors (texts, dimension) on the device; `cut`: see `embed`."""
-        parts = []
-        for start in range(0, len(texts), _QUERIES):
-            part = texts[start : start + _QUERIES]
-            with self._shown(f"{self._name}: queries", start, len(part), len(texts), progress):
-                parts.append(self.embed(part, "query", cut))
-        return torch.cat(parts)
+        return self.encoded(f"{self.name}: queries", texts, "query", _QUERIES, cut, progress)
 
     def documents(
         self,
@@ -88,23 +92,40 @@ class DenseRetriever:
         """`blocks` of (index of the first document, texts), each as vectors; `total` documents."""
         step = _ENCODE.get(self.embedder.device, BLOCK)
         for first, texts in blocks:
-            parts = []
-            for start in range(0, len(texts), step):
-                part = texts[start : start + step]
-                with self._shown(self._name, first + start, len(part), total, progress):
-                    parts.append(self.embed(part, "document", cut))
-            yield first, torch.cat(parts)
 
-    @contextlib.contextmanager
-    def _shown(
-        self, stage: str, begun: int, count: int, total: int, progress: Progress
-    ) -> Iterator[None]:
-        """Report batch after batch while `count` texts are encoded, of `total`."""
-        with each_batch(self.embedder, lambda n: progress(stage, begun + min(n, count), total)):
-            yield
-        progress(stage, begun + count, total)
+            def report(stage: str, done: int, _: int, first: int = first) -> None:
+                progress(stage, first + done, total)
 
-    def embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
+            yield first, self.encoded(self.name, texts, "document", step, cut, report)
+
+    def encoded(
+        self,
+        stage: str,
+        texts: Sequence[str],
+        kind: Kind,
+        step: int,
+        cut: dict[str, int],
+        progress: Callable[[str, int, int], None],
+    ) -> Tensor:
+        """Vectors (texts, dimension), `step` texts at a time, reported batch after batch."""
+        parts = []
+        for start in range(0, len(texts), step):
+
+            def report(done: int, start: int = start) -> None:
+                progress(stage, start + done, len(texts))
+
+            part = texts[start : start + step]
+            parts.append(self.embed(part, kind, cut, report))
+            report(len(part))
+        return torch.cat(parts)
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        kind: Kind,
+        cut: dict[str, int],
+        report: Callable[[int], None] = no_report,
+    ) -> Tensor:
         """Vectors (texts, dimension) on the device, of length 1 for the cosine: scaled just once.
 
         `cut` counts what is longer than the model reads.
@@ -119,7 +140,7 @@ class DenseRetriever:
             vectors[list(known)] = rows.to(embedder.device)
         if missing:
             fresh = [texts[i] for i in missing]
-            encoded, counts = embedder.encode(fresh, kind)
+            encoded, counts = embedder.encode(fresh, kind, report)
             counts = counts or [0] * len(fresh)
             if embedder.similarity == "cosine":
                 encoded = torch.nn.functional.normalize(encoded, dim=1)
@@ -167,3 +188,161 @@ def _dimensions(name: str, full: int, wanted: tuple[int, ...]) -> list[int]:
             f"--dims: {name} has {full} dimensions, fewer than any of {', '.join(map(str, wanted))}"
         )
     return dims
+
+
+class _Vectors:
+    """Vectors of an embedder, of which every text is encoded once, at its full dimension."""
+
+    def __init__(self, dense: DenseRetriever) -> None:
+        self.dense = dense
+        self._cut = {"documents": 0, "queries": 0}
+        self._rows: dict[Kind, dict[str, NDArray[np.float32]]] = {"query": {}, "document": {}}
+
+    def of(self, kind: Kind, texts: Sequence[str], progress: Progress) -> Tensor:
+        """float64 (texts, dimension) on the CPU."""
+        rows = self._rows[kind]
+        missing = [text for text in dict.fromkeys(texts) if text not in rows]
+        if missing:
+            stage = f"{self.dense.name}: candidate sets"
+            new = self.dense.encoded(stage, missing, kind, _CANDIDATES, self._cut, progress)
+            rows.update(zip(missing, new.cpu().numpy(), strict=True))
+        return torch.from_numpy(np.stack([rows[text] for text in texts])).double()
+
+    def details(self, dim: int) -> dict[str, Any]:
+        """How the embedder runs, and how many of the texts it has cut."""
+        embedder = self.dense.embedder
+        details = dict(embedder.details)
+        if embedder.max_length is not None:
+            details["truncated"] = dict(self._cut)
+            details["encoded"] = {
+                "documents": len(self._rows["document"]),
+                "queries": len(self._rows["query"]),
+            }
+        return details | {"full_dimension": dim == embedder.dimension}
+
+
+class _CutVectors:
+    """A scorer: the similarity of a query's and a document's vector, cut to `dim` coordinates."""
+
+    def __init__(self, vectors: _Vectors, dim: int) -> None:
+        self._vectors, self._dim = vectors, dim
+        self.noise = noise_of(vectors.dense.embedder.details.get("dtype", "float32"))
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        distinct = dict.fromkeys(group.query for group in groups)
+        queries = {query: i for i, query in enumerate(distinct)}
+        distinct = dict.fromkeys(text for group in groups for text in group.texts)
+        texts = {text: i for i, text in enumerate(distinct)}
+        one = self._vectors.of("query", list(queries), progress)[:, : self._dim]
+        two = self._vectors.of("document", list(texts), progress)[:, : self._dim]
+        similarity = self._vectors.dense.embedder.similarity
+        result = []
+        for group in groups:
+            documents = two[[texts[text] for text in group.texts]]
+            query = one[queries[group.query]].expand_as(documents)
+            result.append(each_pair(query, documents, similarity).numpy())
+        return result
+
+
+# --- the best documents so far ---
+
+_LOW = (1 << 32) - 1
+_NONE = -(1 << 63)  # below every key of a score
+
+
+class TopK:
+    """The best `depth` documents of `queries` queries, fed block by block, with trec_eval's ties.
+
+    `priority` (documents,): of equal scores the highest comes first, as in `Collection`.
+
+    A document's place is one 64-bit key: its 32-bit score, made sortable, above its priority among
+    equals. Taking the largest keys therefore breaks ties exactly, on any device, whatever the
+    blocks. Past the first block only scores that reach a query's threshold are looked at again, and
+    only when some query has as many of them as are kept, so the cost of choosing is little beside
+    that of the matrix product.
+    """
+
+    def __init__(self, priority: NDArray[np.int64], queries: int, depth: int, device: str) -> None:
+        self._ties = priority
+        self._depth = depth
+        self._priority = torch.from_numpy(priority).to(device)
+        self._keys = torch.full((queries, depth), _NONE, dtype=torch.int64, device=device)
+        self._bar = torch.full((queries, 1), -torch.inf, device=device)
+        self._waiting: list[tuple[Tensor, Tensor]] = []  # rows and keys not yet compared
+        self._counts = torch.zeros(queries, dtype=torch.int64, device=device)  # of them, by row
+
+    def add(self, first: int, scores: Tensor) -> None:
+        """Scores (queries, b) of the documents first..first + b - 1."""
+        scores = scores.float()
+        queries, width = scores.shape
+        reach = _reaching(scores, self._bar)
+        if len(reach) > 4 * self._depth * queries and width > self._depth:
+            # too many to sort: the block's own depth-th score is a higher bar
+            own = _largest(scores, self._depth).amin(1, keepdim=True)
+            reach = _reaching(scores, torch.maximum(self._bar, own))
+        if len(reach) == 0:
+            return
+        rows = reach // width
+        priority = self._priority[first + reach - rows * width]
+        self._waiting.append((rows, _keys(scores.flatten()[reach], priority)))
+        self._counts += torch.bincount(rows, minlength=queries)
+        if int(self._counts.max()) >= self._depth:
+            self._compare()
+
+    def _compare(self) -> None:
+        """Keep the best of what waits, which also raises the bar."""
+        if not self._waiting:
+            return
+        rows, keys = map(torch.cat, zip(*self._waiting, strict=True))
+        rows, order = rows.sort(stable=True)
+        begins = self._counts.cumsum(0) - self._counts
+        place = torch.arange(len(rows), device=rows.device) - begins[rows]
+        shape = len(self._keys), int(self._counts.max())
+        candidates = torch.full(shape, _NONE, device=rows.device)
+        candidates[rows, place] = keys[order]
+        self._keys = _largest(torch.cat([self._keys, candidates], dim=1), self._depth)
+        self._bar = _scores(self._keys.amin(1, keepdim=True))
+        self._waiting.clear()
+        self._counts.zero_()
+
+    @staticmethod
+    def joined(parts: Sequence[TopK]) -> Rankings:
+        """What was found, best first: the queries of all parts, in order."""
+        for part in parts:
+            part._compare()
+        keys = torch.cat([part._keys for part in parts]).sort(dim=1, descending=True).values
+        scores = torch.where(keys > _NONE, _scores(keys), 0.0).cpu().numpy()
+        places = keys.cpu().numpy()
+        result = places > _NONE
+        documents = by_priority(parts[0]._ties)[np.where(result, places & _LOW, 0)]
+        return Rankings(np.where(result, documents, -1), scores)
+
+
+# on a processor numpy does both in a fifth of the time
+
+
+def _largest(values: Tensor, count: int) -> Tensor:
+    """The `count` largest of each row, in no order."""
+    if values.device.type == "cpu":
+        return torch.from_numpy(np.partition(values.numpy(), -count, axis=1)[:, -count:])
+    return values.topk(count, dim=1, sorted=False).values
+
+
+def _reaching(scores: Tensor, bar: Tensor) -> Tensor:
+    """The places in the flattened scores (queries, b) that are at least a query's bar."""
+    if scores.device.type == "cpu":
+        return torch.from_numpy(np.flatnonzero(scores.numpy() >= bar.numpy()))
+    return (scores >= bar).flatten().nonzero()[:, 0]
+
+
+def _keys(scores: Tensor, priority: Tensor) -> Tensor:
+    bits = (scores + 0.0).contiguous().view(torch.int32)  # + 0.0: -0 is 0
+    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # as integers, in the order of the floats
+    return (ordered.long() << 32) | priority
+
+
+def _scores(keys: Tensor) -> Tensor:
+    ordered = (keys >> 32).int()
+    bits = ordered ^ ((ordered >> 31) & 0x7FFFFFFF)
+    scores = bits.view(torch.float32)
+    return torch.where(keys > _NONE, scores, -torch.inf)

@@ -21,8 +21,8 @@ from retgen.evaluation.embedders.chunks import Cutter, cutter
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, kind_of, load, load_model
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Ranked
-from retgen.evaluation.search.topk import TopK
+from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System, noise_of
+from retgen.evaluation.search.dense import TopK
 from retgen.progress import Progress
 
 _BYTES = 1 << 28  # of a block's padded token vectors, and of its scores
@@ -30,6 +30,7 @@ _BLOCK = {"cpu": 256}  # documents between two reports of progress, at most; els
 _BLOCK_GPU = 4_096
 _LONGEST = 8_192  # tokens of a text for a model without a limit
 _TOKENS = 1 << 25  # token pairs compared at a time: 128 MB of scores
+_HELD = 512  # documents of candidate sets whose tokens are held
 
 
 class LateRetriever:
@@ -87,6 +88,29 @@ class LateRetriever:
         # a trained model leaves tokens out, and fills queries up: there lengths tell nothing
         cut = {} if self._trained or self._model.max_seq_length is None else {"truncated": full}
         yield Ranked(self._name, None, TopK.joined([top]), self.details | cut)
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        result: list[Array] = []
+        while len(result) < len(groups):
+            part = _next(groups, len(result))
+            texts = list(dict.fromkeys(text for group in part for text in group.texts))
+            queries = list(dict.fromkeys(group.query for group in part))
+            documents = dict(zip(texts, self.embed(texts, "document"), strict=True))
+            asked = dict(zip(queries, self.embed(queries, "query"), strict=True))
+            for group in part:
+                candidates = [documents[text] for text in group.texts]
+                result.append(maxsim([asked[group.query]], candidates)[0].cpu().double().numpy())
+            progress(f"{self._name}: candidate sets", len(result), len(groups))
+        return result
+
+    def systems(self) -> list[System]:
+        """Itself, as a scorer of candidate sets."""
+        return [System(None, self, lambda: self.details, self.pieces)]
+
+    @property
+    def noise(self) -> float:
+        """See `Scorer`."""
+        return noise_of(self.details["dtype"])
 
     def _full(self, result: Sequence[Tensor]) -> int:
         """Texts with as many tokens as the model reads: what was cut, and what just fits."""
@@ -165,3 +189,13 @@ def maxsim(queries: Sequence[Tensor], documents: Sequence[Tensor]) -> Tensor:
         scores.index_add_(0, owner, best)
         start = stop
     return scores
+
+
+def _next(groups: Sequence[CandidateSet], start: int) -> Sequence[CandidateSet]:
+    """The next groups, with no more documents than are held at a time."""
+    seen: set[str] = set()
+    for stop in range(start, len(groups)):
+        seen.update(groups[stop].texts)
+        if len(seen) > _HELD and stop > start:
+            return groups[start:stop]
+    return groups[start:]

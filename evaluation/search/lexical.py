@@ -1,26 +1,30 @@
 """Lexical retrievers: BM25 in two implementations, and TF-IDF.
 
 All cut texts as their scripts ask for (`retgen.tokenizer`), and say so in the details. A document
-that shares no term with a query is not ranked.
+that shares no term with a query is not ranked. Candidate sets are scored with statistics of all
+texts of one call, but for `bm25-paper`, which has an index a set.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import Ranked
+from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 from retgen.tokenizer import is_unspaced, named_scripts, stems, tokens, words_only
 
 BLOCK = 8192
 _QUERIES = 50  # between two reports of progress
+_SETS = 2000
 
 
 class WordIndex(Protocol):
@@ -30,18 +34,25 @@ class WordIndex(Protocol):
     def scores(self, query: Any) -> NDArray[np.float32]:
         """(texts,) of the terms of a query."""
 
+    def row_scores(self, query: Any, rows: list[int]) -> Array:
+        """Of some texts."""
+
 
 class WordRetriever:
-    """An index of words as a retriever. `stopwords`, `stemmer`: what the details say of it."""
+    """An index of words as a retriever, and as a scorer of candidate sets.
+
+    `stopwords`, `stemmer`: what the details say of it. `noise`: see `Scorer`.
+    """
 
     def __init__(
         self,
         name: str,
-        index: Callable[[Iterator[list[str]]], WordIndex],
+        index: Callable[[Iterable[list[str]]], WordIndex],
         stopwords: str | None = None,
         stemmer: str | None = None,
+        noise: float = 0.0,
     ) -> None:
-        self._name, self._index = name, index
+        self._name, self._index, self.noise = name, index, noise
         self._stopwords, self._stemmer = stopwords, stemmer
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
@@ -59,12 +70,33 @@ class WordRetriever:
         details = scripts.described(self._stopwords, self._stemmer)
         yield Ranked(self._name, None, ranked, details)
 
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        texts = list(dict.fromkeys(text for group in groups for text in group.texts))
+        queries = list(dict.fromkeys(group.query for group in groups))
+        index = self._index([texts])
+        terms = dict(zip(queries, index.terms(queries), strict=True))
+        place = {text: row for row, text in enumerate(texts)}
+        result = []
+        for number, group in enumerate(groups):
+            rows = [place[text] for text in group.texts]
+            query = terms[group.query]
+            result.append(index.row_scores(query, rows) if len(query) else np.zeros(len(rows)))
+            if number % _SETS == 0:
+                progress(self._name, number, len(groups))
+        return result
+
+    def systems(self) -> list[System]:
+        """Itself."""
+        return [System(None, self)]
+
 
 def word_retriever(name: str) -> WordRetriever:
     """The retriever of one of the names `bm25`, `rank-bm25` and `tfidf`."""
     if name == "bm25":
         return WordRetriever(name, BM25Index, "bm25s' English list", "Snowball, English")
-    return WordRetriever(name, TFIDFIndex if name == "tfidf" else RankBM25Index)
+    if name == "tfidf":
+        return WordRetriever(name, TFIDFIndex, noise=1e-6)  # weights are 32-bit floats
+    return WordRetriever(name, RankBM25Index)
 
 
 class BM25Index:
@@ -94,6 +126,19 @@ class BM25Index:
         """(documents,) of a query's terms, of which there must be some."""
         result: NDArray[np.float32] = self._index.get_scores_from_ids(query)
         return result
+
+    def row_scores(self, query: NDArray[np.int32], rows: list[int]) -> Array:
+        """Of some documents."""
+        return _matched(self._by_document, Counter(query.tolist()), rows)
+
+    @cached_property
+    def _by_document(self) -> Any:
+        from scipy import sparse
+
+        scores = self._index.scores
+        shape = scores["num_docs"], len(scores["indptr"]) - 1
+        parts = scores["data"], scores["indices"], scores["indptr"]
+        return sparse.csc_array(parts, shape=shape).tocsr()
 
 
 def load_bm25s() -> Any:
@@ -152,6 +197,11 @@ class RankBM25Index:
         result: NDArray[np.float32] = self.index.get_scores(query)
         return result
 
+    def row_scores(self, query: list[str], rows: list[int]) -> Array:
+        """Of some texts."""
+        terms = [term for term in query if self.index.idf.get(term)]
+        return np.array(self.index.get_batch_scores(terms, rows))
+
 
 class TFIDFIndex:
     """Cosines of tf-idf vectors over plain tokens, as scikit-learn's TfidfVectorizer has them:
@@ -190,6 +240,27 @@ class TFIDFIndex:
             of = slice(*columns.indptr[term : term + 2])
             total[columns.indices[of]] += np.float32(weight) * columns.data[of]
         return total
+
+    def row_scores(self, query: Mapping[int, float], rows: list[int]) -> Array:
+        """Of some texts."""
+        return _matched(self.weights, query, rows)
+
+
+def _matched(weights: Any, query: Mapping[int, float], rows: list[int]) -> Array:
+    """Of `weights` (texts, vocabulary), a matrix by rows, the sums of a query's terms.
+
+    Only terms that match are added, in the order of the vocabulary: two documents that share the
+    same words with a query get the same score to the last digit, and tie.
+    """
+    times = np.zeros(weights.shape[1])
+    times[list(query)] = list(query.values())
+    result = np.zeros(len(rows))
+    for i, text in enumerate(rows):
+        row = slice(*weights.indptr[text : text + 2])
+        matched = times[weights.indices[row]]
+        there = matched > 0
+        result[i] = (weights.data[row][there] * matched[there]).sum()
+    return result
 
 
 class _Scripts:
@@ -230,3 +301,34 @@ def rank_all(
                 progress(f"{name}: queries", row, len(queries))
 
     return Rankings.of(rows(), collection, depth)
+
+
+class BM25PaperScorer:
+    """BM25Okapi of rank-bm25 with its defaults, built anew over every candidate set.
+
+    That is what the paper's code does, over lower-cased words between white space. Of two documents
+    a word in just one has an IDF of 0, so what the positive has and the hard negative lacks does
+    not count, and what counts is how often shared words stand in the shorter document. In larger
+    sets a word in half of the documents does not count, and of those in more than half each has a
+    quarter of the mean IDF, which may be below 0.
+    """
+
+    name = "bm25-paper"
+    noise = 0.0
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        from rank_bm25 import BM25Okapi
+
+        indices: dict[tuple[str, ...], Any] = {}
+        result = []
+        for number, group in enumerate(groups):
+            index = indices.get(group.texts)
+            if index is None:
+                index = BM25Okapi([text.lower().split() for text in group.texts])
+                indices[group.texts] = index
+            # a term without weight adds 0 to every score, and takes as long as any other
+            terms = [term for term in group.query.lower().split() if index.idf.get(term)]
+            result.append(index.get_scores(terms))
+            if number % _SETS == 0:
+                progress(self.name, number, len(groups))
+        return result

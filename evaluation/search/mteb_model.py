@@ -14,7 +14,7 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, in_batches, shorten
+from retgen.evaluation.embedders.base import Kind, Report, in_batches, no_report, shorten
 from retgen.evaluation.embedders.devices import choose_device, choose_dtype, tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.evaluation.embedders.options import Options
@@ -85,7 +85,7 @@ def _load_options(own: dict[str, Any], options: Options, device: str) -> dict[st
 class _Encoder:
     """An encoder of MTEB as an `Embedder`. It cuts texts itself; how many is not known."""
 
-    max_length = None
+    max_length: int | None = None
 
     def __init__(self, name: str, model: Any, device: str, options: Options) -> None:
         self.name = name
@@ -130,7 +130,9 @@ class _Encoder:
         if module is None:
             self.notes.append("runs as MTEB runs it: its device and number format are not known")
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+    def encode(
+        self, texts: Sequence[str], kind: Kind, report: Report = no_report
+    ) -> tuple[Tensor, list[int]]:
         from datasets import Dataset
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
@@ -148,7 +150,7 @@ class _Encoder:
             return torch.as_tensor(result)
 
         with _silence(), torch.inference_mode(), tensor_cores(self._tf32):
-            rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
+            rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes, report)
         return torch.stack(rows).float().to(self.device), []
 
 

@@ -20,7 +20,7 @@ from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Ranked, Retriever
+from retgen.evaluation.search.base import Array, CandidateSet, Ranked, Retriever, System
 from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress
 
@@ -29,6 +29,8 @@ _PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of o
 
 class CrossScorer:
     """A cross-encoder: a query and a document in, a score out."""
+
+    noise = 1e-5
 
     def __init__(self, name: str, model: str, options: Options) -> None:
         self._name = name
@@ -64,7 +66,20 @@ class CrossScorer:
             "notes": self.notes,
         }
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        pairs = list(dict.fromkeys((g.query, text) for g in groups for text in g.texts))
+        scores: dict[tuple[str, str], float] = {}
+        for start in range(0, len(pairs), _PAIRS):
+            part = pairs[start : start + _PAIRS]
+            scores.update(zip(part, self.score_pairs(part).tolist(), strict=True))
+            progress(f"{self._name}: candidate sets", start + len(part), len(pairs))
+        return [np.array([scores[g.query, text] for text in g.texts]) for g in groups]
+
+    def systems(self) -> list[System]:
+        """Itself."""
+        return [System(None, self, lambda: self.details)]
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores (pairs,) of pairs of a query and a document."""
         keys = [f"{query}\0{text}" for query, text in pairs]
         known = self._cache.get("pair", keys) if self._cache else {}
@@ -101,6 +116,10 @@ class RerankRetriever:
         self._name, self._first, self._depth = name, first, options.rerank
         self.scorer = CrossScorer(name, model, options)
 
+    def systems(self) -> list[System]:
+        """The cross-encoder alone."""
+        return self.scorer.systems()
+
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         seen = min(self._depth, collection.documents)
         first = list(self._first.rank(collection, max(depth, seen), progress))[-1]
@@ -118,7 +137,7 @@ class RerankRetriever:
                 for i in result[:seen].tolist()
             ]
             ends = np.cumsum([len(result[:seen]) for result in ranked])
-            heads = np.split(self.scorer.score(pairs), ends[:-1])
+            heads = np.split(self.scorer.score_pairs(pairs), ends[:-1])
             for row, result, values in zip(rows, ranked, heads, strict=True):
                 tail = result[seen:]
                 if len(tail):  # behind the worst that was scored, in their order

@@ -20,8 +20,7 @@ from retgen.evaluation.embedders.base import Kind, SentenceEmbedder
 from retgen.evaluation.embedders.loading import load
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import Similarity
-from retgen.evaluation.search.base import Ranked
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
@@ -60,9 +59,11 @@ class SparseRetriever:
         rankings = Rankings.of(map(found, self._vectors([texts], "query")), collection, depth)
         yield Ranked(self.name, None, rankings, self.details)
 
-    def score(
-        self, groups: Sequence[CandidateSet], progress: Progress
-    ) -> list[NDArray[np.float64]]:
+    def systems(self) -> list[System]:
+        """Itself, as a scorer of candidate sets."""
+        return [System(None, self, lambda: self.details, self.embedder.pieces)]
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
         distinct = dict.fromkeys(text for group in groups for text in group.texts)
         place = {text: i for i, text in enumerate(distinct)}
         queries = list(dict.fromkeys(group.query for group in groups))

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options, Retriever, type_of
-from retgen.evaluation.search.base import Scorer, System, slug
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet, Scorer, System, slug
 from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
 from retgen.progress import Progress
 from retgen.write import AtomicFile, make_folder
 
 if TYPE_CHECKING:
-    from retgen.evaluation.search.candidates.chat import Chats
+    from retgen.evaluation.search.chat import Chats
 
 
 class TaskResults:
@@ -76,7 +75,7 @@ class TaskResults:
     def _call(self, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order candidates."""
         from retgen.agents.models import settings_of
-        from retgen.evaluation.search.candidates.chat import ChatRanker
+        from retgen.evaluation.search.chat import ChatRanker
 
         settings = settings_of(name.removeprefix("llm:"))
         assert self._chats is not None

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query, query_of
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import System, label
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet, System, label
 from retgen.results.page import Section
 from retgen.statistics.clustered import Estimate
 

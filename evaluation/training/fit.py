@@ -36,18 +36,18 @@ from retgen.errors import UsageError
 from retgen.evaluation.embedders.base import fingerprint
 from retgen.evaluation.embedders.loading import load_model, out_of_memory, quiet
 from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, prepare, schedule
-from retgen.evaluation.training.collapse import SAMPLE, collapse
 from retgen.evaluation.training.config import (
     TrainConfig,
     Trained,
     claim_folder,
     read_own,
 )
-from retgen.evaluation.training.idf import weight_by_idf
 from retgen.evaluation.training.losses import build_loss
 from retgen.evaluation.training.models import (
+    ALIKE_OF,
     add_head,
     check_fit,
+    collapse,
     cut_share,
     deterministic,
     extend_card,
@@ -59,6 +59,7 @@ from retgen.evaluation.training.models import (
     same_random_state,
     saving,
     set_prompts,
+    weight_by_idf,
     weights_dtype,
 )
 from retgen.evaluation.training.pairs import Pairs
@@ -189,7 +190,7 @@ class _Training:
         if reads is not None and limit is not None:
             reads = max(reads, limit)
         self._prepare_card(pairs)
-        self.sample = list(dict.fromkeys([*pairs.anchors[:SAMPLE], *pairs.positives[:SAMPLE]]))
+        self.sample = list(dict.fromkeys([*pairs.anchors[:ALIKE_OF], *pairs.positives[:ALIKE_OF]]))
         self.result = Trained(
             out / "model", planned=len(self.batches), pairs=self.examples.pairs,
             held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,

@@ -1,4 +1,4 @@
-"""Models in training: what fits them, how they are changed, and what their card says."""
+"""Models in training: what fits, how they are changed, when one collapsed, what their card says."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import orjson
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
@@ -26,7 +27,13 @@ from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.embedders.base import length_limit
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import load_model, out_of_memory, prompts_of
-from retgen.evaluation.training.config import BATCH_SIZES, LEARNING_RATES, TrainConfig
+from retgen.evaluation.training.config import (
+    BATCH_SIZES,
+    LEARNING_RATES,
+    TrainConfig,
+    Trained,
+)
+from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
 from retgen.version import __version__
 from retgen.write import os_errors, write_file
@@ -226,6 +233,113 @@ def same_random_state() -> Iterator[None]:
         yield
     random.setstate(python)
     np.random.set_state(numpy)
+
+
+def weight_by_idf(model: SentenceTransformer, pairs: Pairs) -> str:
+    """Weight the token vectors of a static embedding in place; how that was done, in words.
+
+    A static embedding is the mean of its tokens' vectors, in which "the" counts as much as a name.
+    With each vector multiplied by its token's idf it is the mean weighted by idf. Most of what
+    training on own documents gains is that, so it is where training starts and what its gain is
+    measured against.
+
+        idf(token) = ln((1 + N) / (1 + df(token))) + 1
+
+    is scikit-learn's smooth idf: N documents, of which df hold the token; a token of none has df 0.
+    Counted are the documents of the training pairs, the texts of one document as one: training
+    reads them anyway, so no text that is held out or tested on says anything.
+    """
+    first = model[0]
+    assert isinstance(first, StaticEmbedding)
+    frequencies, documents = document_frequencies(first.tokenizer, pairs)
+    rows = first.embedding.weight
+    # a tokenizer may know tokens that have no vector, and vectors may have no token
+    known = frequencies[: len(rows)]
+    idf = np.full(len(rows), np.log(1 + documents) + 1)
+    idf[: len(known)] = np.log((1 + documents) / (1 + known)) + 1
+    with torch.no_grad():
+        rows.mul_(torch.from_numpy(idf).to(rows)[:, None])
+    return (
+        f"token vectors times ln((1 + N) / (1 + df)) + 1 of the {documents:,} documents of the "
+        f"training pairs, which hold {int((known > 0).sum()):,} of its {len(rows):,} tokens; df of "
+        "the others is 0"
+    )
+
+
+def document_frequencies(tokenizer: Tokenizer, pairs: Pairs) -> tuple[NDArray[np.int64], int]:
+    """In how many documents of the positives each token stands, (tokens,); how many there are."""
+    texts: dict[str, set[str]] = {}
+    ids = pairs.positive_ids or [""] * len(pairs)
+    for doc_id, text in zip(ids, pairs.positives, strict=True):
+        texts.setdefault(doc_id or text, set()).add(text)
+    counts = np.zeros(tokenizer.get_vocab_size(), np.int64)
+    for of in texts.values():
+        encoded = tokenizer.encode_batch(sorted(of), add_special_tokens=False)
+        counts[sorted({token for one in encoded for token in one.ids})] += 1
+    return counts, len(texts)
+
+
+ALIKE_OF = 64  # texts whose vectors are compared
+_GUESSING = 0.99  # of the loss of guessing: what counts as no better
+_LEAST_STEPS = 5  # steps that are looked at: fewer may be hard ones
+_ALIKE = 0.995  # mean cosine of two texts
+
+
+def collapse(
+    trained: Trained, model: SentenceTransformer, config: TrainConfig,
+    batches: Sequence[int], texts: Sequence[str],
+) -> str:  # fmt: skip
+    """How a training collapsed (its loss is that of guessing, or its vectors are all alike), and
+    what to try; "" for one that did not.
+
+    `batches`: their sizes; `texts`: some that it was trained on.
+    """
+    found = [*_loss(trained, config, batches), *_vectors(model, texts)]
+    if not found:
+        return ""
+    return (
+        f"the training collapsed: {' and '.join(found)}. Lower learning_rate (now "
+        f"{config.learning_rate:g}); if that does not help, raise warmup_ratio or lower temperature"
+    )
+
+
+def _loss(trained: Trained, config: TrainConfig, batches: Sequence[int]) -> list[str]:
+    """Looks at the last quarter of the steps, each point of the curve against its own batches."""
+    if config.loss not in ("mnrl", "cached-mnrl"):
+        return []
+    begins = [0, *(step for step, _ in trained.losses)]
+    last = begins[-1]
+    since = max((one for one in begins if one <= last - max(_LEAST_STEPS, last // 4)), default=last)
+    scale = max(1, len(config.matryoshka))
+    loss = guess = 0.0
+    for begin, (end, mean) in zip(begins, trained.losses, strict=False):
+        if begin < since:
+            continue
+        chance = scale * sum(math.log(n * (1 + trained.hard_negatives)) for n in batches[begin:end])
+        if mean * (end - begin) < _GUESSING * chance:
+            return []
+        loss, guess = loss + mean * (end - begin), guess + chance
+    if not guess:
+        return []
+    steps = last - since
+    return [
+        f"over the last {steps:,} of {trained.steps:,} steps its loss was {loss / steps:.2f}, and "
+        f"guessing among the documents of a batch has {guess / steps:.2f}"
+    ]
+
+
+def _vectors(model: SentenceTransformer, texts: Sequence[str]) -> list[str]:
+    vectors = torch.as_tensor(model.encode(list(texts), show_progress_bar=False)).double()
+    vectors = torch.nn.functional.normalize(vectors, dim=1)
+    count = len(vectors)
+    if count < 3:
+        return []
+    cosine = float((vectors.sum(0).square().sum() - count) / (count * (count - 1)))
+    if not math.isfinite(cosine):
+        return ["its vectors hold numbers that are not finite"]
+    if cosine < _ALIKE:
+        return []
+    return [f"the vectors of {count:,} of its texts are alike (mean cosine {cosine:.3f})"]
 
 
 @contextlib.contextmanager

@@ -1,16 +1,41 @@
-"""A data set that a model is scored on, and what its scores are."""
+"""A data set that a model is scored on, before, during and after its training, and its scores.
+
+scores/
+  SET_WHEN.npy          values query by query, (queries, measures)
+  SET_WHEN_fused.npy    the same of its fusion with BM25
+"""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.embedders.cache import default_folder
+from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import primary_of
 from retgen.evaluation.scoring.significance import PairedDifference, change_text, difference_between
+from retgen.evaluation.search.base import slug
+from retgen.evaluation.search.fusion import DEPTH, fuse, scaled
+from retgen.evaluation.search.rankings import Rankings
 from retgen.evaluation.training.config import Trained
 from retgen.evaluation.training.subgroups import Subgroups
+from retgen.evaluation.training.variants import BEFORE, BM25
+from retgen.progress import Progress, no_progress
+from retgen.write import make_folder, write_file
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Values = NDArray[np.float64]  # (queries, measures)
 
 
 @dataclass(frozen=True)
@@ -75,3 +100,125 @@ class ScoredSet:
         """Whether the interval of the difference by the primary measure lies above 0."""
         change = self.difference(first, second, self.primary)
         return change is not None and change[1] > 0
+
+
+class Lexical:
+    """BM25's rankings of data sets, deep enough to be fused, each made once."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._rankings: dict[str, Rankings] = {}
+
+    def rankings(self, scored: ScoredSet) -> Rankings:
+        if scored.label not in self._rankings:
+            deep = _deep(scored)
+            *_, ranked = retriever(BM25, Options()).rank(scored.collection, deep, self._progress)
+            self._rankings[scored.label] = ranked.rankings
+        return self._rankings[scored.label]
+
+    def values(self, scored: ScoredSet) -> Values:
+        """Its scores query by query."""
+        return _values(scored, self.rankings(scored))
+
+
+class Scorer:
+    """Scores a model on the data sets; outside ones, and fusions, not during the training.
+
+    `before`: values of the model as it was, by file name, which all variants share.
+    """
+
+    def __init__(
+        self,
+        scored_sets: Sequence[ScoredSet],
+        folder: Path,
+        model: str,
+        lexical: Lexical,
+        before: dict[str, Values],
+    ) -> None:
+        self._scored_sets, self._folder, self._model = scored_sets, folder, model
+        self._lexical, self._before = lexical, before
+
+    def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
+        result: dict[str, float] = {}
+        for scored in self._scored_sets:
+            if when == "during" and scored.role == "outside":
+                continue
+            file, of_fusion = (
+                scores_file(self._folder, scored, when, fused=fused) for fused in (False, True)
+            )
+            known = {one: self._before[one.name] for one in (file, of_fusion)
+                     if when == BEFORE and one.name in self._before}  # fmt: skip
+            if not known:
+                ranked = self._ranked(model, scored, when)
+                known[file] = _values(scored, ranked)
+                if when != "during":
+                    parts = [self._lexical.rankings(scored), ranked]
+                    known[of_fusion] = _values(
+                        scored, fuse(parts, scored.collection, DEPTH, scaled)
+                    )
+            if when != "during":
+                for one, values in known.items():
+                    _write(one, values)
+            if when == BEFORE:
+                self._before |= {one.name: values for one, values in known.items()}
+            means = known[file].mean(axis=0).tolist()
+            result |= {
+                f"{scored.label} {name}": mean
+                for name, mean in zip(scored.measures.names, means, strict=True)
+            }
+        return result
+
+    def _ranked(self, model: SentenceTransformer, scored: ScoredSet, when: str) -> Rankings:
+        """Embeddings of the model as it was stay on disk: others score it too."""
+        from retgen.evaluation.embedders.base import SentenceEmbedder
+        from retgen.evaluation.search.dense import DenseRetriever
+
+        options = Options(cache=default_folder() if when == BEFORE else None)
+        dense = DenseRetriever(self._model, SentenceEmbedder(self._model, model, options), options)
+        depth = _depth(scored) if when == "during" else _deep(scored)
+        (ranked,) = dense.rank(scored.collection, depth, no_progress)
+        return ranked.rankings
+
+
+def _depth(scored: ScoredSet) -> int:
+    return scored.measures.depth(scored.collection.documents)
+
+
+def _deep(scored: ScoredSet) -> int:
+    return min(max(_depth(scored), DEPTH), scored.collection.documents)
+
+
+def _values(scored: ScoredSet, rankings: Rankings) -> Values:
+    depth = _depth(scored)
+    cut = Rankings(rankings.documents[:, :depth], rankings.scores[:, :depth])
+    return scored.measures.per_query(scored.collection, cut)
+
+
+def _write(file: Path, values: Values) -> None:
+    make_folder(file.parent)
+    stored = io.BytesIO()
+    np.save(stored, values)
+    write_file(file, stored.getvalue())
+
+
+def scores_file(folder: Path, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:
+    """Where the scores of a data set stand, query by query."""
+    return folder / f"{slug(scored.label)}_{when}{'_fused' if fused else ''}.npy"
+
+
+def read_scores(file: Path, scored: ScoredSet, means: Mapping[str, float] | None) -> Values:
+    """Scores query by query, whose means a training has noted (None: of a fusion, which has none).
+
+    Raises `UsageError` for a file that is not as it was written.
+    """
+    names: Iterable[str] = scored.measures.names
+    try:
+        values = np.load(file)
+        whole = values.shape == (len(scored.collection.queries), len(scored.measures.names))
+        if whole and (means is None or np.array_equal(
+            values.mean(axis=0), [means[f"{scored.label} {name}"] for name in names]
+        )):  # fmt: skip
+            return np.asarray(values, np.float64)
+    except (OSError, EOFError, ValueError, KeyError, TypeError):
+        pass
+    raise UsageError(f"{file} is not as the training wrote it. Start anew with --fresh")

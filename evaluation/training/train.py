@@ -2,7 +2,7 @@
 
 out/
   views.json       what is scored; a folder holds one training and its scores
-  scores/          values query by query, see retgen.evaluation.training.scorer
+  scores/          values query by query, see retgen.evaluation.training.scored_set
   model/ ...       see retgen.evaluation.training.fit
   NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
   seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
@@ -39,8 +39,13 @@ from retgen.evaluation.training.config import (
 )
 from retgen.evaluation.training.pairs import shared_pairs, shared_texts
 from retgen.evaluation.training.result import Training, TrainingVariant
-from retgen.evaluation.training.scored_set import ScoredSet
-from retgen.evaluation.training.scorer import Lexical, Scorer, read_scores, scores_file
+from retgen.evaluation.training.scored_set import (
+    Lexical,
+    ScoredSet,
+    Scorer,
+    read_scores,
+    scores_file,
+)
 from retgen.evaluation.training.subgroups import (
     QuerySplit,
     paired_differences,

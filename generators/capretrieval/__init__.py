@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from retgen.errors import SourceRefused, UsageError
-from retgen.generators.capretrieval.agents import AGENTS, ANNOTATE
-from retgen.generators.capretrieval.asked import describe_forms, like_note
+from retgen.generators.capretrieval.agents import ANNOTATE, WRITE_QUERIES
 from retgen.generators.capretrieval.judging import (
     FIGURES,
     GIVEN,
@@ -55,12 +54,10 @@ from retgen.generators.capretrieval.reading import (
     QUERIES,
 )
 from retgen.generators.capretrieval.tables import NONE, SPLITS, JudgedTables, QueryTables
-from retgen.generators.capretrieval.two_document_agents import (
-    JUDGE_TWO_DOCUMENTS,
-    TWO_DOCUMENT_AGENTS,
-)
 from retgen.generators.capretrieval.two_documents import (
+    JUDGE_TWO_DOCUMENTS,
     JUDGED_QUESTIONS,
+    TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
     judge_of_questions,
 )
@@ -113,7 +110,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     proofs = proof.RULES
     fixed_records = False
     takes_source = True
-    agents = (*AGENTS, *TWO_DOCUMENT_AGENTS, *JUDGES)
+    agents = (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS, *JUDGES)
     independent_judge = True
     label_source = "grades that a judge gave given queries"
     proof = "each document is one that the query was written for, or it holds the keyword"
@@ -137,7 +134,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 f"{source.path} is not looked up for a plan: how many documents it has is not known"
             )
             count = min(limits, default=0)
-            queries = estimated_queries(job, count)
+            queries = estimated_queries(job, [1] * count)
             return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
         documents, refused = [], list[RefusedRow]()
         for one in documents_of(params, job.limit):
@@ -158,13 +155,13 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if params.judge is not None:
             return plan_judged(job, lengths)
         passages, size = len(lengths), sum(lengths)
-        queries = estimated_queries(job, passages)
+        queries = estimated_queries(job, passages_of.values())
         return Plan(
             documents=passages,
             queries=queries,
             qrels=queries,
             bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
-            call_estimates=call_estimates(job, passages, size),
+            call_estimates=call_estimates(job, passages, size, queries),
             notes=(*plan_notes(job, documents), *_large(passages_of)),
             about=True,
             source_documents=_cut_from(passages_of),
@@ -233,11 +230,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
             card=[
-                *_card(mined), *_large_card(tables), *_found_card(tables), *_like_card(job, tables),
+                *_card(mined), *_large_card(tables), *_found_card(tables),
                 *_two_documents_card(judged),
             ],
             notes={
-                **_large_line(tables), **_found_line(tables), **_like_line(job, tables),
+                **_large_line(tables), **_found_line(tables),
                 **_written_line(job, tables), **_two_documents_line(judged), **_lines(mined),
             },
             facts=_facts(tables),
@@ -511,23 +508,6 @@ def _two_documents_card(judged: Mapping[str, Any]) -> list[str]:
         "and from neither alone; both are relevant, each by its evidence (`source` and `span`, "
         "`other_source` and `other_span`)."
         for text in _two_documents_line(judged).values()
-    ]
-
-
-def _like_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
-    """What `gen run` prints of the queries that users asked, and of those that were written."""
-    like = job.params.queries.like
-    if like is None:
-        return {}
-    written = describe_forms(one.text for one in tables.queries)
-    return {"like": f"{like_note(like)}; written: {written}"}
-
-
-def _like_card(job: Job[CapRetrievalParams], tables: QueryTables) -> list[str]:
-    return [
-        f"Their lengths and the share of questions follow queries that users asked ({line}). No "
-        "text of that sample is a query of this data set."
-        for line in _like_line(job, tables).values()
     ]
 
 

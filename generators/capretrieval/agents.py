@@ -1,4 +1,4 @@
-"""CapRetrieval's agents (paper, section 4.1): writers of keywords and summaries, and a judge.
+"""CapRetrieval's agents (paper, section 4.1): a writer of keywords and summaries, and a judge.
 
 A keyword names the words of the passage that it rests on, which says where it stands. What is wrong
 with one query of twelve (`fault`) concerns that one, so that the rest can be used; an answer of
@@ -25,17 +25,11 @@ from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
 Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question", "two_documents"]
-
-
 Set = Literal["KW", "SM", "two_documents"]
-
-
 SETS: dict[Kind, Set] = {
     "keyword": "KW", "phrase": "KW", "hypernym": "KW",
     "summary": "SM", "topics": "SM", "question": "SM", "two_documents": "two_documents",
 }  # fmt: skip
-
-
 LONGEST: dict[Set, int] = {"KW": 200, "SM": 600}  # characters: a word may be an address
 
 
@@ -43,8 +37,6 @@ _KW_WORDS, _KW_CHARACTERS = 8, 16
 
 
 _SM_WORDS = 60
-
-
 _COPIED = 8  # tokens in a row that a summary may not share with its passage
 
 
@@ -61,38 +53,12 @@ GRADES = {
 # --- writers --------------------------------------------------------------------------------------
 
 
-class AskForPassage(Question):
-    """A passage. `language`: ISO 639-1. `asked`: queries that users typed, as examples."""
+class AskQueries(Question):
+    """A passage, and how many of both are wanted. `language`: ISO 639-1."""
 
     language: str
     title: str
     passage: str
-    asked: tuple[str, ...] = ()
-
-    def variables(self) -> dict[str, str]:
-        shown = "".join(f"\n- {one}" for one in self.asked)
-        return super().variables() | {"asked": shown and f"\n\n{_ASKED}\n{shown}"}
-
-
-_ASKED = (
-    "People who search this collection typed these queries. Write in their form, of about their "
-    "lengths and as many questions; copy none:"
-)
-
-
-class AskKeywords(AskForPassage):
-    """A passage, and how many keywords are wanted."""
-
-    count: int
-
-
-class AskSummaries(AskKeywords):
-    """A passage, and how many summaries and questions are wanted."""
-
-
-class AskQueries(AskForPassage):
-    """A passage, and how many of both are wanted."""
-
     keywords: int
     summaries: int
 
@@ -119,20 +85,8 @@ class Summary(AnswerSchema):
     rests_on: str = Field(max_length=20_000)
 
 
-class Keywords(AnswerSchema):
-    """The answer of `write_keywords`."""
-
-    keywords: list[Keyword]
-
-
-class Summaries(AnswerSchema):
-    """The answer of `write_summaries`."""
-
-    summaries: list[Summary]
-
-
 class Queries(AnswerSchema):
-    """Both in one answer."""
+    """The answer of `write_queries`."""
 
     keywords: list[Keyword]
     summaries: list[Summary]
@@ -189,70 +143,33 @@ def copies_text(text: str, passage: str) -> bool:
     )
 
 
-def _keywords(passage: str, language: str, count: int) -> list[Keyword]:
-    """By rules, of a passage alone: a run counts words over its documents."""
-    made = offline.keyphrases(passage, language, count, CorpusCounts())
-    return [
-        Keyword.model_validate(
-            {"kind": one.kind, "text": one.text, "rests_on": passage[one.start : one.stop]}
-        )
-        for one in made
+def _by_rules(asked: AskQueries) -> Queries:
+    """Of a passage alone; a run counts words over its documents (`drafts`)."""
+    text, language, alone = asked.passage, asked.language, CorpusCounts()
+    made = [
+        *offline.keyphrases(text, language, asked.keywords, alone),
+        *offline.summaries(text, language, asked.summaries, alone),
     ]
-
-
-def _summaries(passage: str, language: str, count: int) -> list[Summary]:
-    made = offline.summaries(passage, language, count, CorpusCounts())
-    return [
-        Summary.model_validate(
-            {"kind": one.kind, "text": one.text, "rests_on": passage[one.start : one.stop]}
-        )
+    rows = [
+        {"kind": one.kind, "text": one.text, "rests_on": text[one.start : one.stop]}
         for one in made
-        if not copies_text(one.text, passage)
+        if one.kind != "summary" or not copies_text(one.text, text)
     ]
+    return Queries.model_validate({
+        "keywords": [row for row in rows if row["kind"] != "summary"],
+        "summaries": [row for row in rows if row["kind"] == "summary"],
+    })  # fmt: skip
 
 
-def _check(
-    passage: str, language: str, keywords: Sequence[Keyword], summaries: Sequence[Summary]
-) -> str | None:
+def _check(asked: AskQueries, answer: Queries) -> str | None:
     """Less than half can be used: what is wrong with the first three."""
-    every: list[Keyword | Summary] = [*keywords, *summaries]
+    every: list[Keyword | Summary] = [*answer.keywords, *answer.summaries]
     faults = []
     for one in every:
-        reason = fault(one.kind, one.text, one.rests_on, passage, language)
+        reason = fault(one.kind, one.text, one.rests_on, asked.passage, asked.language)
         if reason is not None:
             faults.append(f"the {one.kind} {one.text!r}: {reason}")
     return "; ".join(faults[:3]) if every and 2 * len(faults) > len(every) else None
-
-
-def _room(keywords: int, summaries: int) -> int:
-    """Tokens: a keyword takes some 25, a summary with its sentence some 80."""
-    return 64 + 50 * keywords + 160 * summaries
-
-
-WRITE_KEYWORDS = Agent(
-    name="write_keywords",
-    role="write",
-    prompt=bundled("capretrieval/write_keywords"),
-    question=AskKeywords,
-    answer=Keywords,
-    offline=lambda asked: Keywords(keywords=_keywords(asked.passage, asked.language, asked.count)),
-    check=lambda asked, answer: _check(asked.passage, asked.language, answer.keywords, ()),
-    max_tokens=lambda asked: _room(asked.count, 0),
-)
-
-
-WRITE_SUMMARIES = Agent(
-    name="write_summaries",
-    role="write",
-    prompt=bundled("capretrieval/write_summaries"),
-    question=AskSummaries,
-    answer=Summaries,
-    offline=lambda asked: Summaries(
-        summaries=_summaries(asked.passage, asked.language, asked.count)
-    ),
-    check=lambda asked, answer: _check(asked.passage, asked.language, (), answer.summaries),
-    max_tokens=lambda asked: _room(0, asked.count),
-)
 
 
 WRITE_QUERIES = Agent(
@@ -261,18 +178,11 @@ WRITE_QUERIES = Agent(
     prompt=bundled("capretrieval/write_queries"),
     question=AskQueries,
     answer=Queries,
-    offline=lambda asked: Queries(
-        keywords=_keywords(asked.passage, asked.language, asked.keywords),
-        summaries=_summaries(asked.passage, asked.language, asked.summaries),
-    ),
-    check=lambda asked, answer: _check(
-        asked.passage, asked.language, answer.keywords, answer.summaries
-    ),
-    max_tokens=lambda asked: _room(asked.keywords, asked.summaries),
+    offline=_by_rules,
+    check=_check,
+    # a keyword takes some 25 tokens, a summary with its sentence some 80
+    max_tokens=lambda asked: 64 + 50 * asked.keywords + 160 * asked.summaries,
 )
-
-
-AGENTS = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
 
 
 # --- the judge ------------------------------------------------------------------------------------
@@ -396,8 +306,6 @@ ANNOTATE = Agent(
 
 # a name of its own: what a ledger says of the corpus does not depend on the calibration
 CALIBRATE = replace(ANNOTATE, name="calibrate_relevance")
-
-
 ADJUDICATE = Agent(
     name="adjudicate_relevance",
     role="judge",

@@ -1,4 +1,4 @@
-"""What is done document by document, in as many processes as there are: counting, then drafting.
+"""All documents counted, then drafted: document by document, in as many processes as pay.
 
 `survey` counts what documents have in common. `draft` finds the queries that people wrote, makes
 those that rules make, and cuts the passages into words and stems, as numbers, for all comparing.
@@ -7,13 +7,17 @@ Both are functions of their documents, and of the counts, alone: the same in any
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.found import (
     FoundQuery,
@@ -25,14 +29,20 @@ from retgen.generators.capretrieval.found import (
 )
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.offline import Prose, RuleQuery, keyphrases, summaries
+from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
     Codes,
     Passage,
     shown_text,
     term_codes,
 )
+from retgen.generators.capretrieval.queries import FOUND, PassageQuery
+from retgen.processes import map_in_order
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context, Stage
 
 _PROSE = ("paragraph", "item")
 _TARGETS = 2  # documents that the words of a link may point to
@@ -155,3 +165,95 @@ def places_of(place: str) -> list[str]:
         folder = str(path.parent)
         result += ["", "."] if folder == "." else [folder, f"{folder}/"]
     return result
+
+
+T = TypeVar("T")
+_BATCH = 300_000  # characters of documents that a process works on at a time
+_EACH = 500  # what a document takes besides its text, in characters
+_PARALLEL_FROM = 4  # batches; below, starting a process costs more than it saves
+
+
+class Drafted(NamedTuple):
+    """Of all documents: what is found and what rules write; words and stems of each passage."""
+
+    queries: list[PassageQuery]
+    counts: CorpusCounts
+    words: list[Codes]
+    stems: list[Codes]
+
+
+async def draft_in_processes(
+    documents: Sequence[SourceDocument],
+    passages: Sequence[Passage],
+    document_of: Sequence[int],
+    params: CapRetrievalParams,
+    context: Context,
+) -> Drafted:
+    """Count, find and write by rules, in several processes where that is worth their start."""
+    batches = list(_batches([len(one.text) for one in documents]))
+    workers = context.workers if len(batches) >= _PARALLEL_FROM else 1
+    stage = context.stage("documents", 2 * len(documents))
+    counts = CorpusCounts()
+    surveyed = map_in_order(survey, None, [documents[part] for part in batches], workers)
+    async for part in _steps(surveyed, stage, batches, context):
+        counts.merge(part)
+    counts = counts.without_rare_words()
+    wanted = params.queries
+    both = (wanted.keywords, wanted.summaries) if context.offline(WRITE_QUERIES) else (0, 0)
+    settings = DraftSettings(counts, *both)
+    first = [bisect_left(document_of, number) for number in range(len(documents) + 1)]
+    incoming = incoming_links(documents)
+    tasks = [
+        [
+            DraftTask(documents[i], tuple(passages[first[i] : first[i + 1]]),
+                      incoming.get(documents[i].id, ()))
+            for i in range(part.start, part.stop)
+        ]
+        for part in batches
+    ]  # fmt: skip
+    result = Drafted([], counts, [], [])
+    number = 0
+    drafted = map_in_order(draft, settings, tasks, workers)
+    async for drafts in _steps(drafted, stage, batches, context):
+        for one in drafts:
+            own = range(first[number], first[number + 1])
+            result.queries.extend(_queries_of(one, own))
+            result.words.extend(one.words)
+            result.stems.extend(one.stems)
+            number += 1
+    return result
+
+
+async def _steps(
+    made: Iterator[T], stage: Stage, batches: Sequence[slice], context: Context
+) -> AsyncIterator[T]:
+    """What is made, while others may stop this work and progress is shown."""
+    with closing(cast("Generator[T]", made)):
+        for part, batch in zip(made, batches, strict=True):
+            yield part
+            stage.done += batch.stop - batch.start
+            context.show(stage)
+            context.check_stopped()
+            await asyncio.sleep(0)
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[slice]:
+    """Documents side by side, each batch of about as many characters."""
+    begin, held = 0, 0
+    for number, length in enumerate(lengths, 1):
+        held += length + _EACH
+        if held >= _BATCH or number == len(lengths):
+            yield slice(begin, number)
+            begin, held = number, 0
+
+
+def _queries_of(drafts: Drafts, own: range) -> Iterator[PassageQuery]:
+    """The queries of a document. `own`: the numbers of its passages."""
+    for one in drafts.found:
+        yield PassageQuery(
+            one.text, one.kind, own[0], (one.start, one.stop), FOUND, one.score,
+            one.found_in, list(one.found_at),
+        )  # fmt: skip
+    for place, rule in drafts.rules:
+        span = rule.start, rule.stop
+        yield PassageQuery(rule.text, rule.kind, own[place], span, "rules", rule.score)

@@ -65,8 +65,6 @@ JUDGEMENT = {
     "query": str, "passage": str, "first": int,
     **dict.fromkeys(("second", "adjudicated", "relevance"), int | None),
 }  # fmt: skip
-
-
 FIGURES = {
     "model": str, "complete": bool, "agreement": dict[str, Any] | None,
     "calibration": dict[str, float | None] | None,
@@ -78,8 +76,6 @@ _CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each
 
 
 _PATTERNS = np.array([[2.0, 0], [1, 1], [0, 2]])  # verdicts (not relevant, relevant) on a pair
-
-
 _RELEVANT = np.array([False, True])
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import InputFile, Params
+from retgen.generators.params import Params
 from retgen.generators.source import DocumentSource, PassageSize
 
 
@@ -20,8 +20,8 @@ class QueryCounts(Params):
     passage; `relevant`: nor is one of more passages than that. `quality`: the share of the rules'
     queries that is left out, the lowest scores first. `per_document`: the share of a split's
     queries that one document may give; in a split of few documents twice an equal part.
-    `together`: a model writes both kinds in one call. `two_documents`: of a run, questions
-    that need two documents; a model writes them, and another says whether they do.
+    `two_documents`: of a run, questions that need two documents; a model writes them, and another
+    says whether they do.
     """
 
     found: int = Field(8, ge=0, le=50)
@@ -31,11 +31,7 @@ class QueryCounts(Params):
     relevant: int = Field(10, ge=1)
     quality: float = Field(0.5, ge=0, lt=1)
     per_document: float = Field(0.1, gt=0, le=1)
-    together: bool = True
     two_documents: int = Field(0, ge=0, le=100_000)
-    like: InputFile | None = Field(
-        None, description="queries that users asked: forms follow theirs; no labels, no test set"
-    )
 
     @model_validator(mode="after")
     def _some(self) -> QueryCounts:

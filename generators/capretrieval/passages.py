@@ -26,32 +26,14 @@ from retgen.streams import Stream
 from retgen.tokenizer import is_unspaced
 
 _DATA = Path(__file__).parent / "data"
-
-
 _LANGUAGES = "en", "zh"
-
-
 CAPTIONS = tuple(_DATA / f"captions_{language}.jsonl" for language in _LANGUAGES)
-
-
 LICENCE = "CC0-1.0"  # of the bundled captions
-
-
 _END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
-
-
 _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked for
-
-
 HEADINGS = ("title", "heading")  # blocks that begin a section
-
-
 Terms = tuple[str, ...]
-
-
 Codes = NDArray[np.uint64]
-
-
 Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
 
 
@@ -291,13 +273,18 @@ def shown_text(passage: Passage) -> str:
 def holders(passages: Iterable[Codes], phrases: Iterable[Terms]) -> dict[Terms, list[int]]:
     """The passages (their numbers, ascending) that hold each phrase side by side.
 
-    `passages`: the codes of the words of each (`term_codes`), title and text.
+    `passages`: the codes of the words of each (`term_codes`), title and text. Compared are 64-bit
+    hashes of a phrase's codes.
     """
-    of_size: dict[int, dict[Terms, None]] = {}
-    for phrase in phrases:
-        of_size.setdefault(len(phrase), {})[phrase] = None
-    wanted = {size: _Wanted(list(known)) for size, known in of_size.items() if size}
-    result: dict[Terms, list[int]] = {one: [] for known in of_size.values() for one in known}
+    result: dict[Terms, list[int]] = {phrase: [] for phrase in phrases}
+    of_size: dict[int, list[Terms]] = defaultdict(list)
+    for phrase in filter(None, result):
+        of_size[len(phrase)].append(phrase)
+    wanted = []
+    for size, known in of_size.items():
+        keys = _combined(np.stack([term_codes(one) for one in known]).T)
+        order = np.argsort(keys, kind="stable")
+        wanted.append((size, keys[order], [known[i] for i in order.tolist()]))
     first, block, held = 0, list[Codes](), 0
     for number, codes in enumerate(chain(passages, (None,))):
         if codes is not None:
@@ -306,9 +293,15 @@ def holders(passages: Iterable[Codes], phrases: Iterable[Terms]) -> dict[Terms, 
         if block and (codes is None or held >= _BLOCK):
             numbers = np.repeat(np.arange(first, first + len(block)), [len(one) for one in block])
             words = np.concatenate(block)
-            for one in wanted.values():
-                for phrase, passage in one.places(words, numbers):
-                    result[phrase].append(passage)
+            for size, keys, known in wanted:
+                count = max(0, len(words) - size + 1)
+                met = _combined(words[at : at + count] for at in range(size))
+                place = np.minimum(np.searchsorted(keys, met), len(keys) - 1)
+                same = (keys[place] == met) & (numbers[:count] == numbers[len(words) - count :])
+                at = np.flatnonzero(same)
+                for phrase, passage in zip(place[at].tolist(), numbers[at].tolist(), strict=True):
+                    if (found := result[known[phrase]])[-1:] != [passage]:
+                        found.append(passage)
             first, block, held = number + 1, [], 0
     return result
 
@@ -316,42 +309,12 @@ def holders(passages: Iterable[Codes], phrases: Iterable[Terms]) -> dict[Terms, 
 _BLOCK = 1 << 20  # words that are looked at together
 
 
-class _Wanted:
-    """Phrases of one size, and where they stand."""
-
-    def __init__(self, phrases: list[Terms]) -> None:
-        codes = np.stack([term_codes(one) for one in phrases])
-        keys = _combined(codes.T)
-        order = np.argsort(keys, kind="stable")
-        self._phrases, self._codes, self._keys = phrases, codes[order], keys[order]
-        self._order = order
-
-    def places(self, words: Codes, numbers: NDArray[np.int64]) -> Iterator[tuple[Terms, int]]:
-        """Each phrase with each passage that holds it. `numbers`: the passage of each word."""
-        size = self._codes.shape[1]
-        count = len(words) - size + 1
-        if count < 1:
-            return
-        windows = [words[at : at + count] for at in range(size)]
-        keys = _combined(windows)
-        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        known = (self._keys[place] == keys) & (numbers[:count] == numbers[size - 1 :])
-        at = np.flatnonzero(known)
-        place = place[at]
-        same = np.ones(len(at), bool)
-        for column, window in enumerate(windows):
-            same &= self._codes[place, column] == window[at]
-        pairs = np.unique(np.stack([numbers[at[same]], self._order[place[same]]], 1), axis=0)
-        for passage, phrase in pairs.tolist():
-            yield self._phrases[phrase], passage
-
-
 def _combined(columns: Iterable[Codes]) -> Codes:
     """One number of several, in their order."""
-    result: Codes | None = None
-    for one in columns:
-        result = one.copy() if result is None else result * np.uint64(0x9E3779B97F4A7C15) + one
-    assert result is not None
+    first, *others = columns
+    result = first.copy()
+    for one in others:
+        result = result * np.uint64(0x9E3779B97F4A7C15) + one
     return result
 
 

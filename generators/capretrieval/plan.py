@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from retgen.errors import RecipeError, SourceRefused
-from retgen.generators.capretrieval.agents import ADJUDICATE, ANNOTATE, CALIBRATE, CHARACTERS, PAGE
-from retgen.generators.capretrieval.asked import like_note
+from retgen.generators.capretrieval.agents import (
+    ADJUDICATE,
+    ANNOTATE,
+    CALIBRATE,
+    CHARACTERS,
+    PAGE,
+    WRITE_QUERIES,
+)
 from retgen.generators.capretrieval.judging import given_queries
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.two_document_agents import (
+from retgen.generators.capretrieval.queries import FROM_ONE
+from retgen.generators.capretrieval.two_documents import (
     CALIBRATE_TWO_DOCUMENTS,
     JUDGE_TWO_DOCUMENTS,
     WRITE_TWO_DOCUMENTS,
+    calibration_readings,
 )
-from retgen.generators.capretrieval.two_documents import calibration_readings
 from retgen.generators.capretrieval.with_agents import agents_of
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.params import Job
 from retgen.sources import SourceDocument, refusals
 
 JUDGES = (ANNOTATE, ADJUDICATE, CALIBRATE)
-
-
 _OF_A_MODEL = 12  # queries of a passage: not all that are asked for pass
 # of rules, before `quality`: share of those asked for, most of a passage; 1.5 to 2.8 were left
 _BY_RULES = 0.78, 8
@@ -37,28 +42,21 @@ _PROMPT, _PAIR, _ROW = 1_600, 12, 80  # bytes of a prompt, tokens of a grade, by
 
 
 _CONFLICTS = (0.01, 0.1)  # shares of pairs on which two passes differ, as they go
-
-
 _SETTLED = 80  # tokens of an adjudication
 
 
 def call_estimates(
-    job: Job[CapRetrievalParams], passages: int, size: int
+    job: Job[CapRetrievalParams], passages: int, size: int, queries: int
 ) -> dict[str, CallEstimate]:
+    """Calls of each live agent. `size`: bytes of all passages; `queries`: as estimated."""
     counts = job.params.queries
-    wanted = {
-        "write_queries": counts.keywords + counts.summaries,
-        "write_keywords": counts.keywords,
-        "write_summaries": counts.summaries,
-    }
     length = size // max(1, passages)
-    result = {
-        name: CallEstimate(passages, (1.0, 1.2), _WRITING + length, _QUERY * wanted[name])
-        for name in sorted(agents_of(job.params) & job.live & wanted.keys())
-    }
+    result = {}
+    if WRITE_QUERIES.name in job.live:
+        wanted = _QUERY * (counts.keywords + counts.summaries)
+        result[WRITE_QUERIES.name] = CallEstimate(passages, (1.0, 1.2), _WRITING + length, wanted)
     if job.params.mine.judge:
         shown = 2 * job.params.mine.negatives
-        queries = estimated_queries(job, passages)
         prompt = _WRITING + shown * length
         result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
     if counts.two_documents:
@@ -74,25 +72,28 @@ def call_estimates(
     return result
 
 
-def estimated_queries(job: Job[CapRetrievalParams], passages: int) -> int:
-    """About how many queries will pass."""
-    counts = job.params.queries
+def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) -> int:
+    """About how many queries will pass at most, of documents with so many passages each: some give
+    none, and one document gives no more than its share.
+    """
+    counts, sizes = job.params.queries, list(passages_of)
     asked = counts.keywords + counts.summaries
-    if agents_of(job.params) & job.live:
-        return passages * min(_OF_A_MODEL, asked) + min(counts.two_documents, passages)
     share, most = _BY_RULES
-    return round(passages * min(share * asked, most) * (1 - counts.quality))
+    each = min(share * asked, most) * (1 - counts.quality)
+    if WRITE_QUERIES.name in job.live:
+        each = min(_OF_A_MODEL, asked)
+    made = [each * size for size in sizes]
+    part = max(counts.per_document, 2 / max(1, len(sizes)))
+    made = [min(one, max(FROM_ONE, part * sum(made))) for one in made]
+    more = min(counts.two_documents, sum(sizes)) if WRITE_QUERIES.name in job.live else 0
+    return round(sum(made)) + more
 
 
 def plan_notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
-    """What the plan says: whose queries they are like, languages without a baseline, and what only
-    a model writes.
-    """
-    like = job.params.queries.like
-    notes = [] if like is None else [like_note(like)]
+    """What the plan says: languages without a baseline, and what only a model writes."""
     if agents_of(job.params) <= job.live:
-        return notes
-    notes += ["hypernyms and questions are a model's work (--model); rules write the other queries"]
+        return []
+    notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
     languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retgen import data
 from retgen.agents.agent import Rejection
-from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Summary, fault
+from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Queries, Summary, fault
 from retgen.generators.capretrieval.language import fold_text, stems_of, stopwords, words_of
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import (
@@ -31,7 +31,7 @@ from retgen.validators.wordsets import query_sets
 
 FOUND = "found"  # the evidence of what people wrote, and its set
 TWO: Kind = "two_documents"  # the kind of a question that needs two documents, and its set
-_FROM_ONE = 20  # queries that a document may give, however few others there are
+FROM_ONE = 20  # queries that a document may give, however few others there are
 
 
 @dataclass(slots=True)
@@ -89,14 +89,13 @@ class PassageQuery:
 def usable_queries(
     number: int,
     passage: Passage,
-    keywords: Sequence[Keyword],
-    summaries: Sequence[Summary],
+    answer: Queries,
     rejected: list[Rejection],
 ) -> Iterator[PassageQuery]:
     """The queries that a model wrote for a passage and that can be used, without repetitions."""
     seen: set[str] = set()
     whole = passage.start, passage.stop
-    every: list[Keyword | Summary] = [*keywords, *summaries]
+    every: list[Keyword | Summary] = [*answer.keywords, *answer.summaries]
     for one in every:
         text = " ".join(one.text.split())
         reason = fault(one.kind, text, one.rests_on, passage.text, passage.language)
@@ -216,7 +215,7 @@ def spread_queries(
     rules first, what people wrote last.
 
     A document may give `share` of the queries that are left in its split; twice an equal part where
-    documents are few, and `_FROM_ONE` in any case.
+    documents are few, and `FROM_ONE` in any case.
     """
     order = ("rules", "model", FOUND)
     ranked: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -229,7 +228,7 @@ def spread_queries(
         while most != before:  # fewer queries, of which the share is less
             before = most
             total = sum(min(len(numbers), most) for numbers in own)
-            most = min(most, max(_FROM_ONE, int(part * total)))
+            most = min(most, max(FROM_ONE, int(part * total)))
         reason = f"its document has more than {most:,} of the {total:,} that split {split} keeps"
         gone |= dict.fromkeys((i for one in own for i in one[: max(0, len(one) - most)]), reason)
     for i, reason in sorted(gone.items()):

@@ -10,7 +10,7 @@ from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, Whole, documents_of, spans
-from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.queries import PassageQuery, dropped_query
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
 from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals
@@ -85,8 +85,8 @@ def read_documents(
             for one in read
             for start, stop in spans(one.text, job.params.passages, one.blocks)
         }
-        decontamination = drop_overlapping(texts, {}, tests, job.params.decontaminate.rouge_l)
-        dropped = {drop.id.rpartition("\0")[0]: drop for drop in reversed(decontamination.drops)}
+        found = drop_overlapping(texts, tests, job.params.decontaminate.rouge_l)
+        dropped = {name.rpartition("\0")[0]: drop for name, drop in reversed(found.items())}
     kept = [one for one in read if one.id not in dropped]
     write_rows(folder / DOCUMENTS, map(document_row, kept))
     rejected = [
@@ -122,15 +122,12 @@ def without_test_queries(
     if not tests:
         return queries
     texts = {str(number): one.text for number, one in enumerate(queries)}
-    dropped = {
-        int(drop.id): drop
-        for drop in drop_overlapping({}, texts, tests, params.decontaminate.rouge_l).drops
-    }
-    for number, drop in sorted(dropped.items()):
-        one = queries[number]
-        record = {"passage": passages[one.passage].id, "kind": one.kind, "text": one.text}
-        rejected.append(Rejection("decontaminated/query", drop.reason, record))
-    return [one for number, one in enumerate(queries) if number not in dropped]
+    dropped = drop_overlapping(texts, tests, params.decontaminate.rouge_l)
+    for number, drop in dropped.items():
+        one = queries[int(number)]
+        passage = passages[one.passage]
+        rejected.append(dropped_query("decontaminated/query", drop.reason, one, passage))
+    return [one for number, one in enumerate(queries) if str(number) not in dropped]
 
 
 def passage_row(one: Passage, split: str) -> dict[str, Any]:

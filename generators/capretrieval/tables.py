@@ -39,11 +39,7 @@ from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
 
 SPLITS = ("train", "dev", "test")
-
-
 NONE = "no_positives"
-
-
 _MARKS_BEFORE = re.compile(r"^[^\w\n]*\Z", re.MULTILINE)  # of a line that words are cut from
 _MARKS_BEHIND = re.compile(r"[^\w\n]*(?:\Z|\n(?:[ ]*[=~^-]+[ ]*(?:\n|\Z))?)")
 _BLANKS = " \t"

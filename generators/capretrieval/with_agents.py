@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from retgen.agents.agent import Rejection
 from retgen.errors import ChecksFailed, SourceRefused
@@ -18,18 +18,12 @@ from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
     ANNOTATE,
     CALIBRATE,
-    WRITE_KEYWORDS,
     WRITE_QUERIES,
-    WRITE_SUMMARIES,
-    AskKeywords,
     AskQueries,
-    AskSummaries,
-    Keyword,
-    Summary,
+    Queries,
 )
-from retgen.generators.capretrieval.asked import asked_queries, examples, like_asked, without_asked
 from retgen.generators.capretrieval.counts import CorpusCounts
-from retgen.generators.capretrieval.drafting import draft_in_processes
+from retgen.generators.capretrieval.drafts import draft_in_processes
 from retgen.generators.capretrieval.language import (
     fold_text,
     has_baseline,
@@ -38,7 +32,7 @@ from retgen.generators.capretrieval.language import (
     words_of,
 )
 from retgen.generators.capretrieval.negatives import mine_negatives
-from retgen.generators.capretrieval.params import CapRetrievalParams, QueryCounts
+from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
     Passage,
     PassageLabels,
@@ -67,8 +61,8 @@ from retgen.generators.capretrieval.reading import (
     wholes_of,
     without_test_queries,
 )
-from retgen.generators.capretrieval.two_document_agents import TWO_DOCUMENT_AGENTS
 from retgen.generators.capretrieval.two_documents import (
+    TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
     PassagesOfRun,
     write_two_document_questions,
@@ -83,11 +77,6 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 MINED = "mined.json"
-
-
-class _Answer(NamedTuple):
-    keywords: Sequence[Keyword]
-    summaries: Sequence[Summary]
 
 
 async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
@@ -109,13 +98,11 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     document_of = [number_of[one.source] for one in passages]
     reject_rows(refused, context)
     rejected: list[Rejection] = clean
-    drafted = await draft_in_processes(
-        documents, passages, document_of, params, agents_of(params), context
-    )
+    drafted = await draft_in_processes(documents, passages, document_of, params, context)
     every = drafted.queries
-    every += await _asked(passages, drafted.counts, params, job.seed, context, rejected)
+    every += await _written(passages, drafted.counts, params, context, rejected)
     every = without_test_queries(every, passages, tests, params, rejected)
-    every = _chosen(every, passages, params.queries, rejected)
+    every = without_lowest(every, passages, params.queries.quality, rejected)
     splits = [side[i] for i in document_of]
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
     labels = PassageLabels(passages, holders(drafted.words, phrases))
@@ -127,8 +114,6 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
             params.queries.two_documents, run, taken, drafted.counts, job.seed, context
         )
         more = without_test_queries(more, passages, tests, params, rejected)
-        if params.queries.like is not None:
-            more = without_asked(more, passages, asked_queries(params.queries.like), rejected)
         kept += more
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
     kept = drop_near_duplicates(kept, passages, rejected)
@@ -147,29 +132,27 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
 
 
-async def _asked(
+async def _written(
     passages: Sequence[Passage],
     counts: CorpusCounts,
     params: CapRetrievalParams,
-    seed: int,
     context: Context,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
-    """What models write for every passage."""
-    agents = [agent for agent in (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
-              if agent.name in agents_of(params)]  # fmt: skip
-    stage = context.stage("passages", len(passages), *agents, candidates=len(passages))
-    live = [agent for agent in agents if not context.offline(agent)]
-    if not live:
+    """What a model writes for every passage; rules have written what no model does."""
+    stage = context.stage("passages", len(passages), WRITE_QUERIES, candidates=len(passages))
+    if context.offline(WRITE_QUERIES):
         stage.done = len(passages)
         context.show(stage, now=True)
         return []
 
-    like = params.queries.like
-    shown = () if like is None else examples(like, seed)
-
-    async def work(number: int) -> tuple[int, _Answer]:
-        return number, await _written(passages[number], shown, params, context)
+    async def work(number: int) -> tuple[int, Queries]:
+        one = passages[number]
+        asked = AskQueries(
+            language=one.language, title=one.title, passage=one.text,
+            keywords=params.queries.keywords, summaries=params.queries.summaries,
+        )  # fmt: skip
+        return number, await context.answer(WRITE_QUERIES, asked)
 
     every: list[PassageQuery] = []
     try:
@@ -177,7 +160,7 @@ async def _asked(
             stage, range(len(passages)), work,
             lambda number: {"id": passages[number].id}, exact=False,
         ):  # fmt: skip
-            for one in usable_queries(number, passages[number], *answer, rejected):
+            for one in usable_queries(number, passages[number], answer, rejected):
                 one.score = round(counts.salience(words_of(one.text)), 4)
                 every.append(one)
     except ChecksFailed as error:  # what people wrote is there all the same
@@ -216,54 +199,9 @@ def agents_of(params: CapRetrievalParams) -> frozenset[str]:
     """The agents that a recipe needs."""
     if params.judge is not None:
         return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
-    counts = params.queries
-    judging = {ANNOTATE.name} if params.mine.judge else set[str]()
-    if counts.two_documents:
-        judging |= {one.name for one in TWO_DOCUMENT_AGENTS}
-    if counts.together and counts.keywords and counts.summaries:
-        return frozenset({WRITE_QUERIES.name, *judging})
-    names = ((counts.keywords, WRITE_KEYWORDS.name), (counts.summaries, WRITE_SUMMARIES.name))
-    return frozenset({*judging, *(name for count, name in names if count)})
-
-
-async def _written(
-    passage: Passage, asked: tuple[str, ...], params: CapRetrievalParams, context: Context
-) -> _Answer:
-    """What models write for a passage; rules have written what no model does."""
-    counts = params.queries
-    writers = (WRITE_QUERIES, WRITE_KEYWORDS, WRITE_SUMMARIES)
-    live = {one.name for one in writers if not context.offline(one)}
-    needed = agents_of(params) & live
-    shown: dict[str, Any] = {
-        "language": passage.language, "title": passage.title, "passage": passage.text,
-        "asked": asked,
-    }  # fmt: skip
-    if WRITE_QUERIES.name in needed:
-        both = await context.answer(
-            WRITE_QUERIES,
-            AskQueries(keywords=counts.keywords, summaries=counts.summaries, **shown),
-        )
-        return _Answer(both.keywords, both.summaries)
-    keywords: Sequence[Keyword] = ()
-    summaries: Sequence[Summary] = ()
-    if WRITE_KEYWORDS.name in needed:
-        wanted = AskKeywords(count=counts.keywords, **shown)
-        keywords = (await context.answer(WRITE_KEYWORDS, wanted)).keywords
-    if WRITE_SUMMARIES.name in needed:
-        question = AskSummaries(count=counts.summaries, **shown)
-        summaries = (await context.answer(WRITE_SUMMARIES, question)).summaries
-    return _Answer(keywords, summaries)
-
-
-def _chosen(
-    queries: list[PassageQuery],
-    passages: Sequence[Passage],
-    counts: QueryCounts,
-    rejected: list[Rejection],
-) -> list[PassageQuery]:
-    """What is kept of the rules' queries: the best ones, or those that are like users' queries."""
-    if counts.like is None:
-        return without_lowest(queries, passages, counts.quality, rejected)
-    asked = asked_queries(counts.like)
-    queries = without_asked(queries, passages, asked, rejected)
-    return like_asked(queries, passages, asked, counts.quality, rejected)
+    needed = {WRITE_QUERIES.name}
+    if params.mine.judge:
+        needed.add(ANNOTATE.name)
+    if params.queries.two_documents:
+        needed.update(one.name for one in TWO_DOCUMENT_AGENTS)
+    return frozenset(needed)

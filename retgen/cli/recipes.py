@@ -156,7 +156,7 @@ def print_plan(result: Any, json: bool) -> None:
             if (n := result.source_documents) is None
             else f"passages of {n:,} documents",
         ),
-        (f"{result.queries:,}", "queries, about" if result.about else "queries"),
+        (f"{result.queries:,}", "queries, at most about" if result.about else "queries"),
         (f"{result.qrels:,}", "qrels, about" if result.about else "qrels"),
         (f"{sum(result.calls.values()):,}", "model calls"),
     ]

@@ -245,7 +245,7 @@ def _personal(run: PublishedRun) -> list[str]:
         return []
     found = [one["message"].partition(" (")[0] for one in run.findings if one["rule"] == _PERSONAL]
     if not found:
-        from retgen.validators.rules.personal import PersonalData
+        from retgen.validators.rules.sensitive import PersonalData
 
         return [f"None found of {PersonalData.finds}. Names of persons are not looked for."]
     return [_sentences(one[0].upper() + one[1:]) for one in found]

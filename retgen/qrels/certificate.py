@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.qrels.density import Densities, densities
-from retgen.qrels.matrix import QrelMatrix
+from retgen.qrels.matrix import QrelMatrix, Reduced, components, reduce
 from retgen.qrels.orders import can_walk, changes, few_changes, fits_a_line, is_surely_planar
 from retgen.qrels.radon import complete_subset, unasked_split
-from retgen.qrels.reduction import Reduced, components, reduce
 from retgen.qrels.spectral import LARGEST, SpectralBound, affordable, spectral_bounds
 
 NOTION = "row order"

@@ -35,8 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retgen.qrels.matrix import QrelMatrix
-from retgen.qrels.reduction import Reduced
+from retgen.qrels.matrix import QrelMatrix, Reduced
 from retgen.qrels.spectral import affordable, eigenvalue_at_most, overlaps
 
 

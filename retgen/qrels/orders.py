@@ -37,8 +37,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.qrels.matrix import QrelMatrix
-from retgen.qrels.reduction import components
+from retgen.qrels.matrix import QrelMatrix, components
 
 _VISITS = 2_000_000  # queries looked at by a walk: about half a second
 _BITS = 50_000_000  # of the rows as bit sets

@@ -13,8 +13,6 @@ TEXTS = (
 SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
 _PART = "#part-"  # between a document's id and the number of a part
 TITLES = ("title", "name", "heading", "headline", "subject", "question")
-
-
 BlockKind = Literal[
     "title", "heading", "paragraph", "item", "code", "table", "caption", "boilerplate"
 ]

@@ -36,9 +36,9 @@ from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_be
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
 from retgen.validation.states import States
 from retgen.validators.baselines import TermRule, query_blind_baselines
-from retgen.validators.overlap import overlap
 from retgen.validators.rule import Finding, Judgements, Rule
 from retgen.validators.rules import query_rules
+from retgen.validators.rules.near import overlap
 from retgen.validators.rules.origin import Origin
 from retgen.validators.validation import Samples, Validation
 from retgen.write import FileInfo, scratch_folder

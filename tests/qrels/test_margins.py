@@ -10,7 +10,7 @@ import pytest
 
 from retgen.qrels import QrelMatrix, patterns
 from retgen.qrels.margins import MarginCaps, margin_caps
-from retgen.qrels.reduction import reduce
+from retgen.qrels.matrix import reduce
 from tests.loops import for_each
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from retgen.data import Query
 from retgen.validation.validate import validate
-from retgen.validators import prefixes, similar
+from retgen.validators import similar
 from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Judgements
 from retgen.validators.rules.near import NearDuplicateQueries
@@ -69,7 +69,7 @@ def test_all_pairs_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert (pairs[:, 0].tolist(), exact) == (with_others, True)
     assert all(j >= 250 and alike(made[i], made[j]) for i, j in pairs.tolist())
     # beyond what the join can take, MinHash: of these it misses none
-    monkeypatch.setattr(prefixes, "_PAIRS_A_WORD", -1)
+    monkeypatch.setattr(similar, "_PAIRS_A_WORD", -1)
     labels, exact = similar.groups(word_sets(made))
     assert (labels.tolist(), exact) == (expected, False)
     pairs, exact = similar.matches(word_sets(made), 250)
@@ -81,6 +81,62 @@ def test_the_threshold_is_exact() -> None:
     at, below = [*nine[:8], "a", "b"], [*nine[:7], "c", "d"]
     labels, _ = similar.groups(word_sets([nine[:8], at, nine, below]))
     assert labels.tolist() == [0, 0, 0, 3]  # 8 of 10, 8 of 9; 7 of 11
+
+
+def even(draw: random.Random) -> list[str]:
+    return [f"w{draw.randrange(15)}" for _ in range(draw.randrange(40))]
+
+
+def zipf(draw: random.Random) -> list[str]:
+    return [f"w{int(draw.paretovariate(0.7)) % 1000}" for _ in range(draw.randrange(60))]
+
+
+def ties(draw: random.Random) -> list[str]:
+    """Sets of 4, 5, 8, 9 and 10 of twelve words: many pairs share exactly four fifths."""
+    return draw.sample([f"w{i}" for i in range(12)], draw.choice([4, 5, 8, 9, 10]))
+
+
+def near(draw: random.Random) -> list[str]:
+    """A template with a name, now and then with words of another one."""
+    words = [f"likes{i}" for i in range(20)]
+    return [f"name{draw.randrange(500)}", *draw.sample(words, draw.choice([20, 20, 19, 16]))]
+
+
+@pytest.mark.parametrize("make", [even, zipf, ties, near])
+@pytest.mark.parametrize("bits", [2, 22])
+def test_the_join_leaves_no_pair_out(
+    make: Callable[[random.Random], list[str]], bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In small steps, and with many words in a bucket."""
+    for name, value in (("_CHUNK", 7), ("_BLOCK", 32), ("_PAIRS_A_WORD", 1 << 20),
+                        ("_BUCKET_BITS", bits), ("_BUCKETS", (1 << bits) - 1)):  # fmt: skip
+        monkeypatch.setattr(similar, name, value)
+    draw = random.Random(7)
+    made = [make(draw) for _ in range(70)]
+    made += [[*draw.choice(made)[:-1], "another"] for _ in range(20)]
+    expected = all_groups(made)
+    assert len(set(expected)) < 80
+    assert similar.groups(word_sets(made))[0].tolist() == expected
+    with_others = [i for i in range(60) if any(alike(made[i], other) for other in made[60:])]
+    assert similar.matches(word_sets(made), 60)[0][:, 0].tolist() == with_others
+
+
+def test_many_equal_sets() -> None:
+    """Each of 6,000 with each other is too much for the join."""
+    same = [f"w{i}" for i in range(10)]
+    made = [same] * 6000 + [[]] * 3 + [["else", f"x{i}"] for i in range(5)]
+    made += [[*same, "one"], [*same[:7], "far"]]
+    assert similar.groups(word_sets(made))[0].tolist() == [0] * 6000 + [*range(6000, 6008), 0, 6009]
+    pairs, exact = similar.matches(word_sets(made), 6000)
+    assert (pairs[:, 0].tolist(), {*pairs[:, 1].tolist()}) == ([*range(6000)], {6008})
+    assert not exact
+
+
+def test_nothing_to_compare() -> None:
+    for made in ([], [[]], [[], []], [["one"]]):
+        labels, exact = similar.groups(word_sets(made))
+        assert (labels.tolist(), exact) == (list(range(len(made))), True)
+        assert similar.matches(word_sets(made), 0)[0].shape == (0, 2)
 
 
 def test_parts_merge_to_the_whole(tmp_path: Path) -> None:
@@ -164,7 +220,7 @@ def test_queries(dataset: Write, monkeypatch: pytest.MonkeyPatch) -> None:
             "in 1 group: q0 and q1",
         )
     ]
-    monkeypatch.setattr(prefixes, "_PAIRS_A_WORD", -1)  # beyond what the join can take
+    monkeypatch.setattr(similar, "_PAIRS_A_WORD", -1)  # beyond what the join can take
     (finding,) = [f for f in validate(folder).findings if f.rule == "near-duplicate-query"]
     assert finding.message.endswith(
         "in 1 group: q0 and q1; a few more may have been missed among so many"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.validators.rules.personal import personal_data
-from retgen.validators.rules.secrets import secrets
+from retgen.validators.rules.sensitive import personal_data, secrets
 from tests.validators.sets import findings_in, plain
 
 

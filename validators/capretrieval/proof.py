@@ -15,9 +15,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.data import Query
-from retgen.validators.capretrieval.found import found_fault, link_names
+from retgen.validators.capretrieval.evidence import (
+    found_fault,
+    link_names,
+    two_documents_findings,
+)
 from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
-from retgen.validators.capretrieval.two_documents import two_documents_findings
 from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
 from retgen.validators.capretrieval.words import (
     bare,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from retgen.data import TableFiles
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 
 STYLES = ("instruction", "descriptive")
 _FORMER = (

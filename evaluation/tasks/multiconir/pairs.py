@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
 
 Cell = tuple[str | int, ...]

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import System
-from retgen.evaluation.search.candidates.chunked import BestChunk
-from retgen.evaluation.search.candidates.sets import CandidateSet, share_won
+from retgen.evaluation.search.base import BestChunk, CandidateSet, System, share_won
 from retgen.evaluation.tasks.niah.cells import CellKey, Cells, Reach, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,

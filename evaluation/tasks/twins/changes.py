@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.search.candidates.sets import share_won
+from retgen.evaluation.search.base import share_won
 from retgen.statistics.clustered import SHARE, Estimate, estimate, parts
 
 Array = NDArray[np.float64]

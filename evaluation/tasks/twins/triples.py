@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
 from retgen.evaluation.tasks.twins.changes import Changes, changes
 from retgen.statistics.clustered import too_few

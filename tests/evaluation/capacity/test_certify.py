@@ -143,17 +143,6 @@ def test_shattered_documents_are_cut_in_all_ways(dataset, tmp_path: Path) -> Non
     ]
 
 
-def test_the_witness_is_among_the_margins(pairs: Path, tmp_path: Path) -> None:
-    result = retgen.certify(pairs, seeds=2, minutes=0.5, out=tmp_path / "out")
-    assert result.witness is not None
-    again = retgen.certify(
-        pairs, dims=[result.witness.dimension], margin=1e-6, seeds=2, minutes=0.5,
-        out=tmp_path / "again",
-    )  # fmt: skip
-    assert {one.dimension: one.found for one in again.margins}[result.witness.dimension] is not None
-    assert again.reached == result.witness.dimension
-
-
 def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one", "b": "two", "c": "x"}, {"q": "who"}, [("q", "a", 1.0)])
     result = retgen.certify(path, seeds=1, minutes=0.1, out=tmp_path / "out")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
-import torch
 
 from retgen.errors import UsageError
 from retgen.evaluation.capacity import construct
@@ -41,18 +39,6 @@ def test_scores_are_the_polynomial_that_is_zero_at_the_pair(dimension):
         assert scores == pytest.approx(slope * wanted + constant, abs=1e-12)
 
 
-def test_four_dimensions_are_the_documented_formula():
-    t = 2 * np.pi * np.arange(7) / 7
-    documents = construct.documents(4, 7).numpy()
-    plain = np.stack((np.cos(t), np.sin(t), np.cos(2 * t), np.sin(2 * t)), 1) / math.sqrt(2)
-    assert documents == pytest.approx(plain, abs=1e-15)
-    query = construct.queries(4, 7, torch.tensor([[2], [5]])).numpy()[0]
-    wanted = -(1 - np.cos(t - t[2])) * (1 - np.cos(t - t[5]))
-    slope, constant = np.polyfit(wanted, plain @ query, 1)
-    assert slope > 0
-    assert plain @ query == pytest.approx(slope * wanted + constant, abs=1e-13)
-
-
 @pytest.mark.parametrize(("dimension", "count"), [(4, 10), (6, 11), (8, 9), (10, 12)])
 def test_the_margin_is_that_of_a_search_over_all_queries(dimension, count):
     documents = construct.documents(dimension, count).numpy()
@@ -82,9 +68,6 @@ def test_margins_shrink_as_the_fourth_power():
 def test_the_first_number_of_documents_that_a_format_does_not_carry(dimension, precision, last):
     assert construct.carries(dimension, last, precision)
     assert not construct.carries(dimension, last + 1, precision)
-
-
-def test_float64_carries_hundreds():
     assert construct.carries(4, 300, "float64")
 
 
@@ -101,16 +84,6 @@ def test_int8_by_integers(count):
         others = max(scores[j] for j in range(count) if j not in both)
         good = good and min(scores[j] for j in both) > others
     assert construct.carries(4, count, "int8") is good
-
-
-def test_every_pair_is_looked_at_once():
-    for count in (3, 4, 7, 10):
-        seen = [
-            tuple(sorted(pair))
-            for block in construct._closest_first(count)
-            for pair in block.T.tolist()
-        ]
-        assert sorted(seen) == sorted(combinations(range(count), 2))
 
 
 def test_largest_scans_and_then_bisects():

@@ -23,6 +23,7 @@ def kept(tmp_path: Path) -> Path:
     """The file of a cache of 60 rows, with nothing beside it."""
     cache = Cache(tmp_path / "made", "model")
     cache.put("document", TEXTS, ROWS, TOKENS)
+    assert cache.get("document", TEXTS[3:4])[0][1] == 3  # written or not yet
     cache.flush()
     with sqlite3.connect(cache.path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -43,6 +44,7 @@ def test_what_was_kept(kept: Path, tmp_path: Path) -> None:
     assert sorted(known) == [*range(60), 61]
     assert all((known[i][0] == ROWS[i]).all() and known[i][1] == i for i in range(60))
     assert cache.get("query", TEXTS) == {}
+    assert Cache(tmp_path, "other").get("document", TEXTS) == {}
 
 
 def test_changed_bytes_are_never_taken_for_an_embedding(kept: Path, tmp_path: Path) -> None:
@@ -83,13 +85,3 @@ def test_a_file_that_is_cut(kept: Path, tmp_path: Path) -> None:
         "image is malformed). Free some space if the disk is full, else remove the file (it is "
         "made again), or name another folder with RETGEN_CACHE, and run the same command again"
     )
-
-
-def test_a_cache_without_checksums_is_begun_anew(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "model.sqlite") as connection:
-        connection.execute("CREATE TABLE rows (key BLOB PRIMARY KEY, tokens INTEGER, data BLOB)")
-    cache = Cache(tmp_path, "model")
-    assert cache.get("document", TEXTS) == {}
-    cache.put("document", TEXTS, ROWS, TOKENS)
-    cache.flush()
-    assert len(cache.get("document", TEXTS)) == 60

@@ -20,8 +20,7 @@ from retgen.evaluation.embedders.similarity import (
     similarity_of,
 )
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.candidates.neural import embeddings_of
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.mining import mine
 from retgen.progress import no_progress
@@ -76,7 +75,7 @@ def test_search_and_candidate_sets(
             np.testing.assert_allclose(one.rankings.scores, own, rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(own, -np.sort(-wanted, axis=1), rtol=1e-4, atol=1e-5)
     groups = [CandidateSet(query, tuple(DOCUMENTS[i : i + 5])) for i, query in enumerate(QUERIES)]
-    for system in embeddings_of("m", loaded):
+    for system in loaded.systems():
         assert system.dim is not None
         wanted = expected(model, system.dim)
         for i, scores in enumerate(system.scorer.score(groups, no_progress)):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import retgen
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import check_name
 
@@ -66,20 +65,3 @@ def test_before_torch_is_loaded(limit_run: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stdout == "2 False\n"
     assert done.stderr == f"gen: {REFUSED[name]}\n"
-
-
-def test_the_capacity_of_a_task_of_mteb(
-    limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = tmp_path / "cache" / "mteb" / "Local"
-    kept.mkdir(parents=True)
-    for name in ("corpus", "queries", "qrels"):
-        text = (limit_run / "dataset" / f"{name}.jsonl").read_bytes()
-        (kept / f"{name}.jsonl").write_bytes(text)
-    monkeypatch.setenv("RETGEN_CACHE", str(tmp_path / "cache"))
-    here, there = (
-        retgen.certify(path, minutes=0.001, dims=[4], out=tmp_path / name).to_json()["certificate"]
-        for path, name in ((limit_run, "here"), ("mteb:Local", "there"))
-    )
-    assert there["documents"] == here["documents"] == 15
-    assert there["lower_bounds"] == here["lower_bounds"]

@@ -81,7 +81,7 @@ def test_names() -> None:
         True, False, False, True,
     ]  # fmt: skip
     assert type(type_of("late:owner/name")).__name__ == "Late"
-    assert type(type_of("static:minilm")).__name__ == "EmbedderType"
+    assert type(type_of("static:minilm")).__name__ == "Dense"
     assert type_of("nothing") is None
 
 

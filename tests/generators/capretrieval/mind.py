@@ -14,7 +14,7 @@ HYPERNYM = "umbrella term"
 
 
 def mind(body: dict[str, Any]) -> str:
-    """The content of an answer, by the title of the schema that is asked for."""
+    """The content of an answer."""
     messages = body["messages"]
     prompt = next(m["content"] for m in messages if m["role"] == "user")
     repaired = len(messages) > 2
@@ -38,10 +38,4 @@ def mind(body: dict[str, Any]) -> str:
         },
         {"kind": "question", "text": f"What is said of {words[2]} there?", "rests_on": ""},
     ]
-    return json.dumps(
-        {
-            "Queries": {"keywords": keywords, "summaries": summaries},
-            "Keywords": {"keywords": keywords},
-            "Summaries": {"summaries": summaries},
-        }[body["response_format"]["json_schema"]["name"]]
-    )
+    return json.dumps({"keywords": keywords, "summaries": summaries})

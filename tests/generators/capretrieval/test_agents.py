@@ -25,24 +25,14 @@ def server() -> Iterator[Server]:
         yield made
 
 
-@pytest.mark.parametrize(
-    ("together", "calls"),
-    [
-        # one a passage; owls and honey are asked again once, chess to the end
-        ("true", {"Queries": 8 + 1 + 1 + 2}),
-        # chess' keywords fail, so its summaries are not asked for; owls are wrong in both
-        ("false", {"Keywords": 8 + 1 + 1 + 2, "Summaries": 7 + 1}),
-    ],
-)
 def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
-    ask: Gen, server: Server, tmp_path: Path, together: str, calls: dict[str, int]
+    ask: Gen, server: Server, tmp_path: Path
 ) -> None:
-    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
-    write_recipe(tmp_path / "kb.yaml", source, f"  queries: {{together: {together}}}\n")
+    calls = 8 + 1 + 1 + 2  # one a passage; owls and honey are asked again once, chess to the end
+    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS))
     done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
     assert done.returncode == 0, done.stderr
-    counts = Counter(one["response_format"]["json_schema"]["name"] for one in server.requests)
-    assert counts == calls
+    assert len(server.requests) == calls
     path = tmp_path / "kb"
     corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
     assert [row["text"] for row in corpus] == list(TEXTS)  # whatever a model does
@@ -65,18 +55,16 @@ def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
         else:
             assert held == (text if note["kind"] == "question" else text.partition(". ")[0] + ".")
     (lost,) = [row for row in rejected if row["rule"] != "query/common"]
-    assert lost["rule"] == f"write_{'queries' if together == 'true' else 'keywords'}/check"
+    assert lost["rule"] == "write_queries/check"
     assert lost["record"]["record"] == {"id": "d7"}
     assert lost["reason"] == "; ".join(3 * ["the keyword 'x': it is one letter"])
     assert len(lost["record"]["history"]) == 3
     manifest = json.loads((path / "manifest.json").read_text())
-    assert (manifest["calls"], manifest["counts"]["rejected"]) == (
-        sum(calls.values()), len(rejected),
-    )  # fmt: skip
+    assert (manifest["calls"], manifest["counts"]["rejected"]) == (calls, len(rejected))
     assert ask("validate", "kb").returncode == 0
     # the answers are known: nobody is asked again
     assert ask("run", "kb.yaml", *MODEL, "--out", "kb", "--fresh").returncode == 0
-    assert len(server.requests) == sum(calls.values())
+    assert len(server.requests) == calls
 
 
 def test_a_model_of_which_nothing_can_be_used_leaves_the_words_of_people(
@@ -225,22 +213,3 @@ def test_chinese_is_measured_in_characters_and_compared_in_one_script() -> None:
 
 def test_width_does_not_matter() -> None:
     assert fault("keyword", "ＷＩＮＤＭＩＬＬ", "windmill", ENGLISH, "en") is None
-
-
-def test_a_model_is_shown_queries_of_users(ask: Gen, server: Server, tmp_path: Path) -> None:
-    """The same ones for every passage; without a sample the request is as it was."""
-    asked = ["windmill flour", "How often do boats come?", "copper pans for sauces"]
-    (tmp_path / "asked.txt").write_text("\n".join([*asked, asked[0]]))
-    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
-    for name, line in (("plain", ""), ("like", ", like: asked.txt")):
-        write_recipe(tmp_path / f"{name}.yaml", source, f"  queries: {{found: 8{line}}}\n")
-        done = ask("run", f"{name}.yaml", *MODEL, "--out", name)
-        assert done.returncode == 0, done.stderr
-    prompts = [one["messages"][1]["content"] for one in server.requests]
-    plain, like = (
-        [one for one in prompts if ("copy none:" in one) is shown] for shown in (False, True)
-    )
-    assert len(plain) == len(like) == len(prompts) / 2
-    examples = "copy none:\n\n" + "".join(f"- {one}\n" for one in asked) + "\nTitle: "
-    assert all(examples in one for one in like)
-    assert all("Fewer queries are better than poor ones.\n\nTitle: " in one for one in plain)

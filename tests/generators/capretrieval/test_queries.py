@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retgen.agents.agent import Rejection
-from retgen.generators.capretrieval.agents import Keyword, Kind, Summary
+from retgen.generators.capretrieval.agents import Keyword, Kind, Queries, Summary
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import (
@@ -34,18 +34,16 @@ def keyword(text: str, rests_on: str | None = None, kind: Kind = "keyword") -> K
 
 def test_a_query_rests_on_characters_of_the_document() -> None:
     rejected: list[Rejection] = []
-    queries = list(
-        usable_queries(
-            4,
-            PASSAGE,
-            [keyword("kite"), keyword("stone bridge", kind="phrase"),
-             keyword("toy", "kite", "hypernym"), keyword("KITE", "kite"), keyword("tower")],
-            [Summary(kind="summary", text="toy in the air", rests_on="A red kite flies over the"),
-             Summary(kind="topics", text="kite bridge", rests_on=""),
-             Summary(kind="question", text="What\n is light?", rests_on="Kites are light")],
-            rejected,
-        )
+    answer = Queries(
+        keywords=[keyword("kite"), keyword("stone bridge", kind="phrase"),
+                  keyword("toy", "kite", "hypernym"), keyword("KITE", "kite"), keyword("tower")],
+        summaries=[
+            Summary(kind="summary", text="toy in the air", rests_on="A red kite flies over the"),
+            Summary(kind="topics", text="kite bridge", rests_on=""),
+            Summary(kind="question", text="What\n is light?", rests_on="Kites are light"),
+        ],
     )  # fmt: skip
+    queries = list(usable_queries(4, PASSAGE, answer, rejected))
     assert [(one.kind, one.text) for one in queries] == [
         ("keyword", "kite"), ("phrase", "stone bridge"), ("hypernym", "toy"),
         ("summary", "toy in the air"), ("topics", "kite bridge"), ("question", "What is light?"),
@@ -64,9 +62,8 @@ def test_a_query_rests_on_characters_of_the_document() -> None:
 
 
 def test_words_apart_by_other_white_space_are_found() -> None:
-    (one,) = usable_queries(
-        0, PASSAGE._replace(title=""), [keyword("the stone", kind="phrase")], [], []
-    )
+    answer = Queries(keywords=[keyword("the stone", kind="phrase")], summaries=[])
+    (one,) = usable_queries(0, PASSAGE._replace(title=""), answer, [])
     assert TEXT[slice(one.span[0] - 100, one.span[1] - 100)] == "the  stone"
 
 

@@ -10,7 +10,7 @@ import pytest
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.multiconir import Ladders
 from retgen.evaluation.tasks.multiconir.ladders import LadderLevel, load_ladders

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks.multiconir import Ladders, panels
 from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, PairPlan, WinCounts, make_plan

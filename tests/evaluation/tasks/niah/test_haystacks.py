@@ -13,8 +13,7 @@ import pytest
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.collection import load
-from retgen.evaluation.search.base import System
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet, System
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
 from retgen.evaluation.tasks.niah.cells import CellKey, Cells

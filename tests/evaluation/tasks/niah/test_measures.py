@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from retgen.evaluation.search.candidates.sets import share_won
+from retgen.evaluation.search.base import share_won
 from retgen.evaluation.tasks.niah.measures import (
     auc,
     comparative_ratio,

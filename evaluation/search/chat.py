@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import orjson
 import xxhash
-from numpy.typing import NDArray
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.calls import CallReport, ModelOptions, call_models, with_call_report
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, model_description
-from retgen.evaluation.search.base import slug
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import Array, CandidateSet, slug
 from retgen.progress import Progress
 from retgen.prompts import bundled
 from retgen.write import AtomicFile
@@ -76,7 +74,7 @@ def question_of(group: CandidateSet, seed: int = 0) -> Rank:
     return Rank(query=group.query, documents=tuple(group.texts[i] for i in _shown(group, seed)))
 
 
-def scores_of(group: CandidateSet, answer: Order | None, seed: int = 0) -> NDArray[np.float64]:
+def scores_of(group: CandidateSet, answer: Order | None, seed: int = 0) -> Array:
     """Scores (texts,) of an answer: minus the rank. All 0, so all tied, where there is none."""
     scores = np.zeros(len(group.texts))
     shown = _shown(group, seed)
@@ -119,17 +117,15 @@ class ChatRanker:
         self._calls = CallReport()
         self._lists = 0
 
-    def score(
-        self, groups: Sequence[CandidateSet], progress: Progress
-    ) -> list[NDArray[np.float64]]:
-        result: list[NDArray[np.float64]] = []
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        result: list[Array] = []
         report = self._calls
 
         async def work(context: Context) -> None:
             report.rejected, report.stages = context.rejected, context.stages
             stage = context.stage(f"{self._name}: lists", len(groups), RANK)
 
-            async def order(group: CandidateSet) -> NDArray[np.float64]:
+            async def order(group: CandidateSet) -> Array:
                 try:
                     return scores_of(group, await context.answer(RANK, question_of(group)))
                 except RepairsFailed as error:

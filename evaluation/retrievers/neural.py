@@ -1,0 +1,120 @@
+"""Models that sentence-transformers runs: dense, sparse, late interaction, cross-encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from retgen.errors import UsageError
+from retgen.evaluation import retrievers
+from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.search.base import (
+    EMBEDDERS,
+    Retriever,
+    RetrieverType,
+    System,
+    names_embedder,
+)
+
+
+class Dense(RetrieverType):
+    """An embedder: one vector a text."""
+
+    names: ClassVar[Mapping[str, str]] = EMBEDDERS
+    form = "a folder or Hub id (owner/name)"
+    about = "any sentence-transformers model, with its prompts"
+    needs = ("torch", "sentence-transformers")
+    trainable = True
+
+    def accepts(self, name: str) -> bool:
+        return names_embedder(name)
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.embedders.base import load_embedder
+        from retgen.evaluation.search.dense import DenseRetriever
+
+        return DenseRetriever(name, load_embedder(name, options), options)
+
+
+class Sparse(RetrieverType):
+    """Weights over a vocabulary, in an inverted index."""
+
+    prefix = "sparse"
+    form = "sparse:MODEL"
+    about = (
+        "a sparse encoder of sentence-transformers (SPLADE and others), by its own similarity over "
+        "an inverted index; nothing is cached, `--dims` does not apply"
+    )
+    needs = ("torch", "sentence-transformers")
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search.sparse import SparseRetriever
+
+        return SparseRetriever(name, name.partition(":")[2], options)
+
+
+class Late(RetrieverType):
+    """Late interaction."""
+
+    prefix = "late"
+    form = "late:MODEL"
+    about = (
+        "MaxSim over the token embeddings of MODEL, exact, in blocks that fit into memory; nothing "
+        "is cached, `--dims` does not apply"
+    )
+    needs = ("torch", "sentence-transformers")
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        retrievers.check_name(name.partition(":")[2])
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search.late import LateRetriever
+
+        return LateRetriever(name, name.partition(":")[2], options)
+
+
+class Rerank(RetrieverType):
+    """A first stage and a cross-encoder."""
+
+    prefix = "rerank"
+    form = "rerank:FIRST+CROSSENCODER"
+    about = "the first stage's best documents, scored by a cross-encoder"
+    needs = ("torch", "sentence-transformers")
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        parts = name.partition(":")[2].split("+")
+        if len(parts) != 2 or not all(parts):
+            raise UsageError(f"--model {name}: write for example rerank:bm25+owner/cross-encoder")
+        retrievers.check_name(parts[0])
+
+    def load(self, name: str, options: Options) -> Retriever:
+        from retgen.evaluation.search.rerank import RerankRetriever
+
+        first, _, model = name.partition(":")[2].partition("+")
+        return RerankRetriever(name, retrievers.retriever(first, options), model, options)
+
+
+class Cross(RetrieverType):
+    """A cross-encoder over candidate sets."""
+
+    prefix = "cross"
+    form = "cross:CROSSENCODER"
+    about = "a cross-encoder scores every pair of a candidate set"
+    needs = ("torch", "sentence-transformers")
+    ranks = False
+
+    def check(self, name: str) -> None:
+        if not name.partition(":")[2]:
+            raise UsageError(
+                f"--model {name}: name a cross-encoder after cross:, as cross:owner/name"
+            )
+
+    def load(self, name: str, options: Options) -> None:
+        return None
+
+    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
+        from retgen.evaluation.search.rerank import CrossScorer
+
+        return CrossScorer(name, name.partition(":")[2], options).systems()
