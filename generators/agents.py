@@ -1,19 +1,34 @@
-"""What the agents of all families share: estimates of their calls, and their calibration."""
+"""What the agents of all families share: their declaration, estimates of calls, calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question, RepairsFailed
+from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question, RepairsFailed, models_work
 from retgen.generators.family import CallEstimate
+from retgen.prompts import bundled
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 _BYTES = 4  # of an answer's JSON, a token
+
+
+def bundled_agent(
+    prompt: str,
+    role: Literal["write", "judge"],
+    question: type[Q],
+    answer: type[A],
+    offline: Callable[[Q], A] | None = None,
+    **options: Any,
+) -> Agent[Q, A]:
+    """The agent of a bundled prompt, `family/name`. Without `offline` it is a model's work."""
+    name = prompt.rpartition("/")[2]
+    text = bundled(prompt)
+    return Agent(name, role, text, question, answer, offline or models_work(name), **options)
 
 
 def call_size(

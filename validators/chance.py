@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,3 +55,16 @@ def _mean_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     last = np.cumsum(counts)
     middle: NDArray[np.float64] = last - (counts - 1) / 2.0
     return middle[inverse]
+
+
+def count_spread(values: NDArray[np.int64]) -> dict[str, Any]:
+    """Counts (n,) in keys of `gen validate`: least, mean, most, and how often each."""
+    if not len(values):
+        return {"min": 0, "mean": 0.0, "max": 0, "histogram": {}}
+    distinct, number = np.unique(values, return_counts=True)
+    return {
+        "min": int(distinct[0]),
+        "mean": round(float(np.mean(values)), 4),
+        "max": int(distinct[-1]),
+        "histogram": dict(zip(map(str, distinct.tolist()), number.tolist(), strict=True)),
+    }

@@ -14,9 +14,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
+from retgen.agents.agent import AnswerSchema, Question, RepairsFailed
+from retgen.generators.agents import bundled_agent
 from retgen.generators.limit.words import CatalogueParams, load_attributes
-from retgen.prompts import bundled
 from retgen.tokenizer import STOPWORDS, content_stems, tokens
 
 NONE = "none of these"
@@ -146,42 +146,18 @@ def _identify_offline(question: AskChoice) -> Choice:
     return Choice(choice=meant[0] if meant else NONE)
 
 
-PROPOSE = Agent(
-    name="propose_attributes",
-    role="write",
-    prompt=bundled("limit/propose_attributes"),
-    question=AskAttributes,
-    answer=Proposed,
-    offline=_propose_offline,
-    max_tokens=512,
+PROPOSE = bundled_agent(
+    "limit/propose_attributes", "write", AskAttributes, Proposed, _propose_offline
 )
-REMOVE = Agent(
-    name="remove_overlaps",
-    role="judge",
-    prompt=bundled("limit/remove_overlaps"),
-    question=AskOverlaps,
-    answer=Removed,
-    offline=lambda question: Removed(remove=[]),
-    max_tokens=512,
+REMOVE = bundled_agent(
+    "limit/remove_overlaps", "judge", AskOverlaps, Removed, lambda question: Removed(remove=[])
 )
-PARAPHRASE = Agent(
-    name="paraphrase_query",
-    role="write",
-    prompt=bundled("limit/paraphrase_query"),
-    question=AskDescription,
-    answer=Description,
-    offline=_describe_offline,
-    check=_description_fault,
-    max_tokens=256,
-)
-IDENTIFY = Agent(
-    name="identify_attribute",
-    role="judge",
-    prompt=bundled("limit/identify_attribute"),
-    question=AskChoice,
-    answer=Choice,
-    offline=_identify_offline,
-    check=_choice_fault,
-    max_tokens=256,
-)
+PARAPHRASE = bundled_agent(
+    "limit/paraphrase_query", "write", AskDescription, Description, _describe_offline,
+    check=_description_fault, max_tokens=256,
+)  # fmt: skip
+IDENTIFY = bundled_agent(
+    "limit/identify_attribute", "judge", AskChoice, Choice, _identify_offline,
+    check=_choice_fault, max_tokens=256,
+)  # fmt: skip
 AGENTS = (PROPOSE, REMOVE, PARAPHRASE, IDENTIFY)

@@ -41,9 +41,8 @@ from retgen.generators.multiconir.params import (
     on_the_hub,
     source_of,
 )
-from retgen.generators.multiconir.plan import call_estimates
 from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tables
-from retgen.generators.multiconir.with_agents import generate_ladders
+from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
 from retgen.sources import DOCUMENT, RefusedRow, refusals
@@ -183,7 +182,7 @@ class MultiConIR(Family[MultiConIRParams]):
         count = job.params.count() if is_drawn(job) else job.params.ladders
         asked = min(filter(None, (count, job.limit)), default=None)
         spec = proof.LadderSpec(
-            sources / DOCUMENTS, sources / LADDERS, run / "tables" / "verdicts.jsonl",
+            sources / DOCUMENTS, sources / LADDERS,
             _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
             job.params.singles, _rests_on(job),
             world_of(job.params).path if is_drawn(job) else None,

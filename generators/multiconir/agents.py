@@ -20,11 +20,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, AnswerSchema, Numbered, Question
+from retgen.agents.agent import AnswerSchema, Numbered, Question
+from retgen.generators.agents import bundled_agent
 from retgen.generators.multiconir import figures
 from retgen.generators.multiconir.checks import check_quote, check_rewrite
 from retgen.generators.multiconir.params import Strategy
-from retgen.prompts import bundled
 
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
 
@@ -282,46 +282,18 @@ def _join_clauses(clauses: Sequence[str]) -> str:
 # --- agents ---------------------------------------------------------------------------------------
 
 
-EXTRACT = Agent(
-    name="extract_conditions",
-    role="write",
-    prompt=bundled("multiconir/extract_conditions"),
-    question=AskConditions,
-    answer=Extracted,
-    offline=_extract,
-    max_tokens=1024,
+EXTRACT = bundled_agent(
+    "multiconir/extract_conditions", "write", AskConditions, Extracted, _extract, max_tokens=1024
 )
-
-REWRITE = Agent(
-    name="write_hard_negatives",
-    role="write",
-    prompt=bundled("multiconir/write_hard_negatives"),
-    question=AskRewrites,
-    answer=Rewrites,
-    offline=_rewrite,
-    max_tokens=1024,
+REWRITE = bundled_agent(
+    "multiconir/write_hard_negatives", "write", AskRewrites, Rewrites, _rewrite, max_tokens=1024
 )
-
-QUERY = Agent(
-    name="write_query",
-    role="write",
-    prompt=bundled("multiconir/write_query"),
-    question=AskLadderQueries,
-    answer=Written,
-    offline=_write,
-    max_tokens=2048,
+QUERY = bundled_agent(
+    "multiconir/write_query", "write", AskLadderQueries, Written, _write, max_tokens=2048
 )
-
-VERIFY = Agent(
-    name="verify_conditions",
-    role="judge",
-    prompt=bundled("multiconir/verify_conditions"),
-    question=AskVerdicts,
-    answer=Verdicts,
-    offline=_verify,
-    max_tokens=1024,
+VERIFY = bundled_agent(
+    "multiconir/verify_conditions", "judge", AskVerdicts, Verdicts, _verify, max_tokens=1024
 )
-
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge")
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)

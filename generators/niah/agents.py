@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationError
 
-from retgen.agents.agent import Agent, AnswerSchema, Numbered, Question, Rejection, models_work
+from retgen.agents.agent import AnswerSchema, Numbered, Question, Rejection
 from retgen.errors import ChecksFailed
+from retgen.generators.agents import bundled_agent
 from retgen.generators.niah.groups import NeedleGroup, people, with_name
 from retgen.generators.niah.leaks import fault_of
 from retgen.generators.niah.params import WrittenNeedles
-from retgen.prompts import bundled
 from retgen.streams import Stream
 
 if TYPE_CHECKING:
@@ -143,34 +143,14 @@ def distinct(terms: list[str]) -> list[str]:
     return list(result.values())
 
 
-WRITE_NEEDLES = Agent(
-    name="write_needles",
-    role="write",
-    prompt=bundled("niah/write_needles"),
-    question=AskNeedles,
-    answer=WrittenGroups,
-    offline=models_work("write_needles"),
-    check=_check_groups,
-    max_tokens=2048,
+WRITE_NEEDLES = bundled_agent(
+    "niah/write_needles", "write", AskNeedles, WrittenGroups, check=_check_groups, max_tokens=2048
 )
-JUDGE_NEEDLE = Agent(
-    name="judge_needle",
-    role="judge",
-    prompt=bundled("niah/judge_needle"),
-    question=AskJudge,
-    answer=Verdicts,
-    offline=models_work("judge_needle"),
-    check=_check_verdicts,
+JUDGE_NEEDLE = bundled_agent(
+    "niah/judge_needle", "judge", AskJudge, Verdicts, check=_check_verdicts
 )
-EXPAND_QUERY = Agent(
-    name="expand_query",
-    role="write",
-    prompt=bundled("niah/expand_query"),
-    question=AskTerms,
-    answer=Terms,
-    offline=models_work("expand_query"),
-    check=_check_terms,
-    max_tokens=2048,
+EXPAND_QUERY = bundled_agent(
+    "niah/expand_query", "write", AskTerms, Terms, check=_check_terms, max_tokens=2048
 )
 AGENTS = (WRITE_NEEDLES, JUDGE_NEEDLE, EXPAND_QUERY)
 

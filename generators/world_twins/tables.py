@@ -61,8 +61,8 @@ class TripleCell(NamedTuple):
 class Triple(NamedTuple):
     """`facts`: codes of the base by slot; `twin`: the code of `slot` in the twin.
 
-    `stated`: the slots of the documents, in the order of base and twin; what goes with only one of
-    the two values is not among them. `asked`: those of the query in its order. `entailed`: whether
+    `stated`: the slots of the documents; what goes with only one of the two values is not among
+    them. `asked`: those of the query in its order. `entailed`: whether
     it can ask one step up. `months`: then days are asked by their month, otherwise by their year.
     """
 
@@ -157,7 +157,7 @@ class _Draw:
         stated = [*asked, *(name for name in rest if name not in further)][: cell.length]
         return Triple(
             cell, entity, slot.name, facts | {slot.name: base}, twin,
-            _shuffle(stated, stream), _shuffle(asked, stream), entailed, months,
+            tuple(stated), _shuffle(asked, stream), entailed, months,
         )  # fmt: skip
 
     def _others(
@@ -270,14 +270,6 @@ class TwinQuery(NamedTuple):
     judged: list[tuple[int, int, int]]
 
 
-class _Plan(NamedTuple):
-    """How a document is worded: the order of its slots, a wording of each, a record's draws."""
-
-    order: Sequence[str]
-    wordings: Mapping[str, int]
-    draws: Sequence[int]
-
-
 class TwinTables:
     """All records of a job."""
 
@@ -366,41 +358,41 @@ class TwinTables:
     # --- texts ----------------------------------------------------------------------------------
 
     def composed_document(self, number: int, role: Role) -> ComposedDocument:
-        """A document. The twin has the plan of the base: wordings, order, subjects, fillers."""
-        triple, composer = self.triples[number], self._composer
+        """A document. The twin has the draws of the base: shape, order, wordings, subjects."""
+        triple = self.triples[number]
+        counts = {name: len(self._composer.wordings[name]) for name in triple.stated}
         draw = Stream(self.seed, f"world_twins/texts/{number}")
-        counts = {name: len(composer.wordings[name]) for name in triple.stated}
         wordings = {name: int(draw.integers(count, 1)[0]) for name, count in counts.items()}
-        size = 4 * len(self.table.domain.slots) + 3 * composer.fillers + 1
-        draws = draw.integers(_FULL, size)
-        plan = _Plan(triple.stated, wordings, draws.tolist())
-        if role == "twin":
-            return self._put(triple, plan, {**triple.facts, triple.slot: triple.twin})
-        base = self._put(triple, plan, triple.facts)
-        if role == "base":
+        draws = draw.integers(_FULL, self._composer.draws).tolist()
+        changed = {triple.slot: triple.twin} if role == "twin" else {}
+        base = self._put(triple, wordings, draws, {**triple.facts, **changed})
+        if role != "control":
             return base
         again = Stream(self.seed, f"world_twins/texts/{number}/control")
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             others = {
                 name: (first + 1 + int(again.integers(counts[name] - 1, 1)[0])) % counts[name]
                 for name, first in wordings.items()
             }
-            order = [triple.stated[i] for i in again.permutation(len(triple.stated)).tolist()]
-            draws[:-1] = again.integers(_FULL, size - 1)  # the last: how many fillers there are
-            control = self._put(triple, _Plan(order, others, draws.tolist()), triple.facts)
+            draws = again.integers(_FULL, self._composer.draws).tolist()
+            plain = tried >= _TRIES // 2  # no shape gives so few facts another order
+            control = self._put(triple, others, draws, triple.facts, plain=plain)
             if control.facts != base.facts:
                 break
         return control
 
-    def _put(self, triple: Triple, plan: _Plan, facts: Mapping[str, int]) -> ComposedDocument:
+    def _put(
+        self, triple: Triple, wordings: Mapping[str, int], draws: Sequence[int],
+        facts: Mapping[str, int], *, plain: bool = False,
+    ) -> ComposedDocument:  # fmt: skip
         stated = []
-        for name in plan.order:
+        for name in triple.stated:
             slot = self.table.domain.slots[name]
             said = self._composer.wordings_of(slot, np.array([facts[name]]))[0]
             assert said is not None  # what is stated is there
-            stated.append(Stated(name, said[0], said[1], plan.wordings[name]))
+            stated.append(Stated(name, said[0], said[1], wordings[name]))
         forms = self.table.world.forms(np.array([triple.entity]))[0]
-        return self._composer.write(forms, stated, plan.draws)
+        return self._composer.write(forms, stated, draws, plain=plain)
 
     def _question(self, number: int, wording: Wording, facts: StatedFacts) -> TwinQuery:
         triple = self.triples[number]

@@ -36,6 +36,7 @@ from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_be
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
 from retgen.validation.states import States
 from retgen.validators.baselines import TermRule, query_blind_baselines
+from retgen.validators.chance import count_spread
 from retgen.validators.rule import Finding, Judgements, Rule
 from retgen.validators.rules import query_rules
 from retgen.validators.rules.near import overlap
@@ -259,18 +260,6 @@ def _statistics(
             "max": int(seen[-1]) if total else 0,
             "histogram": {str(n): int(words[n]) for n in seen[:2000].tolist()},
         },
-        "relevant_per_query": _counts(matrix.row_sums),
-        "queries_per_relevant_document": _counts(matrix.column_sums),
-    }
-
-
-def _counts(values: Any) -> dict[str, Any]:
-    if not len(values):
-        return {"min": 0, "mean": 0.0, "max": 0, "histogram": {}}
-    distinct, number = np.unique(values, return_counts=True)
-    return {
-        "min": int(distinct[0]),
-        "mean": round(float(np.mean(values)), 4),
-        "max": int(distinct[-1]),
-        "histogram": dict(zip(map(str, distinct.tolist()), number.tolist(), strict=True)),
+        "relevant_per_query": count_spread(matrix.row_sums),
+        "queries_per_relevant_document": count_spread(matrix.column_sums),
     }

@@ -1,15 +1,15 @@
 """Facts into texts: composed, not listed.
 
-Every fact is a sentence or half of one, in an order of its own; the subject is the name at first,
-then a pronoun, a short name or a noun; sentences that state no fact stand between.
+A document has one of its domain's shapes, parts in an order: facts that belong together, a
+connective before them, and sentences that state none. Within a part facts come in any order, each
+a sentence of its own, a coordinated clause, a relative clause or a participle before the next one.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from retgen.streams import Stream
 from retgen.world.domain import Domain, Slot
+from retgen.world.domain_file import ShapePart
 from retgen.world.facts import ABSENT, Codes, World
 
 MONTHS = (
@@ -24,9 +25,16 @@ MONTHS = (
     "October", "November", "December",
 )  # fmt: skip
 _FORMS = {"she": ("she", "her", "her"), "he": ("he", "his", "him"), "it": ("it", "its", "it")}
-_JOINED = 0.35  # of the facts that can stand in one sentence with the one before
 _FULL = 1 << 32
+_LED = _FULL // 2  # of the parts that have connectives
+_SAID = _FULL // 3  # of the parts with facts: those behind which something without one is said
+_PLAIN = 3  # parts of the shape of a domain that states none
 _MARK = re.compile(r"\{([SPO])\}")
+# what can stand before its subject: "Shot in Turin, it ..."
+_PARTICIPLE = re.compile(
+    r"\{0\} (?:is|was) ((?:first |last |originally |later )?(?!often\b)"
+    r"(?:\w+(?:ed|en|wn|rn)|set|shot|made|bound|heard|split|brought|kept|found|dreamt|fluent) .+)"
+)
 
 
 class Stated(NamedTuple):
@@ -41,11 +49,6 @@ class Stated(NamedTuple):
     wording: int
     holder: int = -1
 
-    @property
-    def fact(self) -> str:
-        """As `metadata.facts` has it."""
-        return f"{'other:' if self.holder >= 0 else ''}{self.slot}={self.name}"
-
 
 class ComposedDocument(NamedTuple):
     """A document: its title, its text, and the facts in the order in which the text states them."""
@@ -55,59 +58,106 @@ class ComposedDocument(NamedTuple):
     facts: list[str]
 
 
-@dataclass(frozen=True)
-class _Wording:
+class _Wording(NamedTuple):
     """A document wording, cut for speed. `joins`: it begins with the subject or its possessive.
 
     `text`: for str.format, whose first mark is `{0}`; later marks are those of the pronoun.
     """
 
     text: str
-    first: str  # "S", "P" or "O"
+    first: str  # "S", "P" or "O"; "" without a mark
     joins: bool
     alone: bool  # it has no second mark, so anybody can be its subject
     verb: str  # the first two words after the subject: "was born", "lives in"
-
-    @property
-    def present(self) -> bool:
-        """Whether what follows the subject is in the present tense, as "lives" or "has" is."""
-        word = self.verb.partition(" ")[0]
-        return word.endswith("s") and word != "was"
+    present: bool  # what follows the subject is in the present tense, as "lives" or "has" is
+    participle: str  # what stands before another clause's subject: "shot in {v}"; "" for none
 
 
 def _cut(wording: str) -> _Wording:
     first = _MARK.search(wording)
-    assert first is not None  # the domain was checked
+    if first is None:
+        return _Wording(wording, "", False, True, "", False, "")
     head, tail = wording[: first.start()], wording[first.end() :]
     tail = _MARK.sub(lambda mark: f"{{{mark[1].lower()}}}", tail)
-    alone = not re.search(r"\{[spo]\}", tail)
     verb = " ".join(tail.split()[:2])
-    return _Wording(f"{head}{{0}}{tail}", first[1], not head and first[1] in "SP", alone, verb)
+    word = verb.partition(" ")[0]
+    text = f"{head[:1].lower()}{head[1:]}{{0}}{tail}"
+    before = _PARTICIPLE.fullmatch(text) if first[1] == "S" else None
+    return _Wording(
+        text, first[1], not head and first[1] in "SP", not re.search(r"\{[spo]\}", tail), verb,
+        word.endswith("s") and word != "was", before[1] if before else "",
+    )  # fmt: skip
+
+
+class _Part(NamedTuple):
+    """A part of a shape: connectives before its facts, and sentences without one behind them.
+
+    `always`: of a part without facts, one of the sentences is said.
+    """
+
+    lead: tuple[str, ...]
+    say: tuple[_Wording, ...]
+    always: bool
+
+
+class _Shape(NamedTuple):
+    """Parts in order, and which part has a slot; none where any part may have any."""
+
+    parts: tuple[_Part, ...]
+    place: Mapping[str, int]
+
+
+class _Subject(NamedTuple):
+    """What an entity is called, and which slots name another one that its pronoun may be."""
+
+    name: str
+    short: str
+    pronoun: str
+    nouns: tuple[str, ...]
+    marks: dict[str, str]
+    naming: frozenset[str]
+
+    def again(self, others: str) -> str:
+        """What it is called where its pronoun may be another's. `others`: their names."""
+        return self.name if self.short in others else self.short
+
+    def declined(self, case: str, subject: str, drawn: int = 0) -> str:
+        """A subject as subject, possessive or object. `drawn`: whether "the" stands for "its"."""
+        if subject == self.pronoun:
+            return (
+                "the" if case == "P" and subject == "it" and drawn & 8 else self.marks[case.lower()]
+            )
+        return f"{subject}'s" if case == "P" else subject
+
+    def put(self, text: str, one: Stated, subject: str = "") -> str:
+        """A wording's text with a fact's value; nothing in place of the subject unless given."""
+        return text.format(subject, v=one.spoken[0], n=one.spoken[1], **self.marks)
 
 
 class Composer:
-    """Documents of a world. `fillers`: sentences without a fact, at most, in each.
+    """Documents of a world. `variant`: other texts that state the same facts."""
 
-    `variant`: other texts that state the same facts.
-    """
-
-    def __init__(self, world: World, fillers: int = 2, variant: str = "") -> None:
+    def __init__(self, world: World, variant: str = "") -> None:
         self.world = world
         self.domain: Domain = world.domain
-        self.fillers = min(fillers, len(self.domain.fillers))
         self._slots = list(self.domain.slots.values())
         self.wordings = {
             slot.name: tuple(_cut(wording) for wording in slot.document) for slot in self._slots
         }
         self._place = {slot.name: k for k, slot in enumerate(self._slots)}
-        self._naming = {slot.name for slot in self._slots if slot.type in ("relation", "person")}
-        self._things = {slot.name for slot in self._slots if slot.type == "relation"}
+        self._relations = frozenset(s.name for s in self._slots if s.type == "relation")
+        self._naming = self._relations | {s.name for s in self._slots if s.type == "person"}
         self._others = [one.replace("{P}", "{0}") for one in self.domain.others]
-        self._idle = [_cut(one) if _MARK.search(one) else one for one in self.domain.fillers]
+        self._relative = "who" if self.domain.entity.relative == "who" else "which"
+        idle = tuple(map(_cut, self.domain.fillers))
+        self._plain = _Shape((_Part((), idle, False),) * _PLAIN, {})
+        self._shapes = [_shape_of(parts, idle) for parts in self.domain.shapes.values()]
+        self._most = max(len(one.parts) for one in (self._plain, *self._shapes))
+        # per slot: its place, wording, subject, how it is joined; per part: connective, sentence
+        # without a fact, which of them; the shape
+        self.draws = 4 * len(self._slots) + 3 * self._most + 1
         self._stream = Stream(world.seed, f"{world.purpose}/text/{variant}")
-        # per slot: its place, wording, subject, whether it is joined; per filler: which and where
-        self._draws = 4 * len(self._slots) + 3 * self.fillers + 1
-        self._bounds = np.full(self._draws, np.uint64(_FULL))
+        self._bounds = np.full(self.draws, np.uint64(_FULL))
 
     def documents(self, start: int, stop: int) -> list[ComposedDocument]:
         """The documents of entities start..stop-1, which state all of their facts."""
@@ -123,9 +173,8 @@ class Composer:
                 if said is not None:
                     choices = self.wordings[slot.name]
                     which = (row[4 * k + 1] * len(choices)) >> 32
-                    stated.append((row[4 * k], Stated(slot.name, said[0], said[1], which)))
-            stated.sort(key=_first)
-            result.append(self.write(forms[i], [one for _, one in stated], row))
+                    stated.append(Stated(slot.name, said[0], said[1], which))
+            result.append(self.write(forms[i], stated, row))
         return result
 
     def wordings_of(self, slot: Slot, codes: Codes) -> list[tuple[str, tuple[str, str]] | None]:
@@ -145,139 +194,152 @@ class Composer:
                 ]
 
     def write(
-        self, forms: tuple[str, str, str], stated: Sequence[Stated], draws: Sequence[int]
-    ) -> ComposedDocument:
-        """A text that states these facts in this order. `draws`: 32-bit numbers, a record's."""
-        name, short, pronoun = forms
-        she, her, _ = _FORMS[pronoun]
-        nouns = (*((short,) if short else ()), *self.domain.nouns)
-        marks = dict(zip("spo", _FORMS[pronoun], strict=True))
-        naming = self._things if pronoun == "it" else self._naming
+        self, forms: tuple[str, str, str], stated: Sequence[Stated], draws: Sequence[int],
+        *, plain: bool = False,
+    ) -> ComposedDocument:  # fmt: skip
+        """A text that states these facts. `draws`: 32-bit numbers, a record's.
+
+        `plain`: in any order, whatever shapes the domain has.
+        """
+        shapes = self._shapes
+        shape = self._plain if plain or not shapes else shapes[(draws[-1] * len(shapes)) >> 32]
+        who = self._subject(forms)
+        parts: list[list[tuple[int, Stated]]] = [[] for _ in shape.parts]
+        for one in stated:
+            drawn = draws[4 * self._place[one.slot]]
+            number = shape.place[one.slot] if shape.place else (drawn * _PLAIN) >> 32
+            parts[number].append((drawn, one))
         sentences: list[str] = []
-        misleading: list[bool] = []  # of each: whether a pronoun behind it may be another's
-        opened = ""  # the sentence under way
-        head: Stated | None = None  # the fact in it, if another can be joined
-        ordered = self._begin(stated)
-        for k, one in enumerate(ordered):
-            wording = self.wordings[one.slot][one.wording]
-            value, bare = one.spoken
-            own = one.holder < 0
-            by_name = not misleading or misleading[-1]
-            if not own:
-                subject = self._others[one.holder].format(f"{name}'s" if by_name else her)
-            elif by_name:
-                subject = name
-            else:
-                drawn = draws[4 * k + 2]
-                subject = she
-                if drawn & 3 == 0 and nouns:
-                    subject = nouns[(drawn >> 2) % len(nouns)]
-            misled = not own or one.slot in naming
-            if (
-                head is not None
-                and own
-                and draws[4 * k + 3] < _JOINED * _FULL
-                and self._joins(head, one)
-                and (wording.first == "S" or not by_name)
-            ):
-                subject, link = ("", " and") if wording.first == "S" else (her, ", and ")
-                said = wording.text.format(subject, v=value, n=bare, **marks)
-                sentences[-1] = f"{opened}{link}{said}."
-                misleading[-1] |= misled
-                head = None
+        facts: list[str] = []
+        heard: set[str] = set()  # sentences without a fact, each once
+        misled, base = who.name, 4 * len(self._slots)
+        for part, listed in zip(shape.parts, parts, strict=True):
+            lead, spoken, which = draws[base : base + 3]
+            base += 3
+            if not listed and not part.always:
                 continue
-            said = wording.text.format(
-                _declined(wording.first, subject, subject == she, pronoun),
-                v=value, n=bare, **marks,
-            )  # fmt: skip
-            opened = _capital(said)
-            sentences.append(f"{opened}.")
-            misleading.append(misled)
-            head = one if own and wording.joins and wording.first == "S" else None
-        self._idle_sentences(sentences, misleading, draws, forms)
-        return ComposedDocument(name, " ".join(sentences), [one.fact for one in ordered])
+            listed.sort(key=_first)
+            left = [one for _, one in listed]
+            opening = ""
+            if part.lead and lead < _LED:
+                opening = f"{part.lead[(lead * len(part.lead)) // _LED]}, "
+            while left:
+                at = 4 * len(facts) + 2
+                used, said, misled = self._sentence(who, left, draws[at : at + 2], misled, opening)
+                facts += [f"{one.slot}={one.name}" for one in used]
+                sentences.append(f"{_capital(said)}.")
+                opening = ""
+            idle = part.say[(which * len(part.say)) >> 32] if part.say else None
+            if idle and idle.text not in heard and (part.always or spoken < _SAID):
+                heard.add(idle.text)
+                said = idle.text
+                if idle.first:
+                    subject = who.again(misled) if misled else who.pronoun
+                    said = said.format(who.declined(idle.first, subject), **who.marks)
+                    misled = ""
+                sentences.append(f"{_capital(said)}.")
+        return ComposedDocument(who.name, " ".join(sentences), facts)
+
+    def _sentence(
+        self, who: _Subject, left: list[Stated], draws: Sequence[int], others: str, opening: str
+    ) -> tuple[list[Stated], str, str]:
+        """A sentence with the next facts, which it takes: these, what it says, whom it names.
+
+        `others`: whom the entity's pronoun may be taken for, if anybody.
+        """
+        if others or opening:
+            _bring_subject_forward(left, self.wordings)
+        one = left.pop(0)
+        wording = last = self.wordings[one.slot][one.wording]
+        subject, kind = who.pronoun, (draws[1] * 8) >> 32
+        if others:
+            subject = who.again(others)
+        elif draws[0] & 3 == 0 and who.nouns and (wording.first != "P" or draws[0] & 4):
+            subject = who.nouns[(draws[0] >> 3) % len(who.nouns)]
+        used, said = [one], ""
+        if kind < 3 and left and one.slot not in who.naming and not opening:
+            following = self.wordings[left[0].slot][left[0].wording]
+            if following.first == "S" and following.joins and following.verb != wording.verb:
+                noun = subject if subject != who.pronoun or not who.nouns else who.nouns[0]
+                if kind < 2 and wording.participle:
+                    said = f"{who.put(wording.participle, one)}, {subject}"
+                elif kind and wording.joins and noun != who.pronoun:
+                    which = self._relative if wording.first == "S" else "whose"
+                    said = f"{noun}, {which}{who.put(wording.text, one)},"
+                if said:
+                    used.append(left.pop(0))
+                    said += who.put(following.text, used[1])
+                    last = following
+        said = said or who.put(wording.text, one, who.declined(wording.first, subject, draws[0]))
+        joins = left and 3 <= kind + len(used) - 1 < 7
+        if joins and (link := self._link(who, used[-1], last, left[0], draws[0] >> 1)):
+            said += link
+            used.append(left.pop(0))
+        names = [one.spoken[0] for one in used if one.slot in who.naming]
+        return used, f"{opening if wording.joins else ''}{said}", " ".join(names)
+
+    def _link(self, who: _Subject, before: Stated, first: _Wording, one: Stated, drawn: int) -> str:
+        """How a fact follows another in its sentence: " and died in 1990"; "" where it cannot.
+
+        Two verbs share a subject in one tense, in the order of the domain's slots and where they
+        differ, so that nobody "died in 1990 and was born" or "was written and was written".
+        """
+        second = self.wordings[one.slot][one.wording]
+        if first.first == "S" == second.first and first.joins and second.joins:
+            fits = (
+                first.present == second.present
+                and first.verb != second.verb
+                and self._place[before.slot] < self._place[one.slot]
+            )
+            return f" and{who.put(second.text, one)}" if fits else ""
+        same = first.verb.partition(" ")[0] == second.verb.partition(" ")[0]
+        if before.slot in who.naming or (same and first.first == second.first):
+            return ""
+        subject = who.declined(second.first, who.pronoun, drawn)
+        return f", and {who.put(second.text, one, subject)}"
+
+    def _subject(self, forms: tuple[str, str, str]) -> _Subject:
+        name, short, pronoun = forms
+        return _Subject(
+            name, short, pronoun, (*((short,) if short else ()), *self.domain.nouns),
+            dict(zip("spo", _FORMS[pronoun], strict=True)),
+            self._relations if pronoun == "it" else self._naming,
+        )  # fmt: skip
 
     def subjects(self, forms: tuple[str, str, str]) -> list[str]:
         """What a subject can be beside the name: the pronoun first, a short name, nouns."""
-        _, short, pronoun = forms
-        return [_FORMS[pronoun][0], *((short,) if short else ()), *self.domain.nouns]
+        who = self._subject(forms)
+        return [who.pronoun, *who.nouns]
 
     def clause(self, forms: tuple[str, str, str], one: Stated, subject: str) -> str:
         """One fact of an entity or of another holder, with neither capital nor full stop.
 
         `subject`: of the entity's own facts, its name or one of `subjects`.
         """
-        pronoun = forms[2]
-        wording = self.wordings[one.slot][one.wording]
-        value, bare = one.spoken
+        who, wording = self._subject(forms), self.wordings[one.slot][one.wording]
         if one.holder >= 0:
-            subject = self._others[one.holder].format(_FORMS[pronoun][1])
-        is_pronoun = subject == _FORMS[pronoun][0]
-        return f"{wording.text[0].lower()}{wording.text[1:]}".format(
-            _declined(wording.first, subject, is_pronoun, pronoun), v=value, n=bare,
-            **dict(zip("spo", _FORMS[pronoun], strict=True)),
-        )  # fmt: skip
+            subject = self._others[one.holder].format(who.marks["p"])
+        return who.put(wording.text, one, who.declined(wording.first, subject))
 
-    def _joins(self, head: Stated, one: Stated) -> bool:
-        """Whether a fact can follow another in its sentence: "was born in Oslo and died in 1990".
 
-        Two verbs share a subject in one tense, in the order of the domain's slots and where they
-        differ, so that nobody "died in 1990 and was born" or "was written and was written".
-        """
-        first, second = self.wordings[head.slot][head.wording], self.wordings[one.slot][one.wording]
-        if second.first != "S" or not second.joins:
-            return second.joins
-        return (
-            first.present == second.present
-            and first.verb != second.verb
-            and self._place[head.slot] < self._place[one.slot]
-        )
+def _shape_of(parts: Sequence[ShapePart], idle: tuple[_Wording, ...]) -> _Shape:
+    place = {slot: number for number, part in enumerate(parts) for slot in part.slots}
+    cut = (_Part(part.lead, tuple(map(_cut, part.say)) or idle, not part.slots) for part in parts)
+    return _Shape(tuple(cut), place)
 
-    def _begin(self, stated: Sequence[Stated]) -> list[Stated]:
-        """The same facts; one that begins with the entity's name comes first."""
-        ordered = list(stated)
-        for i, one in enumerate(ordered):
-            if one.holder < 0 and self.wordings[one.slot][one.wording].joins:
-                ordered.insert(0, ordered.pop(i))
-                break
-        return ordered
 
-    def _idle_sentences(
-        self,
-        sentences: list[str],
-        misleading: list[bool],
-        draws: Sequence[int],
-        forms: tuple[str, str, str],
-    ) -> None:
-        """Put some sentences without a fact between the others."""
-        name, _, pronoun = forms
-        marks = dict(zip("spo", _FORMS[pronoun], strict=True))
-        base = 4 * len(self._slots)
-        chosen: set[int] = set()
-        for j in range((draws[-1] * (self.fillers + 1)) >> 32):
-            which = (draws[base + 3 * j] * len(self._idle)) >> 32
-            if which in chosen:
-                continue
-            chosen.add(which)
-            idle = self._idle[which]
-            where = 1 + ((draws[base + 3 * j + 1] * len(sentences)) >> 32)
-            misled = misleading[where - 1]
-            if isinstance(idle, _Wording):
-                subject = _declined(idle.first, name, not misled, pronoun)
-                idle = idle.text.format(subject, **marks)
-                misled = False
-            sentences.insert(where, f"{_capital(idle)}.")
-            misleading.insert(where, misled)
+def _bring_subject_forward(left: list[Stated], wordings: Mapping[str, Sequence[_Wording]]) -> None:
+    """Put first what begins with the entity, or with its possessive where nothing else does."""
+    begun = [
+        (wording.first == "P", i) for i, one in enumerate(left)
+        if (wording := wordings[one.slot][one.wording]).joins
+    ]  # fmt: skip
+    if begun:
+        left.insert(0, left.pop(min(begun)[1]))
 
 
 def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _declined(case: str, subject: str, is_pronoun: bool, pronoun: str) -> str:
-    if is_pronoun:
-        return _FORMS[pronoun]["SPO".index(case)]
-    return f"{subject}'s" if case == "P" else subject
 
 
 def _first(pair: tuple[int, Stated]) -> int:

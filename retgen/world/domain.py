@@ -29,6 +29,7 @@ from retgen.world.domain_file import (
     NamingBlock,
     Persons,
     Problem,
+    ShapePart,
     SlotBlock,
     SlotType,
     problems_of_wordings,
@@ -103,6 +104,7 @@ class Domain:
     slots: Mapping[str, Slot]
     others: tuple[str, ...]
     fillers: tuple[str, ...]
+    shapes: Mapping[str, tuple[ShapePart, ...]]
     path: Path
 
 
@@ -163,7 +165,7 @@ class _Builder:
         self._naming()
         return Domain(
             file.domain, file.about, file.entity, file.nouns, file.name, self._persons(),
-            self.slots, file.others, file.fillers, path,
+            self.slots, file.others, file.fillers, file.shapes, path,
         )  # fmt: skip
 
     def _slot(self, name: str, block: SlotBlock) -> Slot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -196,6 +196,18 @@ class SlotBlock(_Block):
     least: tuple[Words, Words] | None = None
 
 
+class ShapePart(_Block):
+    """A part of a shape: facts that belong together, in any order, and what states none.
+
+    `lead`: connectives before them ("as for the music"); `say`: sentences behind them. A part
+    without slots says one of its sentences in every document: an opening, an end.
+    """
+
+    slots: tuple[str, ...] = ()
+    lead: tuple[Words, ...] = ()
+    say: tuple[Words, ...] = ()
+
+
 class DomainFile(_Block):
     """A whole file."""
 
@@ -211,6 +223,7 @@ class DomainFile(_Block):
     )
     others: tuple[Words, ...] = ()
     fillers: tuple[Words, ...] = ()
+    shapes: dict[Words, tuple[ShapePart, ...]] = Field(default_factory=dict)
 
 
 Problem = tuple[tuple[str | int, ...], str]  # where in the file, and what is wrong there
@@ -266,14 +279,47 @@ def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
                 other = seen.setdefault(f"{kind} {skeleton(wording)}", name)
                 if other != name or skeleton(wording) in map(skeleton, getattr(block, kind)[:i]):
                     yield ("slots", name, kind, i), f"reads the same as a wording of {other}"
-    for key in ("others", "fillers"):
-        for i, wording in enumerate(getattr(file, key)):
-            for said in _braces(wording):
-                yield (key, i), said
-            marks = _MARK.findall(wording)
-            allowed = {"P"} if key == "others" else {"S", "P", "O"}
-            if set(marks) - allowed or (key == "others" and marks != ["P"]):
-                yield (key, i), "others hold {P} once; fillers {S}, {P}, {O} only"
+    for i, wording in enumerate(file.others):
+        if _MARK.findall(wording) != ["P"] or [*_braces(wording)]:
+            yield ("others", i), "must hold {P} once, and no other mark"
+    for i, wording in enumerate(file.fillers):
+        for said in _idle(wording):
+            yield ("fillers", i), said
+    for name, parts in file.shapes.items():
+        yield from _shape(name, parts, file)
+
+
+def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[Problem]:
+    """Every slot stands in one part, and what is said beside facts states none."""
+    listed = [slot for part in parts for slot in part.slots]
+    for slot in file.slots:
+        if listed.count(slot) != 1:
+            yield (
+                ("shapes", name),
+                f"{slot!r} stands in {listed.count(slot)} parts, not in one",
+            )
+    for slot in dict.fromkeys(listed):
+        if slot not in file.slots:
+            yield ("shapes", name), f"there is no slot {slot!r}"
+    for i, part in enumerate(parts):
+        at = ("shapes", name, i)
+        if not part.slots and (part.lead or not part.say):
+            yield at, "a part without slots has sentences under 'say', and no 'lead'"
+        for k, wording in enumerate(part.say):
+            for said in _idle(wording):
+                yield (*at, "say", k), said
+        for k, lead in enumerate(part.lead):
+            if "{" in lead or "}" in lead or lead.endswith(","):
+                yield (*at, "lead", k), "a connective holds no mark, and no comma at its end"
+
+
+def _idle(wording: str) -> Iterator[str]:
+    """What is wrong with a sentence without a fact."""
+    yield from _braces(wording)
+    if set(_MARK.findall(wording)) - {"S", "P", "O"}:
+        yield "may hold {S}, {P} and {O} only"
+    if wording.endswith((".", "!", "?")):
+        yield "must not end with a full stop"
 
 
 def _document(wording: str, block: SlotBlock) -> Iterator[str]:

@@ -15,15 +15,38 @@ def test_a_text_to_the_letter() -> None:
     one = Composer(WORLD).documents(3, 4)[0]
     assert one.name == "Bold Plover 9"
     assert one.text == (
-        "Bold Plover 9 was registered in Kobe. The slipway let it go on 30 October 1934. It was "
-        "built after the plans of Hasty Plover 12. Bold Plover 9 was first commanded by Cy Falk. "
-        "Its holds were filled with coal. It flew a blue flag, and its length was 140 metres. "
-        "1962 saw the ship's end."
+        "Bold Plover 9 measured 140 metres. Its first captain was Cy Falk, and it was scrapped in "
+        "1962. It was launched on 30 October 1934. The vessel's home port was Kobe. It flew a blue "
+        "flag and was built after the plans of Hasty Plover 12. Bold Plover 9's holds were filled "
+        "with coal."
     )
     assert one.facts == [
-        "home=Kobe", "launch=1934-10-30", "sister=Hasty Plover 12", "captain=Cy Falk", "cargo=coal",
-        "flag=a blue flag", "length=140", "scrapped=1962",
+        "length=140", "captain=Cy Falk", "scrapped=1962", "launch=1934-10-30", "home=Kobe",
+        "flag=a blue flag", "sister=Hasty Plover 12", "cargo=coal",
     ]  # fmt: skip
+
+
+def test_shapes_order_the_facts_and_say_what_stands_beside_them() -> None:
+    """Every part's facts stand together, in the order of one of the domain's shapes."""
+    domain = load_domain("films")
+    orders = [
+        {slot: number for number, part in enumerate(parts) for slot in part.slots}
+        for parts in domain.shapes.values()
+    ]
+    said = [one for parts in domain.shapes.values() for part in parts for one in part.say]
+    used = set()
+    for one in Composer(World(domain, 5, 1000)).documents(0, 300):
+        found = [[order[fact.partition("=")[0]] for fact in one.facts] for order in orders]
+        fits = [i for i, numbers in enumerate(found) if numbers == sorted(numbers)]
+        assert fits, one.text
+        used.update(fits)
+    assert used == {0, 1, 2}
+    texts = " ".join(one.text for one in Composer(World(domain, 5, 1000)).documents(0, 300))
+    assert len(said) > 100
+    assert all(one in texts for one in said if "{" not in one)
+    for clause in (", whose ", ", which ", "As for the music, ", ", and "):
+        assert texts.count(clause) > 10, clause
+    assert len(re.findall(r"\. [A-Z]\w+(?:ed|en|de|ot) [^,.]*, (?:it|the \w+) ", texts)) > 10
 
 
 def test_who_is_meant_behind_another_name() -> None:
@@ -68,7 +91,7 @@ def test_every_fact_is_said_once_and_in_order() -> None:
             if slot != "scrapped":  # its year may be that of another date
                 assert at_value > at
                 at = at_value
-        assert one.text.startswith((one.name, "The slipway"))
+        assert one.name in one.text.partition(".")[0]
         assert one.text.endswith(".")
         assert ".." not in one.text
         assert "{" not in one.text
@@ -84,9 +107,3 @@ def test_subjects_vary() -> None:
     texts = " ".join(one.text for one in Composer(WORLD).documents(0, 300))
     assert all(text in texts for text in (" It ", " The ship ", " The vessel ", " its ", " and "))
     assert texts.count("The archives were lost.") > 30
-
-
-def test_fillers_can_be_left_out() -> None:
-    texts = " ".join(one.text for one in Composer(WORLD, fillers=0).documents(0, 300))
-    assert "archives" not in texts
-    assert "Little else" not in texts

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,8 +22,8 @@ from retgen.validators.album.reader import (
     read_caption,
     read_query,
 )
-from retgen.validators.rows import RowFaults, read_rows
-from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding, Judgements, RuleState
+from retgen.validators.rows import RowFaults, TablesProof
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.yaml_text import read_yaml
 
 _SCENE = ("action", "object", "place", "moment", "topic", "month")
@@ -326,7 +325,7 @@ FILES = ("training/kw.parquet", "training/sm.parquet")
 _T = TypeVar("_T")
 
 
-class AlbumTrainingPairs(CorpusRule):
+class AlbumTrainingPairs(TablesProof):
     """The positive of a pair has what its query asks for, the negative has not.
 
     No query of the test set is among them, and no caption that says what one of the corpus says.
@@ -337,35 +336,16 @@ class AlbumTrainingPairs(CorpusRule):
 
     def __init__(self, proof: AlbumProof) -> None:
         self._proof = proof
-        self._findings: list[Finding] = []
-        self.start()
+        super().__init__()
 
-    def start(self) -> None:
-        self.state: DocumentNotes = DocumentNotes()
+    def tables(self) -> dict[str, Callable[[Any], None]]:
+        return dict.fromkeys(FILES if self._proof.spec.training else (), lambda row: None)
 
-    def scan(self, batch: Batch) -> None:
-        """The proof reads the corpus."""
-
-    def read_qrels(self, dataset: Dataset, split: str) -> None:
-        if dataset.run is None or not self._proof.spec.training:
-            return
-        for name in FILES:
-            self._findings += self._file(dataset.run, name)
-
-    def findings(self) -> Iterator[Finding]:
-        yield from self._findings
-
-    def _file(self, run: Path, name: str) -> Iterator[Finding]:
-        faults = RowFaults(self.name, name)
-        try:
-            rows = list(read_rows(run / name))
-        except (OSError, ValueError) as error:
-            yield faults.of_file(f"it cannot be read: {error}")
-            return
-        if not rows:
-            yield faults.of_file("it holds no pairs")
-        self._grade(rows, faults)
-        yield from faults.findings()
+    def check_table(self, name: str, rows: Iterator[Any], faults: RowFaults) -> str:
+        """All captions of a file are graded at once."""
+        kept = list(rows)
+        self._grade(kept, faults)
+        return "" if kept else "it holds no pairs"
 
     def _grade(self, rows: Sequence[Mapping[str, Any]], faults: RowFaults) -> None:
         asked = [_read(read_query, row, "anchor", i, faults) for i, row in enumerate(rows)]

@@ -10,7 +10,7 @@ verdicts on every condition are there, and quote the texts of the data set, is c
 from __future__ import annotations
 
 from retgen.data import Query
-from retgen.validators.multiconir.exported import ExportedTables
+from retgen.validators.multiconir.exported import ExportedLabels
 from retgen.validators.multiconir.ladders import LadderSpec
 from retgen.validators.multiconir.proof import LadderProof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -38,7 +38,7 @@ RULES = frozenset({"ladder-proof"})
 def proof_rules(spec: LadderSpec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof. `judgements`: the first of them are enough to test the order."""
     proof = LadderProof(spec)
-    return [proof, ExportedTables(proof), OrderLeak(judgements, "error", unit=_ladder_of)]
+    return [proof, ExportedLabels(proof), OrderLeak(judgements, "error", unit=_ladder_of)]
 
 
 def _ladder_of(query: Query) -> str:

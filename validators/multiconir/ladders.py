@@ -21,17 +21,15 @@ TEN = 10
 class LadderSpec(NamedTuple):
     """What a proof has to know beside the data set.
 
-    `documents`, `ladders`: what a run keeps of its sources, `verdicts`: its table of the judge's
-    verdicts, `rejected`: its rejected records, all one JSON object a line. `opening`: the first
-    line of instruction-style queries. `orders`: breaking orders. `domain`: of all queries.
-    `asked`: ladders that were asked for, None: as many as the documents give. `singles`: whether
-    there is a document for each condition that breaks it alone. `rests_on`: what labels follow
-    from; `world`: the file of the domain whose facts these are.
+    `documents`, `ladders`: what a run keeps of its sources, `rejected`: its rejected records, all
+    one JSON object a line. `opening`: the first line of instruction-style queries. `orders`:
+    breaking orders. `domain`: of all queries. `asked`: ladders that were asked for, None: as many
+    as the documents give. `singles`: whether there is a document for each condition that breaks it
+    alone. `rests_on`: what labels follow from; `world`: the file of the domain of these facts.
     """
 
     documents: Path
     ladders: Path
-    verdicts: Path
     opening: str
     orders: int
     domain: str
@@ -103,6 +101,12 @@ class LadderFile:
         self._file.seek(self._starts[number])
         self._last = _ladder(number, self._file.readline())
         return self._last
+
+    def numbered(self, number: int) -> LadderRow:
+        """The ladder of a number."""
+        result = self.get(self.ids()[number])
+        assert result is not None  # all are known by their ids
+        return result
 
     @cached_property
     def _file(self) -> Any:

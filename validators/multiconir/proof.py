@@ -18,8 +18,8 @@ import numpy as np
 
 from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of
 from retgen.validators.baselines import with_best
-from retgen.validators.chance import spearman
-from retgen.validators.multiconir.evidence import meaning_faults, verdict_faults
+from retgen.validators.chance import count_spread, spearman
+from retgen.validators.multiconir.evidence import meaning_faults
 from retgen.validators.multiconir.ladders import (
     TEN,
     LadderFile,
@@ -31,7 +31,7 @@ from retgen.validators.multiconir.ladders import (
     sentences_of,
     source_faults,
 )
-from retgen.validators.multiconir.query_index import LabelCounts, QueryIndex
+from retgen.validators.multiconir.query_index import QueryIndex
 from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState
 
 _LINE = re.compile(r"([1-9][0-9]?)\. (.+)")
@@ -56,14 +56,6 @@ class _Kind(NamedTuple):
 
 _BINARY = _Kind("qrels", "relevance", lambda asked, met: int(met == asked))
 _GRADED = _Kind("graded qrels", "the grade", lambda asked, met: met)
-
-_NO_GRADES = (
-    "there is no table qrels_graded, which says how many of a query's conditions a document meets"
-)
-_FORMER = (
-    ": this set was made by an earlier version, which had the grades in qrels and so counted hard "
-    "negatives as relevant; make the run again with --fresh"
-)
 
 
 class _Seen(NamedTuple):
@@ -117,7 +109,6 @@ class LadderProof(CorpusRule):
         self.ladders = LadderFile(spec.ladders)
         self._findings: list[Finding] = []
         self.asked = QueryIndex()
-        self._counts: dict[str, Any] = {}
         self.start()
 
     def start(self) -> None:
@@ -145,21 +136,28 @@ class LadderProof(CorpusRule):
             ladder = None
         if ladder is None:
             return "its metadata does not name a ladder of the run, broken conditions and orders"
+        cut = self.cut(ladder, text)
+        if isinstance(cut, str):
+            return cut
+        broken, order = cut
+        if broken != stated:
+            return (
+                f"conditions {numbers_of(broken)} are broken in its text, its metadata says "
+                f"{numbers_of(stated)}"
+            )
+        words = text.split()
+        contrasts = sum(word in _CONTRASTS for word in words)
+        return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
+
+    def cut(self, ladder: LadderRow, text: str) -> tuple[int, int] | str:
+        """(broken, order), as `_Seen` has them, of a text of a ladder; or what is wrong with it."""
         read = sentences_of(text, self._pieces(ladder))
         if read is None:
             return "its text is not made of the sentences of its ladder, or of their rewrites"
         if sorted(c for c, _ in read) != list(range(TEN)):
             return "its text does not hold one sentence for every condition"
         broken = sum(1 << c for c, rewritten in read if rewritten)
-        if broken != stated:
-            return (
-                f"conditions {numbers_of(broken)} are broken in its text, its metadata says "
-                f"{numbers_of(stated)}"
-            )
-        order = sum(c << 4 * place for place, (c, _) in enumerate(read))
-        words = text.split()
-        contrasts = sum(word in _CONTRASTS for word in words)
-        return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
+        return broken, sum(c << 4 * place for place, (c, _) in enumerate(read))
 
     def _pieces(self, ladder: LadderRow) -> list[tuple[str, tuple[int, bool]]]:
         """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
@@ -202,37 +200,32 @@ class LadderProof(CorpusRule):
         for number in np.flatnonzero(there != (1 << len(STYLES) * TEN) - 1).tolist():
             name = self.ladders.ids()[number]
             yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
-        counts = LabelCounts(len(self.state.ids))
-        qrels, graded = dataset.qrels[split], dataset.graded.get(split)
-        if graded is not None:
-            yield from self._labels(qrels, asked, _BINARY, counts)
-            asked.again()
-            yield from self._labels(graded, asked, _GRADED, None)
+        yield from self._labels(dataset.qrels[split], _BINARY)
+        if (graded := dataset.graded.get(split)) is not None:
+            yield from self._labels(graded, _GRADED)
         else:
-            former = any(qrel.relevance > 1 for qrel in _parsed_rows(qrels, qrel_of))
-            yield _error([], _NO_GRADES + (_FORMER if former else ""))
-            yield from self._labels(qrels, asked, _GRADED if former else _BINARY, counts)
-        self._counts = counts.in_words(int(np.bitwise_count(there).sum()))
+            message = "which says how many of a query's conditions a document meets"
+            yield _error([], f"there is no table qrels_graded, {message}")
 
-    def _labels(
-        self, table: TableFiles, asked: QueryIndex, kind: _Kind, counts: LabelCounts | None
-    ) -> Iterator[Finding]:
+    def _labels(self, table: TableFiles, kind: _Kind) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
+        left = np.ones(len(self.asked), bool)
         rows = _parsed_rows(table, qrel_of)
         for query_id, group in groupby(rows, key=lambda row: row.query_id):
-            which = asked.take(query_id)
-            if which is None:
+            place = self.asked.place(query_id)
+            if place is None or not left[place]:
                 message = f"its {kind.table} do not stand together, or it is not among the queries"
                 yield _error([query_id], f"{query_id}: {message}")
                 continue
-            yield from self._labels_of(query_id, *which, group, kind, counts)
-        if left := asked.count_left():
-            yield _error([], f"{left:,} queries have no {kind.table}")
+            left[place] = False
+            ladder, _, count = self.asked.at(place)
+            yield from self._labels_of(query_id, ladder, count, group, kind)
+        if left.any():
+            yield _error([], f"{left.sum():,} queries have no {kind.table}")
 
     def _labels_of(
-        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], kind: _Kind,
-        counts: LabelCounts | None,
-    ) -> Iterator[Finding]:  # fmt: skip
+        self, query_id: str, ladder: int, count: int, rows: Iterable[Qrel], kind: _Kind
+    ) -> Iterator[Finding]:
         places = self._documents_of(ladder)
         given: dict[str, float] = {}
         twice = set()
@@ -246,8 +239,6 @@ class LadderProof(CorpusRule):
             self.state.ids[i]: kind.score(count, count - (broken[i] & asked).bit_count())
             for i in places
         }
-        if counts is not None:
-            counts.add(right, {self.state.ids[i]: i for i in places})
         if given == right and not twice:
             return
         for doc_id in sorted(right.keys() | given.keys()):
@@ -296,19 +287,9 @@ class LadderProof(CorpusRule):
         places: list[int] = order[starts[ladder] : starts[ladder + 1]].tolist()
         return places
 
-    def order_of(self, ladder: int) -> list[int] | None:
-        """The conditions of a ladder's documents by place, from 0; None where it has none."""
-        places = self._documents_of(ladder)
-        packed = self.state.columns[2][places[0]] if places else 0
-        return [packed >> 4 * place & 15 for place in range(TEN)] if places else None
-
     def documents_of(self, ladder: int) -> dict[str, int]:
         """A ladder's documents and the conditions broken in each, as bits."""
         return {self.state.ids[i]: self.state.columns[1][i] for i in self._documents_of(ladder)}
-
-    def _broken_of(self, ladder: LadderRow) -> list[tuple[str, int]]:
-        broken = self.state.columns[1]
-        return [(self.state.ids[i], broken[i]) for i in self._documents_of(ladder.number)]
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, what in self.state.wrong:
@@ -337,9 +318,6 @@ class LadderProof(CorpusRule):
                 yield _error([name], f"document {name} of the source: {what}")
             for name, what in meaning_faults(self.spec, self.ladders):
                 yield _error([name], f"ladder {name}: {what}")
-            path = self.spec.verdicts
-            for name, what in verdict_faults(path, self.ladders, self._broken_of):
-                yield _error([name], f"ladder {name}: {what}")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             message = getattr(error, "strerror", None) or "is damaged"
             yield Finding("sources", "error", [str(path)], f"{path}: {message}")
@@ -364,7 +342,20 @@ class LadderProof(CorpusRule):
             yield Finding("order-leak", "error", self.ladders.ids(), message)
 
     def statistics(self) -> dict[str, Any]:
-        return self._counts
+        """As of other families, from what the words of documents say."""
+        numbers, broken = (np.array(one, np.int64) for one in self.state.columns[:2])
+        met = (broken[:, None] & (1 << np.arange(1, TEN + 1)) - 1) == 0  # (documents, conditions)
+        of_ladder = [np.bincount(numbers[one], minlength=len(self.ladders)) for one in met.T]
+        by_query = np.concatenate(of_ladder * len(STYLES))
+        by_document = len(STYLES) * met.sum(axis=1)
+        return {
+            "queries": len(self.asked),
+            "qrels": len(STYLES) * TEN * len(numbers),
+            "positives": int(by_query.sum()),
+            "relevant_documents": int((by_document > 0).sum()),
+            "relevant_per_query": count_spread(by_query),
+            "queries_per_relevant_document": count_spread(by_document[by_document > 0]),
+        }
 
     def baselines(self) -> dict[str, Any]:
         """Win rates of orders that read no query: HN1 below the positive, and all rungs.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from retgen.validators.niah.proof import HaystackProof
 from retgen.validators.niah.spec import NIAHSpec
+from retgen.validators.niah.tables import HaystackTables
 from retgen.validators.rule import CorpusRule, Judgements
 
 __all__ = ["COVERS", "RULES", "HaystackProof", "NIAHSpec", "proof_rules"]
@@ -22,4 +23,5 @@ RULES = frozenset({"haystacks"})
 
 def proof_rules(spec: NIAHSpec, judgements: Judgements) -> list[CorpusRule]:
     """The rules of the proof."""
-    return [HaystackProof(spec, judgements)]
+    proof = HaystackProof(spec, judgements)
+    return [proof, HaystackTables(spec, judgements, proof)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, pairwise, product
 from typing import Any, NamedTuple
 
 from retgen.tokenizer import length
-from retgen.validators.niah.answers import AnswerFinder, RelatedWords, count_name, words_of
+from retgen.validators.niah.judgements import check_qrels, check_queries
 from retgen.validators.niah.spec import (
     HOLDS,
     KINDS,
@@ -17,21 +18,23 @@ from retgen.validators.niah.spec import (
     HaystackRecord,
     NeedlePlace,
     NIAHSpec,
-    ReadRun,
     filler_keys,
     needle_places,
     read_groups,
 )
-from retgen.validators.niah.tables import check_qrels, check_queries, check_tables, groups_of
 from retgen.validators.niah.texts import (
     TAIL,
+    AnswerFinder,
     NoTokenizer,
+    RelatedWords,
     TokenCounts,
     count_differing,
+    count_name,
     digest,
     digests,
     token_counter,
     without_needle,
+    words_of,
 )
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
@@ -87,9 +90,9 @@ class HaystackProof(CorpusRule):
 
     def __init__(self, spec: NIAHSpec, judgements: Judgements) -> None:
         self._spec, self._judgements = spec, judgements
-        self._groups = read_groups(spec.groups)
-        self._related = RelatedWords({name: one.question for name, one in self._groups.items()})
-        self._answers = AnswerFinder(self._groups)
+        self.groups = read_groups(spec.groups)
+        self._related = RelatedWords({name: one.question for name, one in self.groups.items()})
+        self._answers = AnswerFinder(self.groups)
         self._counter: Any = None
         super().__init__()
 
@@ -122,7 +125,7 @@ class HaystackProof(CorpusRule):
 
     def _unlike(self, said: _Metadata, text: str) -> str:
         """What its metadata says that cannot be, or that its text does not bear out."""
-        group = self._groups.get(said.key.group)
+        group = self.groups.get(said.key.group)
         start, stop = said.span
         if group is None:
             return f"its group is {said.key.group!r}, which the run has not"
@@ -159,7 +162,7 @@ class HaystackProof(CorpusRule):
 
     def _text(self, text: str, said: _Metadata) -> Iterator[str]:
         """What a text holds that it should not, or not so often."""
-        group = self._groups[said.key.group]
+        group = self.groups[said.key.group]
         start, stop = said.span
         before, needle, after = text[:start], text[start:stop], text[stop:]
         if needle:
@@ -182,7 +185,7 @@ class HaystackProof(CorpusRule):
         """
         words = set(words_of(text))
         if named[0] != named[1]:
-            name = self._groups[key.group].name
+            name = self.groups[key.group].name
             yield f"it names {name!r} {named[0]:,} times, not {named[1]:,}"
         if key.filtered and (given := self._related.among(key.group, words)):
             yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
@@ -192,9 +195,27 @@ class HaystackProof(CorpusRule):
         if other := self._answers.other(key.group, text, words):
             yield f"it holds {other!r} beside its needle"
 
-    def _negative(self, key: FillerKey, text: str) -> str:
+    @cached_property
+    def documents(self) -> dict[str, HaystackRecord]:
+        """What tables refer to, once all documents were read."""
+        return {
+            row.doc_id: HaystackRecord(row.key, row.at, row.depth, row.digest)
+            for row in self.state.rows
+            if row.key.group in self.groups
+        }
+
+    @cached_property
+    def controls(self) -> dict[int, list[HaystackRecord]]:
+        """Documents without a needle that answers, by the digests of their texts."""
+        result: dict[int, list[HaystackRecord]] = defaultdict(list)
+        for one in self.documents.values():
+            if one.at.needle not in HOLDS:
+                result[one.digest].append(one)
+        return result
+
+    def negative_fault(self, key: FillerKey, text: str) -> str:
         """What is wrong with a haystack that holds a near-answer instead of its needle; else ""."""
-        named = count_name(text, self._groups[key.group].name), 0
+        named = count_name(text, self.groups[key.group].name), 0
         return next(self._beside(key, text, named, key.distractors + 1), "")
 
     # --- findings ---------------------------------------------------------------------------
@@ -213,29 +234,16 @@ class HaystackProof(CorpusRule):
         yield from self._places()
         yield from self._fillers()
         yield from self._word_counts()
-        documents = {
-            row.doc_id: HaystackRecord(row.key, row.at, row.depth, row.digest)
-            for row in self.state.rows
-            if row.key.group in self._groups
-        }
-        run = ReadRun(
-            self._spec.groups.parents[1],
-            self._groups,
-            documents,
-            groups_of(self._judgements.queries),
-            self._negative,
-        )
         for ids, message in chain(
-            check_queries(run, self._judgements.queries),
-            check_qrels(run, self._judgements, self._spec.settings["lengths"]),
-            check_tables(run, bool(self._spec.settings.get("training"))),
+            check_queries(self.groups, self._judgements.queries),
+            check_qrels(self.documents, self._judgements, self._spec.settings["lengths"]),
         ):
             yield self.finding(ids, message)
 
     def _table(self) -> Iterator[Finding]:
         """No needle but a literal one has a word of its question, and no two names are one."""
         named: dict[str, str] = {}
-        for name, group in self._groups.items():
+        for name, group in self.groups.items():
             other = named.setdefault(group.name.casefold(), name)
             if other != name:
                 yield self.finding([other, name], f"{other} and {name}: have one character's name")
@@ -255,7 +263,7 @@ class HaystackProof(CorpusRule):
         for row in self.state.rows:
             there[row.key, row.at].append(row.doc_id)
         wanted = dict.fromkeys(
-            product(filler_keys(self._spec, self._groups), needle_places(self._spec))
+            product(filler_keys(self._spec, self.groups), needle_places(self._spec))
         )
         for key, at in wanted:
             ids = there.get((key, at), [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,8 +104,6 @@ def needle_places(spec: NIAHSpec) -> Iterator[NeedlePlace]:
 
 HOLDS = ("one_hop", "literal")  # needles that answer a question
 
-Faults = Iterator[tuple[list[str], str]]  # ids, and what is wrong
-
 
 class HaystackRecord(NamedTuple):
     """What the tables refer to: a document's filler and needle, and a digest of its text."""
@@ -121,25 +119,3 @@ class HaystackRecord(NamedTuple):
             self.at.needle == "neutral" and self.at.place == other.at.place
         )
         return alike and self.key == other.key
-
-
-class ReadRun(NamedTuple):
-    """A run as the proof has read it.
-
-    `group_of`: of each query. `near`: what is wrong with a text that holds one near-answer more
-    than the haystacks of its filler, and no needle.
-    """
-
-    folder: Path
-    groups: Mapping[str, NeedleGroup]
-    documents: Mapping[str, HaystackRecord]
-    group_of: Mapping[str, str]
-    near: Callable[[FillerKey, str], str]
-
-    def haystacks(self) -> set[str]:
-        """The documents with a needle."""
-        return {
-            doc_id
-            for doc_id, one in self.documents.items()
-            if one.at.needle in ("one_hop", "literal")
-        }

@@ -1,6 +1,6 @@
 """What a domain's file defines: types, values, parents, ranges and names.
 
-Wordings are not read, but for the sentences that state nothing.
+Wordings of facts are not read.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class Definition:
     name: tuple[str | tuple[str, ...], ...]
     short: tuple[int, int] | None  # the places in `name` of the parts that stand as a short name
     persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
-    fillers: tuple[str, ...] = ()  # sentences that state nothing
+    free: tuple[str, ...] = ()  # what it says beside facts; read for a lexicon to start from only
+    leads: tuple[str, ...] = ()
 
     def of_type(self, *types: str) -> list[str]:
         """The slots of some types."""
@@ -123,8 +124,16 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         pieces,
         (places[parts[0]], places[parts[-1]] + 1) if parts else None,
         tuple(frozenset(_words(one)) for one in (raw.get("persons") or {}).values()),
-        tuple(map(str, raw.get("fillers") or ())),
+        (*map(str, raw.get("fillers") or ()), *_said(raw, "say")),
+        tuple(_said(raw, "lead")),
     )
+
+
+def _said(raw: Mapping[str, Any], key: str) -> Iterator[str]:
+    """What the parts of all shapes say."""
+    for parts in (raw.get("shapes") or {}).values():
+        for part in parts:
+            yield from map(str, part.get(key) or ())
 
 
 def _values(given: Any, parents: tuple[str, ...] = ()) -> Iterator[ValueDefinition]:

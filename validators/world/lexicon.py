@@ -9,7 +9,8 @@ for each slot `phrases`, and what the slot is called: `nouns` ("setting"), `even
 `{S}`, `{P}`, `{O}` are the entity, its possessive and its object, `{v}` the value, `{n}` a number
 whose unit follows, `{in}` a year or day with its preposition; `(a|b)` is either, `[a]` may be left
 out, `<name>` is one of `macros`. Other orders of a clause (clefts, fronted parts) are undone in
-sentences, and stand in no phrase.
+sentences, and stand in no phrase. `free` lists whole sentences that state no fact, `leads` what may
+stand before a clause and adds nothing to it ("as for the music ,").
 """
 
 from __future__ import annotations
@@ -33,20 +34,22 @@ _MACROS = {
     "came": "(came|comes|fell|falls|took place|takes place|happened|occurred|<be>)",
 }
 _KEYS = ("nouns", "events", "phrases", "most", "least", "longest", "shortest")
+_LISTS = ("free", "leads", "others")
 _WHEN = {"year": "year", "date": "(day|date)"}
 
 
 class Lexicon(NamedTuple):
     """What reads the clauses of a domain. Outputs of `documents` and `queries` are slots.
 
-    `documents` reads clauses with a subject, `fillers` sentences that state nothing, `queries`
-    conditions.
+    `documents` reads clauses with a subject, `free` sentences that state nothing, `leads` what adds
+    nothing to a clause, `queries` conditions.
     `others`: nouns of those who share its slots; `superlatives`: outputs (slot, "most" or "least"),
     of what stands behind "the"; `adjectives`: those that stand before the noun of an entity.
     """
 
     documents: Automaton
-    fillers: Automaton
+    free: Automaton
+    leads: Automaton
     queries: Automaton
     others: Automaton
     superlatives: Automaton
@@ -107,8 +110,13 @@ def lexicon_template(domain: Definition) -> str:
         "# (a|b) either, [a] may be left out, <be> is|was|are|were, <has> has|had.",
         "# most, least: what queries call the largest and smallest value; longest, shortest: words "
         "before the noun.",
-        "slots:",
+        "# free: whole sentences that state no fact; leads: what stands before a clause and adds "
+        "nothing.",
     ]
+    listed = {"free": domain.free, "leads": [f"{one} ," for one in domain.leads]}
+    for key, said in listed.items():
+        lines += [f"{key}:", *(f'  - "{one}"' for one in dict.fromkeys(said))] if said else []
+    lines.append("slots:")
     for name, slot in domain.slots.items():
         about = slot.about or f"the {name} of the {domain.singular}"
         unit = f", in {slot.unit[-1]}" if slot.unit and slot.unit[-1] else ""
@@ -130,11 +138,12 @@ def _unknown(raw: Any, domain: Definition) -> Iterator[str]:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("slots"), Mapping):
         yield "holds no lexicon: it needs 'slots', each with phrases"
         return
-    yield from (f"unknown key {key!r}" for key in raw if key not in ("macros", "others", "slots"))
+    yield from (f"unknown key {key!r}" for key in raw if key not in (*_LISTS, "macros", "slots"))
     macros = raw.get("macros") or {}
     if not isinstance(macros, Mapping) or not all(isinstance(one, str) for one in macros.values()):
         yield "macros must be a mapping of names to phrases"
-    yield from _no_phrases("others", raw.get("others") or [])
+    for key in _LISTS:
+        yield from _no_phrases(key, raw.get(key) or [])
     for name, given in raw["slots"].items():
         if name not in domain.slots:
             yield f"slots: domain {domain.domain} has no slot {name!r}"
@@ -162,12 +171,14 @@ class _Compiler:
         self._macros = {**_MACROS, **(raw.get("macros") or {})}
 
     def lexicon(self) -> Lexicon:
-        documents, fillers = Automaton(), Automaton()
+        documents, free, leads = Automaton(), Automaton(), Automaton()
         queries, others = Automaton(), Automaton()
         superlatives, adjectives = Automaton(), Automaton()
-        for text in self.domain.fillers:
-            fillers.add(self._in_text(self.phrase(text)), True)
-        for text in self.raw.get("others") or []:
+        for text in self.raw.get("free") or ():
+            free.add(self._in_text(self.phrase(text)), True)
+        for text in self.raw.get("leads") or ():
+            leads.add(self.phrase(text), True)
+        for text in self.raw.get("others") or ():
             others.add(self.phrase(text), "other")
         for name, given in self.raw["slots"].items():
             slot = self.domain.slots[name]
@@ -181,7 +192,7 @@ class _Compiler:
             ):  # fmt: skip
                 for text in given.get(key) or ():
                     automaton.add(self.phrase(text), (name, way))
-        return Lexicon(documents, fillers, queries, others, superlatives, adjectives)
+        return Lexicon(documents, free, leads, queries, others, superlatives, adjectives)
 
     # --- phrases ----------------------------------------------------------------------------
 

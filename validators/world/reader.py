@@ -1,7 +1,8 @@
 """Reads a finished text to the facts that it states. Its phrases are not those of the writer.
 
 A sentence is read where phrases of the lexicon hold every word of it: clauses, joined by "and" or a
-comma, of which all but the first may lack their subject.
+comma, of which all but the first may lack their subject, behind a connective that says nothing; or
+a whole phrase that is listed as stating no fact.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _JOINTS: tuple[tuple[str, ...], ...] = (
     ("while",), (",", "while"), ("whereas",), (",", "whereas"),
 )  # fmt: skip
 _SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
+_SUBJECTS = ([SELF], ["it"], ["he"], ["she"])
 _BOUNDS = ([], [","], ["and"], ["but"], [";"], *([one] for one in _CONTRASTS))
 _POSSESSIVES = (("its",), ("his",), ("her",), (SELF, "'s"))
 
@@ -69,8 +71,8 @@ class DocumentReader:
 
     def __init__(self, domain: Definition, lexicon: Lexicon) -> None:
         self.domain = domain
-        self._clauses, self._fillers = lexicon.documents, lexicon.fillers
-        self._others = lexicon.others
+        self._clauses, self._others = lexicon.documents, lexicon.others
+        self._free, self._leads = lexicon.free, lexicon.leads
         nouns = dict.fromkeys((*domain.nouns, f"the {domain.singular}"))
         self._nouns = [noun.lower().split() for noun in nouns]
         self._finder = MentionFinder(domain, parents=False)
@@ -129,9 +131,9 @@ class DocumentReader:
     def _read(self, items: Sequence[Item]) -> _Reading:
         """What the words of a sentence say of its values."""
         items = self._named(list(items))
-        if _longest(self._fillers, items, 0) == len(items):
+        if _longest(self._free, items, 0) == len(items):
             return _Reading(())
-        parse = _Parse(self._clauses, items)
+        parse = _Parse(self._clauses, items[_longest(self._leads, items, 0) :])
         readings = set(parse.sentence())
         if len(readings) == 1:
             return _Reading(next(iter(readings)))
@@ -196,9 +198,9 @@ class _Parse:
                 yield from self._part(3, (), holder, (SELF, "'s"))
             else:
                 yield from self._part(2, (), holder, (SELF, "was"))
-        else:  # "Set in Turin, S ..."
+        else:  # "Set in Turin, S ...", "Set in Turin, it ..."
             for end, stated in self._clause(0, (SELF, "was")):
-                if items[end : end + 2] == [",", SELF]:
+                if items[end : end + 1] == [","] and items[end + 1 : end + 2] in _SUBJECTS:
                     yield from self._whole(end + 1, stated, "self")
 
     def _whole(self, i: int, before: _Facts, holder: str) -> Iterator[_Facts]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from io import BytesIO
 from itertools import product
@@ -55,7 +56,6 @@ SETTINGS: Row = {
     "filler": ["shuffled"], "filtered": [True], "distractors": [0], "controls": ["nothing"],
     "fillers": 1, "training": True,
 }  # fmt: skip
-BESIDE = ("pairs.jsonl", "chat.jsonl", "needles.parquet")
 OTHERS = ("Bolormaa", "Somchai", "Tsehay", "Dilnoza")  # about whom near-answers are
 
 # each word is one token of minilm
@@ -267,7 +267,7 @@ class Set:
         self.write(folder)
         dataset = open_dataset(folder / "dataset")
         spec = NIAHSpec(folder / "sources" / "groups.jsonl", self.tokenizer, self.settings)
-        (rule,) = proof_rules(spec, load_judgements(dataset, None, None))
+        rule, tables = proof_rules(spec, load_judgements(dataset, None, None))
         states = []
         size = max(1, -(-len(self.corpus) // batches))
         for first in range(0, max(1, len(self.corpus)), size):
@@ -285,8 +285,9 @@ class Set:
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)
-        found = list(rule.findings())
-        return found if beside else [one for one in found if not one.message.startswith(BESIDE)]
+        if beside:
+            tables.read_qrels(replace(dataset, run=folder), "test")
+        return [*rule.findings(), *tables.findings()]
 
     def messages(self, folder: Path, beside: bool = False) -> list[str]:
         return [one.message for one in self.findings(folder, beside=beside)]

@@ -429,27 +429,27 @@ def beside(tmp_path: Path, table: str, column: str, value: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("table", "column", "value", "message"),
     [
-        ("pairs", "control", "d1", "pairs.jsonl: d1 is no control of ID"),
-        ("pairs", "control", "d0000001", "pairs.jsonl: d0000001 is no control of ID"),
-        ("pairs", "needle", "It.", "pairs.jsonl: 'It.' is not the needle of ID"),
-        ("pairs", "place", 9, "pairs.jsonl: 9 is not the place of ID"),
-        ("pairs", "question", "Who?", "pairs.jsonl: 'Who?' is not the question of ID"),
-        ("chat", "expected", "Kofi", "chat.jsonl: 'Kofi' is not the answer of ID"),
-        ("chat", "messages", [], "chat.jsonl: the prompt does not ask the question of ID"),
-        ("triplets", "anchor", "Who?", "needles.parquet: the anchor is not the question of ID"),
-        ("triplets", "positive", "It.", "needles.parquet: the positive is not the text of ID"),
-        ("triplets", "query-id", "q9", "needles.parquet: q9 is not the query of ID"),
+        ("pairs", "control", "d1", "tables/pairs.jsonl, row 1: d1 is no control of ID"),
+        ("pairs", "control", "d0000001", "tables/pairs.jsonl, row 1: d0000001 is no control of ID"),
+        ("pairs", "needle", "It.", "tables/pairs.jsonl, row 1: 'It.' is not the needle of ID"),
+        ("pairs", "place", 9, "tables/pairs.jsonl, row 1: 9 is not the place of ID"),
+        ("pairs", "question", "Who?", "tables/pairs.jsonl, row 1: 'Who?' is not the question of ID"),
+        ("chat", "expected", "Kofi", "tables/chat.jsonl, row 1: 'Kofi' is not the answer of ID"),
+        ("chat", "messages", [], "tables/chat.jsonl, row 1: the prompt does not ask the question of ID"),
+        ("triplets", "anchor", "Who?", "training/needles.parquet, row 1: the anchor is not the question of ID"),
+        ("triplets", "positive", "It.", "training/needles.parquet, row 1: the positive is not the text of ID"),
+        ("triplets", "query-id", "q9", "training/needles.parquet, row 1: q9 is not the query of ID"),
         (
             "triplets", "negative_1", "It.",
-            "needles.parquet: it holds 0 near-answers of its group, not 1, in the first negative of ID",
+            "training/needles.parquet, row 1: it holds 0 near-answers of its group, not 1, in the first negative of ID",
         ),
         (
             "triplets", "negative_1", "It was Imani.",
-            "needles.parquet: it names 'Imani' 1 times, not 0, in the first negative of ID",
+            "training/needles.parquet, row 1: it names 'Imani' 1 times, not 0, in the first negative of ID",
         ),
         (
             "triplets", "negative_2", "It.",
-            "needles.parquet: the second negative is no control of ID",
+            "training/needles.parquet, row 1: the second negative is no control of ID",
         ),
     ],
 )  # fmt: skip
@@ -459,40 +459,13 @@ def test_a_table_that_is_wrong(
     assert beside(tmp_path, table, column, value) == [message]
 
 
-@pytest.mark.parametrize(
-    ("table", "name"),
-    [("pairs", "pairs.jsonl"), ("chat", "chat.jsonl"), ("triplets", "needles.parquet")],
-)
-def test_a_table_that_lacks_a_haystack(tmp_path: Path, table: str, name: str) -> None:
-    one = Set()
-    gone = getattr(one, table).pop()
-    doc_id = gone.get("haystack", gone.get("positive-id"))
-    assert one.messages(tmp_path, beside=True) == [
-        f"{name}: lacks 1 haystacks, {doc_id} among them"
-    ]
-
-
-def test_tables_that_are_not_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_a_table_that_is_none(tmp_path: Path, content: str | None) -> None:
     one = Set()
     one.triplets.clear()
-    assert one.messages(tmp_path, beside=True) == ["needles.parquet is not there"]
-
-
-def test_a_table_that_is_none(tmp_path: Path) -> None:
-    one = Set()
-    one.triplets.clear()
-    (tmp_path / "training").mkdir()
-    (tmp_path / "training/needles.parquet").write_text("{}")
-    assert one.messages(tmp_path, beside=True) == [
-        "needles.parquet: cannot be read: Parquet file size is 2 bytes, smaller than the minimum "
-        "file footer (8 bytes)"
-    ]
-
-
-def test_a_haystack_twice_in_a_table(tmp_path: Path) -> None:
-    one = Set()
-    one.pairs.append(one.pairs[0])
-    doc_id = one.pairs[0]["haystack"]
-    assert one.messages(tmp_path, beside=True) == [
-        f"pairs.jsonl: {doc_id} is no haystack with a needle, or stands there twice"
-    ]
+    path = tmp_path / "training/needles.parquet"
+    path.parent.mkdir()
+    if content is not None:
+        path.write_text(content)
+    (message,) = one.messages(tmp_path, beside=True)
+    assert message.startswith("training/needles.parquet, it cannot be read: ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.validators.niah.answers import RelatedWords, words_of
+from retgen.validators.niah.texts import RelatedWords, words_of
 
 
 @pytest.mark.parametrize(
