@@ -17,7 +17,7 @@ from retgen.reporting.card import check_licence
 from retgen.review import open_review
 from retgen.review.certificates import in_words
 from retgen.review.report import report
-from retgen.review.review_files import FILE
+from retgen.review.review import FILE
 from retgen.write import file_info
 
 LICENCE = "licence_stated_at_publishing"  # of a manifest that is published

@@ -272,7 +272,8 @@ class Plot:
             self.parts.append(label)
             top -= 18
         bold: Style = {"text_anchor": "start", "font_size": 14, "font_weight": 600, "fill": INK}
-        for line in reversed(textwrap.wrap(title, int(self._width / 7.4))):
+        letters = int(len(title) * self._width / (width_of(title, 15) or 1))  # bold ones of a line
+        for line in reversed(textwrap.wrap(title, max(letters, 1))):
             self.parts.append(text(2, top, line, **bold))
             top -= 17
         height = math.ceil(bottom + 6 - top)

@@ -15,8 +15,8 @@ labels two questions are asked, because a data set without any label would pass 
 | `goals` | what a review is to show |
 | `candidates` `items` | pairs to look at: populations, control items, order |
 | `assign` | who looks at what, in which order |
-| `review` `begin` `review_files` | a review, of a data set that may change |
-| `results` `certificates` `report` `report_page` | what the verdicts show: rates, certificates |
+| `review` `begin` | a review, of a data set that may change |
+| `certificates` `report` `report_page` | what the verdicts show: rates, certificates |
 | `web/` | the page; the page to take away |
 | `exchange/` | what other tools take and give back |
 | `sheet` | bundled pairs of all families, for people who know none of them |

@@ -12,10 +12,18 @@ from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.collection import manifest_of
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
-from retgen.review import candidates, goals, items, review_files
+from retgen.review import candidates, goals, items
 from retgen.review.consensus import standing
 from retgen.review.records import Settings
-from retgen.review.review import Review
+from retgen.review.review import (
+    FILE,
+    Review,
+    digest,
+    files_of,
+    folder_of,
+    labels_proven,
+    stamp,
+)
 from retgen.review.store import Store
 from retgen.write import make_folder
 
@@ -61,9 +69,9 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     """The review of a data set with some settings, new or as it stands."""
     _check(wanted)
     dataset = open_dataset(path)
-    folder = review_files.folder_of(path, dataset, out)
+    folder = folder_of(path, dataset, out)
     make_folder(folder)
-    file = folder / review_files.FILE
+    file = folder / FILE
     if file.is_file() and not file.stat().st_size:
         raise UsageError(f"{file} is empty: put a copy in its place, or delete it to begin anew")
     store = Store(file)
@@ -97,16 +105,14 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     made = candidates.make_pool(path, split, settings.pool, settings.depth, progress)
     manifest = manifest_of(dataset)
     labels = [r for given in made.collection.qrels.values() for r in given.values()]
-    files = review_files.files_of(dataset, made.collection.split)
-    stamp = review_files.stamp(files)
+    files = files_of(dataset, made.collection.split)
+    stamped = stamp(files)
     settings = replace(
         settings,
         split=made.collection.split, family=str(manifest.get("family", "")),
-        grades=3 if max(labels, default=0) > 1 else 2, dataset=review_files.digest(files),
+        grades=3 if max(labels, default=0) > 1 else 2, dataset=digest(files),
     )  # fmt: skip
-    planned = items.plan(
-        made, settings, proven=review_files.labels_proven(manifest), progress=progress
-    )
+    planned = items.plan(made, settings, proven=labels_proven(manifest), progress=progress)
     if not planned.pairs:
         raise UsageError(
             f"{path}: there is nothing to look at in split {settings.split}: no pair has a label, "
@@ -115,7 +121,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     if "goals" not in wanted:
         settings = replace(settings, goals=_possible(settings.goals, planned))
     store.plan(settings, planned.pairs, planned.items, planned.texts)
-    store.keep_note("files", stamp)
+    store.keep_note("files", stamped)
     store.keep_note("left_out", len(made.collection.missing))
     _check_goals(path, store, settings)
     return Review(path, folder, store, settings)
@@ -123,7 +129,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
 
 def check_begun(path: Path, out: Path | None) -> None:
     """Raise `UsageError` where no review is kept, so that none that was lost is begun anew."""
-    file = review_files.folder_of(path, open_dataset(path), out) / review_files.FILE
+    file = folder_of(path, open_dataset(path), out) / FILE
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(
             f"{file} is not there, or empty, so there is nothing to report: put it back, or begin "

@@ -15,15 +15,19 @@ from retgen.errors import UsageError
 from retgen.evaluation.collection import manifest_of
 from retgen.results.numbers import duration
 from retgen.review import goals
-from retgen.review.certificates import CLAIMS, Judged, ReviewCertificate, as_percent, certify
-from retgen.review.records import Population, Verdict
-from retgen.review.results import (
+from retgen.review.certificates import (
+    CLAIMS,
+    Judged,
     PopulationResult,
+    ReviewCertificate,
+    as_percent,
+    certify,
     control_rates,
     control_verdicts,
     population_result,
     waiting_by_annotator,
 )
+from retgen.review.records import Population, Verdict
 from retgen.review.review import Review
 from retgen.review.sheet import SHEETS, agreement_by_family
 from retgen.statistics import plans, rates

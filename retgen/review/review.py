@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.review import assign, goals, items, review_files
+from retgen.review import assign, goals, items
 from retgen.review.consensus import Consensus, by_item, consensus, read_decision, standing
 from retgen.review.records import Item, Part, Settings, ShownPair, Verdict
 from retgen.review.store import Store
+from retgen.write import lock_file, os_errors
 
+FILE, _LOCK, _OWNER = "verdicts.sqlite", ".review.lock", ".review.server"
 GUIDELINE = (
     "Relevant is a document that gives what the query asks for. Judge the pair by what is written, "
     "not by what you know of it elsewhere. When you cannot tell, say so: it is never counted as "
@@ -278,13 +283,13 @@ class Review:
         Names, sizes and times of files are looked at first; contents only where these differ.
         """
         try:
-            files = review_files.files_of(self.dataset, self.settings.split)
-            now = review_files.stamp(files)
+            files = files_of(self.dataset, self.settings.split)
+            now = stamp(files)
         except OSError as error:
             return f"{self.path}: {error.filename} is gone since this review began"
         if now == self._stamp:
             return None
-        if review_files.digest(files) == self.settings.dataset:
+        if digest(files) == self.settings.dataset:
             self._stamp = now
             return None
         return (
@@ -322,10 +327,77 @@ class Review:
     def serving(self) -> Iterator[Callable[[str], None]]:
         """Hold the review while it is served; gives what notes the address, for other servers.
 
-        Raises `RunDirectoryError` naming another server.
+        Raises `RunDirectoryError` naming another server. A killed process lets go.
         """
-        with review_files.hold_review(self.folder) as note_address:
-            yield note_address
+        owner = self.folder / _OWNER
+
+        def note_address(where: str) -> None:
+            with os_errors(owner):
+                owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
+
+        def message() -> str:
+            try:
+                holder = f" ({owner.read_text().strip()})"
+            except OSError:
+                holder = ""
+            return (
+                f"{self.folder} is being reviewed by another server{holder}: open that page, "
+                "which any number of annotators may use at once, or end it"
+            )
+
+        with lock_file(self.folder / _LOCK, message):
+            try:
+                yield note_address
+            finally:
+                owner.unlink(missing_ok=True)
+
+
+# --- the data set under review, and where a review lies -------------------------------------------
+
+
+def folder_of(path: Path, dataset: Dataset, out: Path | None) -> Path:
+    """Where a review's files lie: with a run, else in outputs/ and never in foreign data."""
+    if out is not None:
+        return out
+    return dataset.run or Path("outputs") / f"review_{path.resolve().name}"
+
+
+def files_of(dataset: Dataset, split: str) -> list[Path]:
+    """The files that a review's items are drawn from."""
+    tables = [dataset.corpus, dataset.queries]
+    tables += [named[split] for named in (dataset.qrels, dataset.graded) if split in named]
+    return [path for table in tables for path in table.files]
+
+
+def stamp(files: list[Path]) -> list[list[Any]]:
+    """Name, size and times of files: as long as these stand, nothing was changed.
+
+    The time of the last change of anything is the system's, and nobody sets it.
+    """
+    result = []
+    for path in files:
+        there = path.stat()
+        result.append([path.name, there.st_size, there.st_mtime_ns, there.st_ctime_ns])
+    return result
+
+
+def digest(files: list[Path]) -> str:
+    """SHA-256 of all files, in order."""
+    result = hashlib.sha256()
+    for path in files:
+        with open(path, "rb") as file:
+            result.update(hashlib.file_digest(file, "sha256").digest())
+    return result.hexdigest()
+
+
+def labels_proven(manifest: dict[str, Any]) -> bool | None:
+    """Whether all labels are proven; None if their evidence is unknown."""
+    evidence = manifest.get("evidence")
+    if not isinstance(evidence, dict):
+        return None
+    return bool(evidence.get("structural")) and not (
+        evidence.get("judged") or evidence.get("human")
+    )
 
 
 def _label(relevance: float | None) -> float:

@@ -84,6 +84,16 @@ def test_a_legend_of_long_names_takes_more_lines_and_leaves_the_plot_its_width()
     assert heights[1] > heights[0] + 17
 
 
+@pytest.mark.parametrize("title", ["a title of 12 words " * 6, "长标题" * 30])
+def test_a_long_title_is_wrapped_and_whole(title: str) -> None:
+    words = texts(Lines(title=title, curves=[Line("a", [1.0], [0.5])]).draw())
+    letters = 14 * (1.0 if title[0] == "长" else 0.6)
+    lines = [one for one in words if len(one) > 10]
+    assert "".join(lines[::-1]).replace(" ", "") == title.replace(" ", "")
+    assert len(lines) > 1
+    assert all(letters * len(line) <= 560 for line in lines)
+
+
 def test_names_of_points_that_are_close_stand_above_each_other() -> None:
     svg = Lines(curves=[Line("bm25", [0.2, 0.21], [0.5, 0.6])], joined=False, log_x=True,
                 names=[(0.2, "random"), (0.21, "cycle")]).draw()  # fmt: skip

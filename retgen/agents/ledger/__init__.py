@@ -11,17 +11,16 @@ and none is reported done before its transaction is.
 
 | module | idea |
 |---|---|
-| `ledger` | the operations: reserve, record_answer, ... |
+| `ledger` | the operations: reserve, record_answer, ...; many callers, one transaction |
 | `schema` | the tables and their version, the records of operations, requests in pieces, sums |
 | `file` | opening and closing the file, one transaction; what to do about a damaged file |
 | `sidecar` | the state file, which tells when the database went back in time; network drives |
 | `owners` | which process sent a request, whether it still runs, how long to wait for it |
-| `writer` | many callers, one transaction |
 | `care` | `gen ledger check`, `forget`, `prune` and `copy` |
 """
 
 from retgen.agents.ledger.file import LostAnswers
-from retgen.agents.ledger.ledger import Ledger
+from retgen.agents.ledger.ledger import Ledger, Writer
 from retgen.agents.ledger.schema import (
     Busy,
     LearnedBudget,
@@ -33,7 +32,6 @@ from retgen.agents.ledger.schema import (
     Spent,
     StoredAnswer,
 )
-from retgen.agents.ledger.writer import Writer
 
 __all__ = [
     "Busy", "LearnedBudget", "Ledger", "LedgerAnswer", "LostAnswers", "OverCap", "PartSums",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import queue
 import sqlite3
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from retgen.agents.ledger.file import LedgerFile, failure
 from retgen.agents.ledger.owners import Leases, Owner, this_process
@@ -29,6 +32,8 @@ from retgen.agents.ledger.schema import (
 )
 from retgen.agents.prompt import Request
 from retgen.errors import OutputError
+
+T = TypeVar("T")
 
 _SPOILED = ("cut", "void")
 
@@ -386,3 +391,53 @@ def is_unchanged(answer: bytes, reason: str | None) -> bool:
 def _check(state: str) -> None:
     if state not in _SPOILED:
         raise ValueError(f"{state!r} is none of {', '.join(_SPOILED)}")
+
+
+class Writer:
+    """A thread that does the ledger's work for many callers, several calls a transaction.
+
+    A call's future is done when its transaction is, so what it reports is durable. A call that
+    fails fails alone; a transaction that fails fails all of its calls.
+    """
+
+    def __init__(self, ledger: Ledger, most: int = 512) -> None:
+        self._ledger, self._most = ledger, most
+        self._waiting: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
+        self._waiting = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)
+        self._thread.start()
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Do `call`, a method of the ledger with its arguments, in the next transaction."""
+        future: Future[T] = Future()
+        self._waiting.put((call, future))
+        return future
+
+    def close(self) -> None:
+        """Do what is waiting, then end."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        ended = False
+        while not ended:
+            batch = [self._waiting.get()]
+            while len(batch) < self._most and not self._waiting.empty():
+                batch.append(self._waiting.get())
+            ended = None in batch
+            calls = [item for item in batch if item and item[1].set_running_or_notify_cancel()]
+            results: list[tuple[Future[Any], Any, BaseException | None]] = []
+            try:
+                with self._ledger.transaction():
+                    for call, future in calls:
+                        try:
+                            results.append((future, call(), None))
+                        except (ValueError, OverflowError) as error:  # before it changed anything
+                            results.append((future, None, error))
+            except BaseException as error:
+                results = [(future, None, error) for _, future in calls]
+            for future, value, problem in results:
+                if problem is not None:
+                    future.set_exception(problem)
+                else:
+                    future.set_result(value)

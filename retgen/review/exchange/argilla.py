@@ -10,18 +10,22 @@ Argilla knows people by an id; ours are made of their names, so what goes out co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from retgen.review.exchange.label_studio import check_review
-from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of, words
-from retgen.review.records import Verdict
+from retgen.review.exchange.rows import (
+    TEXTS,
+    ImportedRow,
+    answers,
+    check_review,
+    claim,
+    export_items,
+    imported_row,
+    words,
+)
 from retgen.review.review import Review
 from retgen.write import dump_json, make_folder, write_file
-
-_TEXTS = ("reason", "comment", "new_query", "new_title", "new_text")
 
 
 def user_id(annotator: str) -> str:
@@ -36,13 +40,13 @@ def write(review: Review, folder: Path) -> None:
     users answer once.
     """
     records = []
-    for _, group in groupby(export_rows(review), key=lambda one: one.item.item_id):
-        outs = list(group)
-        item, shown = outs[0].item, review.shown_pair(outs[0].item)
+    for item, shown, verdicts in export_items(review):
         responses: dict[str, list[dict[str, str]]] = {}
-        for one in outs:
-            if one.verdict is not None and one.verdict.part == "first":
-                _respond(responses, one.verdict)
+        for verdict in verdicts:
+            if verdict.part == "first":
+                user = user_id(verdict.annotator)
+                for name, value in answers(verdict).items():
+                    responses.setdefault(name, []).append({"value": value, "user_id": user})
         records.append(
             {
                 "id": item.item_id,
@@ -82,7 +86,7 @@ def settings_of(review: Review) -> dict[str, Any]:
         *(
             {"name": name, "title": name.replace("_", " ").capitalize(), "required": False,
              "description": None, "settings": {"type": "text", "use_markdown": False}}
-            for name in _TEXTS
+            for name in TEXTS
         ),
     ]  # fmt: skip
     metadata = [
@@ -100,15 +104,6 @@ def settings_of(review: Review) -> dict[str, Any]:
         "metadata": metadata,
         "vectors": [],
     }  # fmt: skip
-
-
-def _respond(responses: dict[str, list[dict[str, str]]], verdict: Verdict) -> None:
-    said = {"verdict": word_of(verdict), "reason": verdict.reason, "comment": verdict.comment}
-    said |= {f"new_{name}": text for name, text in verdict.edits.items()}
-    for name, value in said.items():
-        if value:
-            answer = {"value": value, "user_id": user_id(verdict.annotator)}
-            responses.setdefault(name, []).append(answer)
 
 
 def is_record(row: Any) -> bool:
@@ -132,23 +127,13 @@ def read(review: Review, path: Path, rows: Sequence[Any]) -> list[ImportedRow]:
             continue
         check_review(review, path, metadata.get("review"))
         by: dict[str, dict[str, str]] = {}
-        for question, answers in responses.items():
-            for one in answers if isinstance(answers, list) else ():
+        for question, given in responses.items():
+            for one in given if isinstance(given, list) else ():
                 by.setdefault(_user(one), {})[question] = _value(one)
         for user, said in by.items():
-            result.append(
-                ImportedRow(
-                    number,
-                    str(row.get("id", "")),
-                    str(metadata.get("shown", "")),
-                    people.get(user, user if user in review.settings.annotators else ""),
-                    "first",
-                    said.get("verdict", ""),
-                    said.get("reason", ""),
-                    said.get("comment", ""),
-                    {name: said.get(f"new_{name}", "") for name in ("query", "title", "text")},
-                )
-            )
+            name = people.get(user, user if user in review.settings.annotators else "")
+            item_id, shown = str(row.get("id", "")), str(metadata.get("shown", ""))
+            result.append(imported_row(number, item_id, shown, name, "first", said))
     return result
 
 

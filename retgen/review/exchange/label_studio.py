@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -16,20 +15,25 @@ from xml.sax.saxutils import quoteattr
 import orjson
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of, words
+from retgen.review.exchange.rows import (
+    TEXTS,
+    ImportedRow,
+    answers,
+    check_review,
+    claim,
+    export_items,
+    imported_row,
+    words,
+)
 from retgen.review.records import Settings, Verdict
 from retgen.review.review import Review
 from retgen.write import dump_json, make_folder, write_file
-
-_TEXTS = ("reason", "comment", "new_query", "new_title", "new_text")
 
 
 def write(review: Review, folder: Path) -> None:
     """tasks.json, and config.xml for the project's labelling interface."""
     tasks = []
-    for _, group in groupby(export_rows(review), key=lambda one: one.item.item_id):
-        outs = list(group)
-        item, shown = outs[0].item, review.shown_pair(outs[0].item)
+    for item, shown, verdicts in export_items(review):
         tasks.append(
             {
                 "data": {
@@ -37,7 +41,7 @@ def write(review: Review, folder: Path) -> None:
                     "title": shown.title, "text": shown.text, "review": review.settings.dataset,
                     **({"label": label} if (label := claim(review, item)) else {}),
                 },
-                "annotations": [_annotation(o.verdict) for o in outs if o.verdict is not None],
+                "annotations": [_annotation(verdict) for verdict in verdicts],
             }
         )  # fmt: skip
     make_folder(folder)
@@ -56,7 +60,7 @@ def config(settings: Settings, guideline: str) -> str:
     areas = [
         f'  <TextArea name="{name}" toName="text" editable="true" maxSubmissions="1" '
         f"placeholder={quoteattr(name.replace('_', ' '))}/>"
-        for name in _TEXTS
+        for name in TEXTS
     ]
     return "\n".join([
         "<View>",
@@ -75,17 +79,10 @@ def config(settings: Settings, guideline: str) -> str:
 
 
 def _annotation(verdict: Verdict) -> dict[str, Any]:
-    said = {"reason": verdict.reason, "comment": verdict.comment} | {
-        f"new_{name}": text for name, text in verdict.edits.items()
-    }
-    result = [
-        {"from_name": "verdict", "to_name": "text", "type": "choices",
-         "value": {"choices": [word_of(verdict)]}},
-        *(
-            {"from_name": name, "to_name": "text", "type": "textarea", "value": {"text": [text]}}
-            for name, text in said.items() if text
-        ),
-    ]  # fmt: skip
+    result = []
+    for name, text in answers(verdict).items():
+        kind, key = ("choices", "choices") if name == "verdict" else ("textarea", "text")
+        result.append({"from_name": name, "to_name": "text", "type": kind, "value": {key: [text]}})
     return {
         "completed_by": {"email": verdict.annotator},
         "was_cancelled": False,
@@ -130,15 +127,6 @@ def read(review: Review, path: Path, rows: Sequence[Any]) -> list[ImportedRow]:
     return result
 
 
-def check_review(review: Review, path: Path, stated: Any) -> None:
-    """Refuse a file that says it is of other data. Raises `DatasetError`."""
-    if stated and stated != review.settings.dataset:
-        raise DatasetError(
-            f"{path} is of a review of other data than {review.path} had when its review began. "
-            "Nothing was kept"
-        )
-
-
 def _given(
     review: Review, number: int, data: Mapping[str, Any], one: Mapping[str, Any]
 ) -> ImportedRow:
@@ -155,10 +143,6 @@ def _given(
     people = review.settings.annotators
     short = name.partition("@")[0]
     meta = one.get("meta")
-    return ImportedRow(
-        number, data["item_id"], str(data.get("shown", "")),
-        name if name in people else short if short in people else "",
-        str(meta.get("part", "first")) if isinstance(meta, dict) else "first",
-        said.get("verdict", ""), said.get("reason", ""), said.get("comment", ""),
-        {field: said.get(f"new_{field}", "") for field in ("query", "title", "text")},
-    )  # fmt: skip
+    annotator = name if name in people else short if short in people else ""
+    part = str(meta.get("part", "first")) if isinstance(meta, dict) else "first"
+    return imported_row(number, data["item_id"], str(data.get("shown", "")), annotator, part, said)

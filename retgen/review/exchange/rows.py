@@ -10,9 +10,11 @@ from typing import NamedTuple, cast
 
 from retgen.errors import DatasetError, UsageError
 from retgen.review.consensus import allowed_decisions
-from retgen.review.records import Item, Part, Settings, Verdict
+from retgen.review.records import Item, Part, Settings, ShownPair, Verdict
 from retgen.review.review import Review
 
+EDITS = ("query", "title", "text")  # a new one is called new_query, ...
+TEXTS = ("reason", "comment", *(f"new_{name}" for name in EDITS))  # said beside a verdict
 _UNSURE = frozenset({"unsure", "x", "?", "can't tell", "cannot tell", "can not tell"})
 _WORDS = {"a": "accept", "r": "reject", "f": "fix"}
 
@@ -44,23 +46,41 @@ class Imported(NamedTuple):
     already: int = 0
 
 
-class ExportRow(NamedTuple):
-    """An item as it goes out, and a verdict that stands on it, None where there is none."""
+def export_items(review: Review) -> Iterator[tuple[Item, ShownPair, Sequence[Verdict]]]:
+    """Every item in its order, what is shown of it, and the verdicts that stand on it.
 
-    item: Item
-    verdict: Verdict | None
-
-
-def export_rows(review: Review) -> Iterator[ExportRow]:
-    """Every item in its order with each verdict that stands; control items are among them.
-
-    Nothing in a row tells a control item from the others.
+    Control items are among them, and nothing tells them from the others.
     """
     by = review.by_item()
     for item in sorted(review.items, key=lambda one: one.item_id):
-        verdicts: Sequence[Verdict | None] = by.get(item.item_id) or [None]
-        for verdict in verdicts:
-            yield ExportRow(item, verdict)
+        yield item, review.shown_pair(item), by.get(item.item_id, ())
+
+
+def answers(verdict: Verdict) -> dict[str, str]:
+    """A verdict as texts: `verdict`, and those of `TEXTS` that are not empty."""
+    edits = {f"new_{name}": text for name, text in verdict.edits.items()}
+    said = {"verdict": word_of(verdict), "reason": verdict.reason, "comment": verdict.comment}
+    return {name: text for name, text in (said | edits).items() if text}
+
+
+def imported_row(
+    number: int, item_id: str, shown: str, annotator: str, part: str, said: Mapping[str, str]
+) -> ImportedRow:
+    """A row of what `answers` gives."""
+    word, reason, comment, *edits = (said.get(name, "") for name in ("verdict", *TEXTS))
+    return ImportedRow(
+        number, item_id, shown, annotator, part, word, reason, comment,
+        dict(zip(EDITS, edits, strict=True)),
+    )  # fmt: skip
+
+
+def check_review(review: Review, path: Path, stated: object) -> None:
+    """Refuse a file that says it is of other data. Raises `DatasetError`."""
+    if stated and stated != review.settings.dataset:
+        raise DatasetError(
+            f"{path} is of a review of other data than {review.path} had when its review began. "
+            "Nothing was kept"
+        )
 
 
 def claim(review: Review, item: Item) -> str:

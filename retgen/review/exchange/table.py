@@ -18,14 +18,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from retgen.errors import DatasetError
-from retgen.review.exchange.rows import ImportedRow, claim, export_rows, word_of
+from retgen.review.exchange.rows import (
+    TEXTS,
+    ImportedRow,
+    answers,
+    claim,
+    export_items,
+    imported_row,
+)
 from retgen.review.records import Item, Verdict
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
 COLUMNS = (
-    "item_id", "shown", "annotator", "part", "query", "title", "text", "label", "verdict",
-    "reason", "comment", "new_query", "new_title", "new_text",
+    "item_id", "shown", "annotator", "part", "query", "title", "text", "label", "verdict", *TEXTS,
 )  # fmt: skip
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _RATINGS = ("query", "docid", "rating")  # of Quepid
@@ -48,8 +54,9 @@ def write(review: Review, path: Path) -> None:
     text = io.StringIO(newline="")
     out = csv.writer(text)
     out.writerow(COLUMNS)
-    for item, verdict in export_rows(review):
-        out.writerow(map(escape_formula, table_row(review, item, verdict)))
+    for item, _, verdicts in export_items(review):
+        for verdict in verdicts or (None,):
+            out.writerow(map(escape_formula, table_row(review, item, verdict)))
     make_folder(path.parent)
     write_file(path, text.getvalue().encode("utf-8-sig"))  # without the mark Excel guesses wrong
 
@@ -65,9 +72,8 @@ def table_row(
     else:
         row += [annotator, "first" if annotator else ""]
     row += [shown.query, shown.title, shown.text, claim(review, item)]
-    row += [word_of(verdict), verdict.reason, verdict.comment] if verdict else [""] * 3
-    edits = verdict.edits if verdict else {}
-    return [*row, *(edits.get(name, "") for name in ("query", "title", "text"))]
+    said = answers(verdict) if verdict else {}
+    return [*row, *(said.get(name, "") for name in ("verdict", *TEXTS))]
 
 
 def rows_of(path: Path, data: bytes) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
@@ -128,23 +134,13 @@ def read(
             why = f"has {len(row)} cells, the head {len(head)}: a quotation mark or comma is amiss"
             result.append(ImportedRow(number, problem=why))
             continue
-        edits = {
-            name: cells.get(f"new_{name}", "").replace("\r\n", "\n")
-            for name in ("query", "title", "text")
+        item_id, shown, annotator, part = (cells.get(name, "").strip() for name in COLUMNS[:4])
+        said = {name: cells.get(name, "").strip() for name in ("verdict", "reason")}
+        said["comment"] = cells.get("comment", "").replace("\r\n", "\n").strip()
+        said |= {
+            name: cells.get(name, "").replace("\r\n", "\n") for name in TEXTS if name not in said
         }
-        result.append(
-            ImportedRow(
-                number,
-                cells.get("item_id", "").strip(),
-                cells.get("shown", "").strip(),
-                cells.get("annotator", "").strip(),
-                cells.get("part", "").strip() or "first",
-                cells.get("verdict", "").strip(),
-                cells.get("reason", "").strip(),
-                cells.get("comment", "").replace("\r\n", "\n").strip(),
-                edits,
-            )
-        )
+        result.append(imported_row(number, item_id, shown, annotator, part or "first", said))
     return result
 
 

@@ -11,19 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
 from retgen.evaluation.collection import manifest_of
-from retgen.review import review_files
 from retgen.review.consensus import by_item, standing
 from retgen.review.records import Item, Mode, Part, Verdict
+from retgen.review.review import Review, labels_proven
 from retgen.review.web.drawing import draw, package_of, plain, visible
-
-if TYPE_CHECKING:
-    from retgen.review.review import Review
 
 FOLDER = Path(__file__).parent / "templates"
 NOTICES = {
@@ -231,7 +228,7 @@ def label_source(review: Review) -> str:
     from retgen.reporting.evidence import OFFLINE, worker_name
 
     manifest = manifest_of(review.dataset)
-    if review_files.labels_proven(manifest):
+    if labels_proven(manifest):
         return "proven from the texts"
     models, judges = manifest.get("models", {}), manifest.get("judges", {})
     names = {worker_name(models[agent]["model"]) for agent in judges if agent in models}
