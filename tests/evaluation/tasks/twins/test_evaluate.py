@@ -59,7 +59,7 @@ def test_measures_are_those_of_the_scores(folder: Path, scored: Any) -> None:
     # BM25 knows a name when it sees it, and knows no country from its cities
     assert result["by"]["slot_type"]["person"]["base"]["value"] == 1
     literal, entailed = (result["by"]["wording"][one] for one in ("literal", "entailed"))
-    assert literal["control"]["value"] > 0.8 > entailed["control"]["value"]
+    assert literal["control"]["value"] > 0.7 > entailed["control"]["value"]
 
 
 def test_page(folder: Path, scored: Any) -> None:
