@@ -1,4 +1,4 @@
-"""Scoring, training and capacity of embedding models; the only place that imports torch.
+"""Scoring, training and capacity of embedding models; imports torch, as `gen doctor` does.
 
 It never sees a generator, only a data set directory.
 """

@@ -218,7 +218,7 @@ class SourceDescription:
 
     def _unseen(self) -> str:
         return (
-            f"{_percent(self.unseen)} of the text stands behind the first {_READ[self.unit]} "
+            f"{_percent(self.unseen)} of the text lies beyond the first {_READ[self.unit]} "
             f"{self.unit} of its document, about what an embedder reads (256 word pieces)"
         )
 

@@ -460,8 +460,8 @@ def _found_line(tables: QueryTables) -> dict[str, str]:
     return {
         "found": (
             f"{kinds.total():,} of {len(tables.queries):,} queries are people's words"
-            f"{f' ({named})' if named else ''}; of {len(test):,} test queries {found:,}, and "
-            f"{apart:,} share no content word with their target (--by side)"
+            f"{f' ({named})' if named else ''}; in test {found:,} of {len(test):,}, "
+            f"and {apart:,} of these share no content word with their target (--by side)"
         )
     }
 

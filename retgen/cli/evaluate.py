@@ -210,7 +210,9 @@ def eval_command(
     if result.failures:
         code = 2 if study is not None else result.exit_code
         message = "\n".join(result.failures.values())
-        fail(message + (f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""), code)
+        fail(
+            message + (f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""), code
+        )
 
 
 def _threshold(given: str | None) -> Any:

@@ -115,7 +115,7 @@ def test_passages_are_proposed_where_an_embedder_would_not_read_much(tmp_path: P
     (tmp_path / "b.txt").write_text(f"Another text. {ENGLISH}")
     description = describe_source(tmp_path, tmp_path)
     said = (
-        "79% of the text stands behind the first 190 words of its document, about what an embedder "
+        "79% of the text lies beyond the first 190 words of its document, about what an embedder "
         "reads (256 word pieces)"
     )
     assert list(description.lines())[-1] == f"passages: {said}: the recipe cuts passages of 190"

@@ -260,7 +260,9 @@ def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_path: Path) -> None:
+def test_the_cap_ends_it_and_keeps_the_rest(
+    gen, houses: Path, server: Server, tmp_path: Path
+) -> None:  # type: ignore[no-untyped-def]
     server.usage = 1000, 400  # a tenth of a cent a call
     models = ["bm25-paper", "llm:openai:gpt-5-mini"]
     result = evaluate(
@@ -284,6 +286,11 @@ def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_pa
             model_options=ModelOptions(max_usd=0),
             out=tmp_path / "out",
         )
+    asked = ("eval", houses, "--model", models[0], "--model", models[1], "--limit", "2", "-q")
+    stopped = gen(*asked, "--out", tmp_path / "out", "--max-usd", "0.02")
+    assert stopped.returncode == 3
+    assert "--max-usd MORE" in stopped.stderr  # the same cap would stop it again
+    assert len(server.requests) == sent
     more = evaluate(houses, models=models, limit=2, out=tmp_path / "out")
     assert more.exit_code == 0
     assert len(server.requests) == 48  # nothing is asked twice
