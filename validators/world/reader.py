@@ -8,6 +8,7 @@ a whole phrase that is listed as stating no fact.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from retgen.validators.world.automaton import Automaton
@@ -74,7 +75,10 @@ class DocumentReader:
         self._clauses, self._others = lexicon.documents, lexicon.others
         self._free, self._leads = lexicon.free, lexicon.leads
         nouns = dict.fromkeys((*domain.nouns, f"the {domain.singular}"))
-        self._nouns = [noun.lower().split() for noun in nouns]
+        self._nouns: dict[str, list[list[str]]] = {}  # by first word
+        for noun in nouns:
+            words = noun.lower().split()
+            self._nouns.setdefault(words[0], []).append(words)
         self._finder = MentionFinder(domain, parents=False)
         self._readings: dict[str, _Reading] = {}
         self._ranged = {
@@ -147,12 +151,19 @@ class DocumentReader:
         result: list[Item] = []
         i = 0
         while i < len(items):
-            noun = next((n for n in self._nouns if items[i : i + len(n)] == n), None)
-            result.append(SELF if noun else items[i])
-            i += len(noun) if noun else 1
+            item = items[i]
+            for noun in self._nouns.get(item, ()) if isinstance(item, str) else ():
+                if items[i : i + len(noun)] == noun:
+                    result.append(SELF)
+                    i += len(noun)
+                    break
+            else:
+                result.append(item)
+                i += 1
         i = 0
         while i < len(result):
-            whose = next((p for p in _POSSESSIVES if tuple(result[i : i + len(p)]) == p), ())
+            whose = next((p for p in _POSSESSIVES if result[i] == p[0]
+                          and tuple(result[i : i + len(p)]) == p), ())  # fmt: skip
             if whose and (stop := _longest(self._others, result, i + len(whose))):
                 result[i:stop] = [OTHER]
             i += 1
@@ -176,6 +187,9 @@ class _Parse:
 
     def __init__(self, clauses: Automaton, items: list[Item]) -> None:
         self._clauses, self._items = clauses, items
+        self._placed = [Placed(place, item) for place, item in enumerate(items)]
+        mentions = (isinstance(item, Mention) for item in items)
+        self._values = [*accumulate(mentions, initial=0)]  # mentions before each place
         self._furthest = 0
         self._unclear = ""  # a pronoun that may be the entity or another one
 
@@ -251,7 +265,7 @@ class _Parse:
         state = self._clauses.start()
         for word in subject:
             state = self._clauses.step(state, word)
-        clause = [Placed(k, item) for k, item in enumerate(items)][i:]
+        clause = self._placed[i:]
         yield from ((i + count, stated) for count, stated in self._run(state, clause))
         if not subject:
             ends = (k for k in range(i + 1, len(items) + 1) if items[k : k + 1] in _BOUNDS)
@@ -266,7 +280,7 @@ class _Parse:
         for count, (place, item) in enumerate(order, 1):
             self._furthest = max(self._furthest, place)
             if isinstance(item, Mention):
-                value = sum(isinstance(one, Mention) for one in self._items[:place])
+                value = self._values[place]
             state = self._clauses.step(state, SELF if item == OTHER else item)
             if state < 0:
                 return

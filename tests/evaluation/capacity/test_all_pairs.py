@@ -62,7 +62,7 @@ def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     assert page.count("<svg") == 2
     assert "≥ 256" in page
     for name in ("critical_n", "closed_form"):
-        assert (out / "figures" / f"{name}.svg").stat().st_size > 10_000
+        assert (out / "figures" / f"{name}.svg").read_text().count("<path") > 10
     table = (out / "capacity.md").read_text()
     assert table.startswith("# All pairs\n\nDocuments that fit in d dimensions")
     assert "\n| " in table
