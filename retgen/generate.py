@@ -2,9 +2,9 @@
 
 Tables are dataset/ in JSON Lines or Parquet, sharded when large, training/ and tables/.
 
-A table file appears under its name only when it is complete, so a rerun skips what is there. Shards
-are made by several processes, each from the recipe alone; which process makes which changes
-nothing.
+A table file appears under its name only when it is complete, so a rerun skips what is there.
+Pieces of a large corpus are made by an engine's workers, each from the recipe alone; who makes
+which changes nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +23,8 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.data import GRADED
+from retgen.engines import Engine
 from retgen.generators.records import Records, Rows
-from retgen.processes import SPAWN, process_pool
 from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.version import __version__
@@ -45,7 +47,6 @@ TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
 BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
-PARALLEL_FROM = 300_000  # documents; below, starting a process costs more than it saves
 
 
 def check_models(recipe: Recipe, model_options: ModelOptions) -> None:
@@ -67,7 +68,7 @@ def generate_with_agents(
     model_options: ModelOptions,
     *,
     pilot: int | None = None,
-    workers: int = 1,
+    engine: Engine,
     progress: Progress = no_progress,
 ) -> CallReport:
     """Ask what the recipe's family wants to know, and leave it in the run directory.
@@ -91,13 +92,13 @@ def generate_with_agents(
 
     try:
         if not settings:
-            options: dict[str, Any] = {"pilot": pilot, "workers": workers, "progress": progress}
+            options: dict[str, Any] = {"pilot": pilot, "engine": engine, "progress": progress}
             in_thread(lambda stop: work(Context(sources, {}, stop=stop, **options)), sends=False)
         else:
             with with_call_report(call_report):
                 call_models(
                     work, sources, folder, settings, model_options, call_report, pilot, progress,
-                    workers,
+                    engine,
                 )  # fmt: skip
     except BaseException:
         write_rejections(folder, call_report.rejected)
@@ -153,7 +154,7 @@ def write_dataset(
     recipe: Recipe,
     records: Records,
     run: Path,
-    workers: int = 1,
+    engine: Engine,
     progress: Progress = no_progress,
 ) -> WrittenTables:
     """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place."""
@@ -166,17 +167,17 @@ def write_dataset(
     files = _finished_files(run, made_from)
     missing = [one for one in corpus if one.name not in files]
     done = sum(one.stop - one.start for one in corpus if one.name in files)
-    if workers > 1 and len(missing) > 1 and count >= PARALLEL_FROM:
-        parts = {one.name: (one.start, one.stop) for one in missing}
-        try:
-            made = _in_processes(recipe, run, parts, workers, done, count, progress)
-            with contextlib.closing(made):
-                for name, info in made:
-                    files[name] = info
-                    _record_finished(run, files, made_from)
-        except BaseException:
-            remove_partial((run / missing[0].name).parent)  # its writers ended in the middle
-            raise
+    if missing and engine.pays(seconds_of(missing)):
+
+        def report_more(rows: int) -> None:
+            nonlocal done
+            done += rows
+            progress("corpus", done, count)
+
+        with contextlib.closing(_by_engine(recipe, run, missing, engine, report_more)) as made:
+            for name, info in made:
+                files[name] = info
+                _record_finished(run, files, made_from)
     else:
         for one in missing:
             base = done
@@ -238,51 +239,88 @@ def _record_finished(run: Path, files: Mapping[str, FileInfo], made_from: str) -
     write_file(run / TABLES, dump_json(noted))
 
 
-_LOOK = 0.5  # seconds between two looks at how far the processes are
+def seconds_of(tables: Sequence[TableFile]) -> float:
+    """What making all rows takes in one process, by the first ones of each table."""
+    result = 0.0
+    for one in tables:
+        some = min(one.start + 2 * BLOCK, one.stop)
+        began = time.perf_counter()
+        one.rows.jsonl(one.start, some)
+        took = time.perf_counter() - began
+        result += took * (one.stop - one.start) / max(1, some - one.start)
+    return result
 
 
-def _in_processes(
+class _Tables:
+    """What makes rows in any process: the records of a recipe, made once in each."""
+
+    def __init__(self, recipe: Recipe, run: Path) -> None:
+        self.recipe, self.run = recipe, run
+
+    @cached_property
+    def corpus(self) -> dict[str, TableFile]:
+        """The files of the corpus."""
+        return {one.name: one for one in table_files(self.recipe, self.recipe.records())[0]}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"recipe": self.recipe, "run": self.run}
+
+
+def _by_engine(
     recipe: Recipe,
     run: Path,
-    parts: Mapping[str, tuple[int, int]],
-    workers: int,
-    done: int,
-    count: int,
-    progress: Progress,
+    files: Sequence[TableFile],
+    engine: Engine,
+    report_more: Callable[[int], None],
 ) -> Generator[tuple[str, FileInfo], None, None]:
-    """Shards made by several processes, each as it is finished. `done` of `count` documents are."""
-    made = SPAWN.Value("q", done)
-    with process_pool(min(workers, len(parts)), _set_counter, (made,)) as pool:
-        tasks = {pool.submit(_write_shard, recipe, run, name, *parts[name]): name for name in parts}
-        left = set(tasks)
-        while left:
-            ended, left = wait(left, _LOOK, FIRST_COMPLETED)
-            for task in ended:
-                yield tasks[task], task.result()
-            progress("corpus", made.value, count)
+    """Corpus files, each as it is whole: by one worker each, or from pieces where files are few.
+
+    A Parquet file cannot be made of pieces.
+    """
+    tables = _Tables(recipe, run)
+    if len(files) >= engine.workers or files[0].name.endswith(".parquet"):
+        whole = {one.name: one for one in files}
+        for name, info in engine.map(_write_whole, tables, {name: name for name in whole}):
+            report_more(whole[name].stop - whole[name].start)
+            yield name, FileInfo(**orjson.loads(bytes(info)))
+        return
+    pieces = {
+        f"{one.name} {start}": (one.name, start, stop)
+        for one in files
+        for start, stop in _pieces(one)
+    }
+    made = engine.map_in_order(_make_piece, tables, pieces)
+    with contextlib.closing(made):
+        for one in files:
+            with AtomicFile(run / one.name) as file:
+                at = one.start
+                while at < one.stop:
+                    name, piece = next(made)
+                    file.write(piece)
+                    _, start, at = pieces[name]
+                    report_more(at - start)
+            yield one.name, file.info
 
 
-_rows_made: Any = None  # in a process of the pool: documents made by all of them
+_PIECE = 16 << 20  # bytes, more or less
 
 
-def _set_counter(made: Any) -> None:
-    global _rows_made
-    _rows_made = made
+def _pieces(table: TableFile) -> Iterator[tuple[int, int]]:
+    some = table.rows.jsonl(table.start, min(table.start + 16, table.stop))
+    rows = max(BLOCK, _PIECE * 16 // max(1, len(some)) // BLOCK * BLOCK)
+    for first in range(table.start, table.stop, rows):
+        yield first, min(first + rows, table.stop)
 
 
-def _write_shard(recipe: Recipe, run: Path, name: str, start: int, stop: int) -> FileInfo:
-    """In a process of its own: make one shard."""
-    records = recipe.records()
-    features = records.features.get("corpus", {})
-    message = 0
+def _make_piece(tables: _Tables, piece: tuple[str, int, int]) -> bytes:
+    name, start, stop = piece
+    rows = tables.corpus[name].rows
+    firsts = range(start, stop, BLOCK)
+    return b"".join(rows.jsonl(first, min(first + BLOCK, stop)) for first in firsts)
 
-    def report_rows(rows: int) -> None:
-        nonlocal message
-        with _rows_made.get_lock():
-            _rows_made.value += rows - message
-        message = rows
 
-    return _write_table(run, TableFile(name, records.corpus, start, stop, features), report_rows)
+def _write_whole(tables: _Tables, name: str) -> bytes:
+    return orjson.dumps(_write_table(tables.run, tables.corpus[name])._asdict())
 
 
 def _write_table(run: Path, table: TableFile, report_rows: Any = None) -> FileInfo:
@@ -311,7 +349,8 @@ def _write_parquet(file: AtomicFile, table: TableFile, report_rows: Any = None) 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, sink = arrow_schema(table), ArrowSink(file)
+    schema = arrow_schema(table)
+    sink = ArrowSink(file)
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
         for last, block in arrow_blocks(table):
             writer.write_table(block.cast(schema))

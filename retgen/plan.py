@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.models import ModelSettings
+from retgen.engines import Local
 from retgen.errors import UsageError
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.records import Records
@@ -228,7 +229,7 @@ def preview(
             from retgen.agents.calls import ModelOptions
             from retgen.generate import generate_with_agents
 
-            generate_with_agents(recipe, Path(folder), ModelOptions())
+            generate_with_agents(recipe, Path(folder), ModelOptions(), engine=Local(1))
         return _records(recipe.at(Path(folder)).records(), n)
 
 

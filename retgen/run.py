@@ -18,6 +18,8 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
+from retgen.engines import Engine, Local, engine_named
+from retgen.engines.local import keep_freed_memory
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import (
     TABLES,
@@ -39,7 +41,6 @@ from retgen.manifest import (
     run_lock,
 )  # fmt: skip
 from retgen.plan import plan, plan_from
-from retgen.processes import keep_freed_memory
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.recipe import SOURCES, Recipe, choose_judge, load_recipe
 from retgen.reporting.card import dataset_card, training_card
@@ -74,6 +75,7 @@ def run(
     out: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     workers: int | None = None,
+    engine: str = "local",
     limit: int | None = None,
     fresh: bool = False,
     model_options: ModelOptions | None = None,
@@ -97,8 +99,8 @@ def run(
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
         check_space(folder, expected.bytes)
-        cores = workers or usable_cores()
-        result = _make(recipe.at(folder), folder, cores, model_options, progress)
+        work = engine_named(engine, workers or usable_cores())
+        result = _make(recipe.at(folder), folder, work, model_options, progress)
         return replace(result, aside=aside)
 
 
@@ -128,7 +130,12 @@ def run_upon(
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
         refused = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
         return _make(
-            recipe.at(folder), folder, workers or usable_cores(), None, progress, refused=refused
+            recipe.at(folder),
+            folder,
+            Local(workers or usable_cores()),
+            None,
+            progress,
+            refused=refused,
         )
 
 
@@ -156,7 +163,12 @@ def pilot(
         if open_or_resume(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
         call_report = generate_with_agents(
-            recipe, folder, model_options or ModelOptions(), pilot=records, progress=progress
+            recipe,
+            folder,
+            model_options or ModelOptions(),
+            pilot=records,
+            engine=Local(1),
+            progress=progress,
         )
     return plan_from(recipe, call_report, model_options or ModelOptions())
 
@@ -212,7 +224,7 @@ def _load_for_run(
 def _make(
     recipe: Recipe,
     folder: Path,
-    workers: int,
+    engine: Engine,
     model_options: ModelOptions | None,
     progress: Progress,
     refused: Sequence[Rejection] | None = None,
@@ -220,14 +232,14 @@ def _make(
     """`refused`: what agents that have been asked refused; None: ask them."""
     keep_freed_memory()
     clock = _Clock(folder / "run.log")
-    clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {workers} workers")
+    clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {engine}")
     call_report = None
     try:
         if refused is None and recipe.needs_sources:
             from retgen.agents.calls import ModelOptions
 
             call_report = generate_with_agents(
-                recipe, folder, model_options or ModelOptions(), workers=workers, progress=progress
+                recipe, folder, model_options or ModelOptions(), engine=engine, progress=progress
             )
             refused = call_report.rejected
     except BaseException as error:
@@ -238,11 +250,11 @@ def _make(
     records = recipe.records()
     records = replace(records, rejected=[*(refused or ()), *records.rejected])
     clock.lap("latent")
-    tables = write_dataset(recipe, records, folder, workers, progress)
+    tables = write_dataset(recipe, records, folder, engine, progress)
     if tables.kept:
         clock.note(f"kept {tables.kept} corpus files of an earlier run")
     clock.lap("generate and write")
-    result = prove(folder, recipe, tables.files, workers, progress)
+    result = prove(folder, recipe, tables.files, engine, progress)
     if result.taken_up:
         clock.note(f"kept the proof of {result.taken_up} parts of an earlier run")
     clock.lap("prove and measure")

@@ -57,7 +57,7 @@ class AtomicFile:
             _lock(self._file.fileno())
         return self
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         """Append `data`."""
         with os_errors(self.path):
             view = memoryview(data)

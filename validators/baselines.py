@@ -4,60 +4,69 @@ A set that such a ranking solves tests nothing (in LIMIT the 50,000 documents so
 have all positives among the first 46). Scores are recall@k, averaged over the queries, with
 trec_eval's order: score descending, then document id descending.
 
-The terms of every document are spooled to temporary files while the corpus is scanned, since a
-document's IDF is known only afterwards; memory stays flat. The files are scored one by one, by
-several processes where there are many.
+The terms of every document are kept while the corpus is scanned, since a document's IDF is known
+only afterwards: as arrays, which lie on disk once their part is scanned, so memory stays flat. They
+are scored batch by batch, by several processes where there are many.
 """
 
 from __future__ import annotations
 
 import heapq
-import os
-import tempfile
 import zlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.processes import pickle_data, process_pool, unpickle_data
+from retgen.engines import Engine, Local
+from retgen.engines.packing import pack_data, unpack_data
 from retgen.tokenizer import STOPWORDS, length, tokens
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
-_SPOOL = 16 << 20  # bytes of a spool file, after which a new one begins
-_PARALLEL_FROM = 128 << 20  # bytes of all; below, a second process costs more than it saves
+_GROUP = 16 << 20  # bytes of terms that are scored at a time
+_PER_SECOND = 40 << 20  # bytes of terms that one process scores
 
 
-class _SpooledBatch(NamedTuple):
-    ids: list[str]
+class SpooledBatch(NamedTuple):
+    """What the rankings need of some documents."""
+
+    ids: NDArray[np.uint8]  # UTF-8, one behind the other
+    ends: NDArray[np.uint32]  # (documents,) characters of the ids up to each
     counts: NDArray[np.uint32]  # (documents,) terms of each document
     terms: NDArray[np.uint32] | NDArray[np.uint16]  # (sum of counts,)
     lengths: NDArray[np.uint32]  # (documents,) characters of each text
 
+    def doc_ids(self) -> list[str]:
+        """The ids of the documents, in order."""
+        ids = self.ids.tobytes().decode("utf-8", "surrogatepass")
+        return [ids[start:end] for start, end in pairwise([0, *self.ends.tolist()])]
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return sum(column.nbytes for column in self)
+
 
 @dataclass
 class TermSpool(RuleState):
-    """Document frequencies so far, and the spool files of the parts."""
+    """Document frequencies so far, and the terms of the documents."""
 
     vocabulary: InitVar[int]
     frequencies: NDArray[np.int64] = field(init=False)  # (vocabulary,)
     documents: int = 0
     words: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    paths: list[str] = field(default_factory=list)
+    batches: list[SpooledBatch] = field(default_factory=list)
 
     def __post_init__(self, vocabulary: int) -> None:
         self.frequencies = np.zeros(vocabulary, np.int64)
-
-    def files(self) -> Sequence[str]:
-        return self.paths
 
     def merge(self, later: Self, offset: int) -> None:
         size = max(len(self.words), len(later.words))
@@ -67,14 +76,10 @@ class TermSpool(RuleState):
 
 
 class TermRule(CorpusRule):
-    """Base of the rules that turn a document into terms. Subclasses call `spool`.
-
-    `scratch`: folder of the spool files; who sets it removes it.
-    """
+    """Base of the rules that turn a document into terms. Subclasses call `spool`."""
 
     vocabulary: int
     state: TermSpool
-    scratch: str | None = None
 
     def start(self) -> None:
         self.state = TermSpool(self.vocabulary)
@@ -95,10 +100,6 @@ class TermRule(CorpusRule):
         and words of each text, where the rule knows them.
         """
         state = self.state
-        if not state.paths or os.path.getsize(state.paths[-1]) >= _SPOOL:
-            handle, path = tempfile.mkstemp(prefix="terms-", dir=self.scratch)
-            os.close(handle)
-            state.paths.append(path)
         once = terms if distinct else self._once(counts, terms)
         if self.vocabulary <= len(once):
             state.frequencies += np.bincount(once, minlength=self.vocabulary)
@@ -112,8 +113,16 @@ class TermRule(CorpusRule):
             lengths = np.array([len(text) for text in batch.texts])
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
-        with open(state.paths[-1], "ab") as file:
-            file.write(pickle_data((batch.ids, counts, terms, lengths.astype(np.uint32))))
+        ids = "".join(batch.ids).encode("utf-8", "surrogatepass")
+        state.batches.append(
+            SpooledBatch(
+                np.frombuffer(ids, np.uint8),
+                np.cumsum(list(map(len, batch.ids)), dtype=np.uint32),
+                counts,
+                terms,
+                lengths.astype(np.uint32),
+            )
+        )
 
     def _once(
         self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]
@@ -178,11 +187,11 @@ def query_blind_baselines(
     queries: list[NDArray[np.int64]],
     judgements: Judgements,
     also: tuple[int, ...] = (),
-    workers: int = 1,
+    engine: Engine | None = None,
 ) -> dict[str, Any]:
     """recall@k of a random order and of the query-blind rankings; fractions.
 
-    `queries`: the terms of each query. `also`: further cutoffs. `workers`: processes. Returns
+    `queries`: the terms of each query. `also`: further cutoffs. Returns
     {"random": {"recall@2": x, ...}, "rankings": {name: {...}}, "best": {"ranking", ...}}.
     """
     total = spool.documents
@@ -194,7 +203,7 @@ def query_blind_baselines(
         for doc_id in docs:
             share[doc_id] = share.get(doc_id, 0.0) + 1 / len(docs) / len(judgements.positives)
     rankings = {}
-    for name, top in query_blind_rankings(spool, queries, depth, workers).items():
+    for name, top in query_blind_rankings(spool, queries, depth, engine).items():
         gains = np.cumsum([share.get(doc_id, 0.0) for doc_id in top])
         rankings[name] = {f"recall@{k}": round(float(gains[k - 1]), 6) for k in cutoffs}
     return with_best({f"recall@{k}": round(k / total, 6) for k in cutoffs}, rankings)
@@ -253,38 +262,39 @@ _Top = list[tuple[float, str]]
 
 
 def query_blind_rankings(
-    spool: TermSpool, queries: Sequence[NDArray[np.int64]], depth: int, workers: int = 1
+    spool: TermSpool,
+    queries: Sequence[NDArray[np.int64]],
+    depth: int,
+    engine: Engine | None = None,
 ) -> dict[str, list[str]]:
-    """The ids of the first `depth` documents of each ranking, best first."""
-    scores = _Scores(spool, queries)
+    """The ids of the first `depth` documents of each ranking, best first. `engine`: who scores."""
+    engine = engine or Local(1)
+    if not engine.pays(sum(one.bytes for one in spool.batches) / _PER_SECOND):
+        engine = Local(1)
     tops: dict[str, _Top] = {}
-    for result in _all_tops(scores, spool.paths, depth, workers):
-        for name, top in result.items():
+    groups = {str(number): group for number, group in enumerate(_groups(spool.batches))}
+    for _, result in engine.map(_tops, (_Scores(spool, queries), depth), groups):
+        for name, top in unpack_data(result).items():
             tops[name] = heapq.nlargest(depth, [*tops.get(name, []), *top])
     return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}
 
 
-def _all_tops(
-    scores: _Scores, paths: Sequence[str], depth: int, workers: int
-) -> Iterator[dict[str, _Top]]:
-    """The best of each spool file, in order."""
-    if workers > 1 and len(paths) > 1 and sum(map(os.path.getsize, paths)) >= _PARALLEL_FROM:
-        with process_pool(min(workers, len(paths)), _start_worker, (scores, depth)) as pool:
-            yield from pool.map(_tops_of, paths)
-    else:
-        yield from (scores.tops(path, depth) for path in paths)
+def _groups(batches: Sequence[SpooledBatch]) -> Iterator[list[SpooledBatch]]:
+    group: list[SpooledBatch] = []
+    size = 0
+    for one in batches:
+        group.append(one)
+        size += one.bytes
+        if size >= _GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
-_worker: dict[str, Any] = {}
-
-
-def _start_worker(scores: _Scores, depth: int) -> None:
-    _worker.update(scores=scores, depth=depth)
-
-
-def _tops_of(path: str) -> dict[str, _Top]:
-    result: dict[str, _Top] = _worker["scores"].tops(path, _worker["depth"])
-    return result
+def _tops(scoring: tuple[_Scores, int], batches: Sequence[SpooledBatch]) -> bytes:
+    scores, depth = scoring
+    return pack_data(scores.tops(batches, depth))
 
 
 class _Scores:
@@ -306,15 +316,16 @@ class _Scores:
             self.contained = Containment(list(sets), frequencies[distinct])
             self.same = np.array(list(sets.values()), np.int64)
 
-    def tops(self, path: str, depth: int) -> dict[str, _Top]:
-        """The best documents of a spool file in each ranking."""
+    def tops(self, batches: Sequence[SpooledBatch], depth: int) -> dict[str, _Top]:
+        """The best of some documents in each ranking."""
         tops: dict[str, _Top] = {}
-        for batch in _read_batches(path):
+        for batch in batches:
+            ids = batch.doc_ids()
             for name, values in self._of(batch).items():
-                tops[name] = _merge_top(tops.get(name, []), values, batch.ids, depth)
+                tops[name] = _merge_top(tops.get(name, []), values, ids, depth)
         return tops
 
-    def _of(self, batch: _SpooledBatch) -> dict[str, NDArray[np.float64]]:
+    def _of(self, batch: SpooledBatch) -> dict[str, NDArray[np.float64]]:
         starts = np.concatenate([[0], np.cumsum(batch.counts, dtype=np.int64)])
         scores = {
             "summed IDF": _row_sums(self.idf[batch.terms], starts),
@@ -331,14 +342,6 @@ class _Scores:
                 np.add.at(total, documents, self.same[sets])
             scores["documents with most whole queries"] = total
         return scores
-
-
-def _read_batches(path: str) -> Iterator[_SpooledBatch]:
-    """The documents of a spool file, in order."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        while file.tell() < size:
-            yield _SpooledBatch(*unpickle_data(file))
 
 
 def _row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:

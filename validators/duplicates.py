@@ -58,18 +58,36 @@ def _normalised_fast(text: str) -> str:
     return normalise_text(text)
 
 
+_AT_A_TIME = 1 << 22  # hashes that are sorted together
+
+
 @dataclass
 class _Hashes(RuleState):
-    """64-bit hashes of one key of each document, a part after the other."""
+    """64-bit hashes of one key of each document: ascending arrays, of some documents each."""
 
     parts: list[NDArray[np.uint64]] = field(default_factory=list)
 
+    def add(self, hashes: NDArray[np.uint64]) -> None:
+        """Take in those of some documents."""
+        self.parts.append(np.sort(hashes))
+
     def repeated_hashes(self) -> NDArray[np.uint64]:
-        """The hashes that stand more than once, ascending."""
-        if not self.parts:
-            return np.empty(0, np.uint64)
-        ordered = np.sort(np.concatenate(self.parts))
-        return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+        """The hashes that stand more than once, ascending.
+
+        Of all parts those between two bounds are sorted at a time, so memory does not grow.
+        """
+        ranges = -(-sum(map(len, self.parts)) // _AT_A_TIME)
+        bounds = np.array([(i << 64) // max(1, ranges) for i in range(1, ranges)], np.uint64)
+        starts = [np.searchsorted(part, bounds).tolist() for part in self.parts]
+        result = [np.empty(0, np.uint64)]
+        for i in range(ranges):
+            some = [
+                part[at[i - 1] if i else 0 : at[i] if i < ranges - 1 else len(part)]
+                for part, at in zip(self.parts, starts, strict=True)
+            ]
+            ordered = np.sort(np.concatenate(some))
+            result.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
+        return np.concatenate(result)
 
 
 class Duplicates(CorpusRule):
@@ -97,7 +115,7 @@ class Duplicates(CorpusRule):
         self.state: _Hashes = _Hashes()
 
     def scan(self, batch: Batch) -> None:
-        self.state.parts.append(_hashes(self.key(batch)))
+        self.state.add(_hashes(self.key(batch)))
 
     def suspicious(self) -> bool:
         self._suspects = frozenset(self.state.repeated_hashes().tolist())

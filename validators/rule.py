@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -114,11 +114,10 @@ class Judgements:
 
 @dataclass
 class RuleState:
-    """What a rule knows after its part of the corpus, as data: see `retgen.processes`."""
+    """What a rule knows after its part of the corpus, as data: see `retgen.engines.packing`.
 
-    def files(self) -> Sequence[str]:
-        """Files that the state refers to, in the folder that the rule was given for them."""
-        return ()
+    Arrays in it may be read-only, and lie on disk: what grows with the corpus is a list of arrays.
+    """
 
     def merge(self, later: Self, offset: int) -> None:
         """Take in the state of the part that follows, whose index 0 is index `offset` here.

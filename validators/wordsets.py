@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +21,7 @@ WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once 
 
 # texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
 _ROWS = 1024
+_IN_MEMORY = 1 << 20  # words of all sets
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HIGH, _LOW = np.uint64(32), np.uint64(29)
 
@@ -48,30 +47,21 @@ class Sets:
 
 @dataclass
 class WordSets(RuleState):
-    """Word sets of texts in order, in files of `scratch`, who sets it removes them.
+    """Word sets of texts in order.
 
     `orders`: a hash of the words in their order for each text, which is that of texts that differ
     in case, punctuation and white space only.
     """
 
-    scratch: str | None = None
+    words: list[NDArray[np.int64]] = field(default_factory=list)
     sizes: list[NDArray[np.int64]] = field(default_factory=list)
     orders: list[NDArray[np.uint64]] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
-
-    def files(self) -> Sequence[str]:
-        return self.paths
 
     def add(self, texts: Sequence[Sequence[str]]) -> None:
         """Take in the words of some texts."""
         for low in range(0, len(texts), _ROWS):
             words, sizes, order = _distinct(texts[low : low + _ROWS])
-            if not self.paths:
-                handle, path = tempfile.mkstemp(prefix="words-", dir=self.scratch)
-                os.close(handle)
-                self.paths.append(path)
-            with open(self.paths[-1], "ab") as file:
-                file.write(words.data)
+            self.words.append(words)
             self.sizes.append(sizes)
             self.orders.append(order)
 
@@ -79,21 +69,15 @@ class WordSets(RuleState):
         """(n,) hashes of the words in their order."""
         return np.concatenate(self.orders) if self.orders else np.empty(0, np.uint64)
 
-    def sets(self) -> Sets:
-        """All sets, in one file, which is read where it is looked at.
-
-        The files of the parts stay as they are: a run that is killed from here on needs them again.
-        """
+    def sets(self, scratch: str | None = None) -> Sets:
+        """All sets; many in a file of the folder `scratch`, which is read where it is looked at."""
         starts = np.concatenate([[0], *self.sizes]).cumsum(dtype=np.int64)
-        path = self.paths[0] if self.paths else os.devnull
-        if len(self.paths) > 1:
-            handle, path = tempfile.mkstemp(prefix="words-", dir=self.scratch)
-            with open(handle, "wb") as whole:
-                for one in self.paths:
-                    with open(one, "rb") as part:
-                        shutil.copyfileobj(part, whole, 1 << 20)
-        if not starts[-1]:
-            return Sets(np.empty(0, np.int64), starts)
+        if starts[-1] <= _IN_MEMORY:
+            return Sets(np.concatenate([np.empty(0, np.int64), *self.words]), starts)
+        handle, path = tempfile.mkstemp(prefix="words-", dir=scratch)
+        with open(handle, "wb") as file:
+            for one in self.words:
+                file.write(one.data)
         return Sets(np.memmap(path, np.int64, "r"), starts)
 
 

@@ -8,15 +8,17 @@ Both are functions of their documents, and of the counts, alone: the same in any
 from __future__ import annotations
 
 import asyncio
+import pickle
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from retgen.engines import Local, Result
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.found import (
@@ -37,7 +39,6 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
-from retgen.processes import map_in_order
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
 
@@ -76,20 +77,20 @@ class Drafts(NamedTuple):
     stems: list[Codes]
 
 
-def survey(_: None, documents: Sequence[SourceDocument]) -> CorpusCounts:
-    """The counts of some documents."""
+def survey(_: None, documents: Sequence[SourceDocument]) -> bytes:
+    """The counts of some documents, pickled."""
     words, occurrences, forms = Counter[str](), Counter[str](), Counter[str]()
     for one in documents:
         held = words_of(f"{one.title} {one.text}")
         occurrences.update(held)
         words.update(set(held))
         forms.update(forms_of(one))
-    return CorpusCounts(len(documents), words, occurrences, forms)
+    return pickle.dumps(CorpusCounts(len(documents), words, occurrences, forms), protocol=5)
 
 
-def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> list[Drafts]:
-    """The queries of some documents."""
-    return [_of_document(settings, *task) for task in tasks]
+def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> bytes:
+    """The queries of some documents, a list of `Drafts`, pickled."""
+    return pickle.dumps([_of_document(settings, *task) for task in tasks], protocol=5)
 
 
 def _of_document(
@@ -167,10 +168,9 @@ def places_of(place: str) -> list[str]:
     return result
 
 
-T = TypeVar("T")
 _BATCH = 300_000  # characters of documents that a process works on at a time
 _EACH = 500  # what a document takes besides its text, in characters
-_PARALLEL_FROM = 4  # batches; below, starting a process costs more than it saves
+_SECONDS = 1.0  # what a batch takes
 
 
 class Drafted(NamedTuple):
@@ -191,10 +191,11 @@ async def draft_in_processes(
 ) -> Drafted:
     """Count, find and write by rules, in several processes where that is worth their start."""
     batches = list(_batches([len(one.text) for one in documents]))
-    workers = context.workers if len(batches) >= _PARALLEL_FROM else 1
+    engine = context.engine if context.engine.pays(len(batches) * _SECONDS) else Local(1)
     stage = context.stage("documents", 2 * len(documents))
     counts = CorpusCounts()
-    surveyed = map_in_order(survey, None, [documents[part] for part in batches], workers)
+    named = {str(part.start): documents[part] for part in batches}
+    surveyed = engine.map_in_order(survey, None, named)
     async for part in _steps(surveyed, stage, batches, context):
         counts.merge(part)
     counts = counts.without_rare_words()
@@ -203,17 +204,17 @@ async def draft_in_processes(
     settings = DraftSettings(counts, *both)
     first = [bisect_left(document_of, number) for number in range(len(documents) + 1)]
     incoming = incoming_links(documents)
-    tasks = [
-        [
+    tasks = {
+        str(part.start): [
             DraftTask(documents[i], tuple(passages[first[i] : first[i + 1]]),
                       incoming.get(documents[i].id, ()))
             for i in range(part.start, part.stop)
         ]
         for part in batches
-    ]  # fmt: skip
+    }  # fmt: skip
     result = Drafted([], counts, [], [])
     number = 0
-    drafted = map_in_order(draft, settings, tasks, workers)
+    drafted = engine.map_in_order(draft, settings, tasks)
     async for drafts in _steps(drafted, stage, batches, context):
         for one in drafts:
             own = range(first[number], first[number + 1])
@@ -225,12 +226,12 @@ async def draft_in_processes(
 
 
 async def _steps(
-    made: Iterator[T], stage: Stage, batches: Sequence[slice], context: Context
-) -> AsyncIterator[T]:
+    made: Generator[tuple[str, Result]], stage: Stage, batches: Sequence[slice], context: Context
+) -> AsyncIterator[Any]:
     """What is made, while others may stop this work and progress is shown."""
-    with closing(cast("Generator[T]", made)):
-        for part, batch in zip(made, batches, strict=True):
-            yield part
+    with closing(made):
+        for (_, part), batch in zip(made, batches, strict=True):
+            yield pickle.loads(part)
             stage.done += batch.stop - batch.start
             context.show(stage)
             context.check_stopped()

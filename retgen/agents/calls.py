@@ -32,6 +32,7 @@ from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, 
 from retgen.agents.prices import Prices
 from retgen.agents.replay import Replayed, read_replay
 from retgen.agents.sending import Tally
+from retgen.engines import Engine
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
 from retgen.progress import Progress
 
@@ -131,7 +132,7 @@ def call_models(
     call_report: CallReport,
     pilot: int | None,
     progress: Progress,
-    workers: int = 1,
+    engine: Engine | None = None,
 ) -> None:
     """Have `work` ask the models of `settings`, by agent; `call_report` is filled.
 
@@ -180,7 +181,7 @@ def call_models(
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
-                    sources, models, pilot=pilot, workers=workers, tally=call_report.tally,
+                    sources, models, pilot=pilot, engine=engine, tally=call_report.tally,
                     stop=stop, flight=flight, progress=progress, cap=cap,
                     priced=call_report.priced, notice=_notice,
                 )  # fmt: skip

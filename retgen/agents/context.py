@@ -22,6 +22,7 @@ from retgen.agents.caller import RECORD, Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.agents.sending import Tally
+from retgen.engines import Engine, Local
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, no_progress
 
@@ -57,7 +58,7 @@ class Context:
 
     `models`: settings and caller of each agent that a model answers; the others are offline.
     `folder`: where the family leaves what it was told. `pilot`: records of a stage that are enough.
-    `workers`: processes for what no model does. `progress`: what is told how far the work is.
+    `engine`: who does what no model does. `progress`: what is told how far the work is.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Context:
         models: Mapping[str, tuple[ModelSettings, Caller]],
         *,
         pilot: int | None = None,
-        workers: int = 1,
+        engine: Engine | None = None,
         tally: Tally | None = None,
         stop: Stop | None = None,
         flight: Flight | None = None,
@@ -75,7 +76,7 @@ class Context:
         priced: bool = True,
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.folder, self.pilot, self.workers = folder, pilot, workers
+        self.folder, self.pilot, self.engine = folder, pilot, engine or Local(1)
         self.tally = tally or Tally()
         self.stages: list[Stage] = []
         self.rejected: list[Rejection] = []

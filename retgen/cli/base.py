@@ -149,6 +149,14 @@ Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks 
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; default all cores. The output is the same.")
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ENGINE",
+        help="Who does the work: local, ray (a cluster, or one on this machine), "
+        "ray://HOST:PORT. The output is the same.",
+    ),
+]
 ModelOption = Annotated[
     str | None,
     typer.Option(

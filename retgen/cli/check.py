@@ -9,6 +9,7 @@ import typer
 
 from retgen.cli.base import (
     DatasetArgument,
+    EngineOption,
     Json,
     Quiet,
     RunArgument,
@@ -54,6 +55,7 @@ def validate_command(
         ),
     ] = None,
     workers: Workers = None,
+    engine: EngineOption = "local",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -64,6 +66,7 @@ def validate_command(
         result = validate(
             path,
             workers=workers,
+            engine=engine,
             progress=progress,
             split=split,
             off=_pairs(off, "--off", "REASON"),

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from retgen.cli.base import (
+    EngineOption,
     Json,
     LedgerOption,
     MaxUsdOption,
@@ -44,6 +45,7 @@ def run_command(
     ] = None,
     settings: Setting = None,
     workers: Workers = None,
+    engine: EngineOption = "local",
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="At most N records; refused if the parameters fix their number."),
@@ -114,8 +116,8 @@ def run_command(
         return
     with shown_progress(quiet, json) as progress:
         result = run(
-            recipe, out=out, overrides=overrides, workers=workers, limit=limit, fresh=fresh,
-            model_options=model_options, progress=progress,
+            recipe, out=out, overrides=overrides, workers=workers, engine=engine, limit=limit,
+            fresh=fresh, model_options=model_options, progress=progress,
         )  # fmt: skip
     _print_run(result, json, quiet)
 

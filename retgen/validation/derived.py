@@ -19,6 +19,7 @@ from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
 from retgen.agents.models import FLOW
 from retgen.data import Dataset
+from retgen.engines import Engine
 from retgen.errors import EndpointFailed, RetgenError
 from retgen.generate import rejected_lines, table_files
 from retgen.generators.records import Records
@@ -92,7 +93,7 @@ def check_written(
     recipe: Recipe,
     dataset: Dataset,
     result: Validation,
-    workers: int,
+    engine: Engine,
     scratch: Path,
     progress: Progress,
 ) -> list[Finding]:
@@ -118,9 +119,7 @@ def check_written(
         again.append(_not_again(why, "warning"))
     elif same and rejected is None and offline(recipe) and recipe.family.repeatable(recipe.job):
         try:
-            again, rejected, names = repeat_agents(
-                run, recipe, scratch / "again", workers, progress
-            )
+            again, rejected, names = repeat_agents(run, recipe, scratch / "again", engine, progress)
         except EndpointFailed as error:  # a model of the Hub that cannot be had here
             again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
         except (RetgenError, *DAMAGED) as error:
@@ -130,7 +129,7 @@ def check_written(
     try:
         records = recipe.records()
         if same:
-            again += compare_tables(run, recipe, records, workers, progress)
+            again += compare_tables(run, recipe, records, engine, progress)
     except (RetgenError, *DAMAGED) as error:
         level: Severity = "error" if same else "warning"
         return [*findings, *again, _not_again(f"{UNFIT}: {error!r}", level)]

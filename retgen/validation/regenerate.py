@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -19,17 +20,17 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from retgen.agents.agent import Rejection
+from retgen.engines import Engine
 from retgen.generate import (
     BLOCK,
-    PARALLEL_FROM,
     TableFile,
     arrow_blocks,
     arrow_schema,
+    seconds_of,
     table_files,
 )
 from retgen.generators.family import RowType
 from retgen.generators.records import Records
-from retgen.processes import process_pool
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.validators.rule import Finding
@@ -106,19 +107,17 @@ class _Unequal(NamedTuple):
 
 
 def compare_tables(
-    run: Path, recipe: Recipe, records: Records, workers: int, progress: Progress
+    run: Path, recipe: Recipe, records: Records, engine: Engine, progress: Progress
 ) -> list[Finding]:
     """One finding a file whose rows are not those of the records."""
     corpus, others = table_files(recipe, records)
     result: list[Finding | None] = []
     tables = [*corpus, *others]
-    if workers > 1 and len(corpus) > 1 and records.corpus.count >= PARALLEL_FROM:
-        with process_pool(min(workers, len(corpus))) as pool:
-            numbers = range(len(corpus))
-            tasks = [pool.submit(_compare_shard, run, recipe, number) for number in numbers]
-            for done, task in enumerate(tasks, start=1):
-                result.append(task.result())
-                progress("again", done, len(tables))
+    if len(corpus) > 1 and engine.pays(seconds_of(corpus)):
+        shards = {one.name: number for number, one in enumerate(corpus)}
+        for _, found in engine.map_in_order(_compare_shard, (run, recipe), shards):
+            result.append(pickle.loads(found))
+            progress("again", len(result), len(tables))
         tables = others
     for table in tables:
         result.append(_compare(run, table))
@@ -126,10 +125,9 @@ def compare_tables(
     return [one for one in result if one is not None]
 
 
-def _compare_shard(run: Path, recipe: Recipe, number: int) -> Finding | None:
-    """In a process of its own: one shard of the corpus."""
-    records = recipe.records()
-    return _compare(run, table_files(recipe, records)[0][number])
+def _compare_shard(run: tuple[Path, Recipe], number: int) -> bytes:
+    path, recipe = run
+    return pickle.dumps(_compare(path, table_files(recipe, recipe.records())[0][number]))
 
 
 def _compare(run: Path, table: TableFile) -> Finding | None:
@@ -291,7 +289,7 @@ def offline(recipe: Recipe) -> bool:
 
 
 def repeat_agents(
-    run: Path, recipe: Recipe, folder: Path, workers: int, progress: Progress
+    run: Path, recipe: Recipe, folder: Path, engine: Engine, progress: Progress
 ) -> tuple[list[Finding], list[Rejection], frozenset[str]]:
     """Have the offline agents work in an empty folder.
 
@@ -303,7 +301,7 @@ def repeat_agents(
 
     make_folder(folder)
     call_report = generate_with_agents(
-        recipe, folder, ModelOptions(), workers=workers, progress=progress
+        recipe, folder, ModelOptions(), engine=engine, progress=progress
     )
     result = []
     names = set()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from retgen.data import Dataset, open_dataset
+from retgen.engines import Local
 from retgen.generate import rejected_lines, write_dataset
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
@@ -34,7 +35,7 @@ def tables_before(run: Path, recipe: Recipe, folder: Path, progress: Progress) -
         if (run / name).is_dir():
             (folder / name).symlink_to((run / name).resolve(), target_is_directory=True)
     write_file(folder / "recipe.yaml", to_yaml(written_out(recipe)[0]))
-    write_dataset(recipe, recipe.records(), folder, 1, progress)
+    write_dataset(recipe, recipe.records(), folder, Local(1), progress)
     _rejected_before(run, folder)
     return open_dataset(folder)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import as_completed
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +20,15 @@ from retgen.data import (
     open_dataset,
 )
 from retgen.dataset_files import missing_table_hint
+from retgen.engines import Engine, Local
+from retgen.engines.local import keep_freed_memory
+from retgen.engines.packing import pack_data
 from retgen.errors import DatasetError
-from retgen.processes import keep_freed_memory, process_pool
 from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
-from retgen.validation.states import States
+from retgen.validation.states import PartFiles
 from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, texts_by_column
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
@@ -35,10 +38,9 @@ from retgen.validators.validation import Samples
 _BATCH = 4096  # documents
 _AT_MOST = 2000  # queries that rules see where one of them reads all itself
 _EACH = 100  # qrels of each, at most
-_PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
-_PART = (
-    64 << 20
-)  # bytes of corpus that a process scans at a time, and a killed run keeps the proof of
+# bytes of corpus that a process scans at a time, and a killed run keeps the proof of: a sixteenth
+_LEAST, _MOST = 1 << 20, 64 << 20
+_BRIEF = 1.0  # seconds of work that is not worth keeping the parts of
 
 
 def which_split(dataset: Dataset, split: str | None) -> str:
@@ -104,7 +106,7 @@ def build_rules(
     recipe: Recipe | None,
     judgements: Judgements,
     settings: RuleSettings,
-    scratch: str,
+    scratch: str | None = None,
 ) -> list[CorpusRule]:
     """Rules over documents, less those that the family's own proof covers, then the proof."""
     context = context_of(recipe, judgements, settings, scratch)
@@ -123,46 +125,44 @@ def build_rules(
 def scan(
     dataset: Dataset,
     rules: Sequence[CorpusRule],
-    workers: int,
+    engine: Engine,
     split: str | None,
     progress: Progress,
-    scratch: str,
     recipe: Recipe | None,
     settings: RuleSettings,
-    states: States | None = None,
+    files: PartFiles,
 ) -> tuple[int, list[Problem]]:
     """Show every document to every rule. Returns (documents, rows that are none).
 
-    `recipe`, `settings`: what other processes build the same rules from. `states`: where the
+    `recipe`, `settings`: what other processes build the same rules from. `files`: where the
     results of parts are kept, and taken from.
     """
     for rule in rules:
         rule.about(dataset)
     parts = _parts(dataset.corpus)
-    if len(parts) == 1:
-        states = None  # nothing is finished before everything is
-    kept = states.begin(parts, split, recipe is not None) if states is not None else {}
-    waiting = {number: _Result(*result) for number, result in kept.items()}
-    missing = [number for number in range(len(parts)) if number not in waiting]
-    done, total = sum(len(parts[number]) for number in waiting), sum(map(len, parts))
-    if workers > 1 and dataset.corpus.size() >= _PARALLEL_FROM and len(missing) > 1:
-        asked = dataset.run or dataset.root, split, scratch, recipe, settings
-        scanned = _in_processes(parts, missing, workers, asked)
-    else:
-        scanned = _one_by_one(
-            dataset, rules, parts, missing, lambda more: progress("proof", done + more, total)
-        )
+    total = sum(map(len, parts))
     whole = _Whole()
-    with contextlib.closing(scanned):
-        for number, result in scanned:
-            if states is not None:
-                files = [file for state in result.states for file in state.files()]
-                states.keep(number, tuple(result), files)
-            waiting[number] = result
-            done += len(parts[number])
-            progress("proof", done, total)
-            whole.take(waiting)
-    whole.take(waiting)
+    seconds = _seconds(dataset, rules, parts) if len(parts) > 1 else 0.0
+    if not engine.pays(seconds):
+        engine = Local(1)
+    if len(parts) == 1 or (engine.workers == 1 and seconds < _BRIEF):
+        chunks = [chunk for part in parts for chunk in part]
+        result = _scan_part(dataset, rules, chunks, lambda done: progress("proof", done, total))
+        whole.take({0: result})
+    else:
+        kept = files.begin(parts, split, recipe is not None)
+        waiting = {number: _Result(*result) for number, result in kept.items()}
+        done = sum(len(parts[number]) for number in waiting)
+        left = {str(n): part for n, part in enumerate(parts) if n not in waiting}
+        scanner = _Scanner(dataset.run or dataset.root, split, recipe, settings)
+        with contextlib.closing(engine.map(_scan_apart, scanner, left)) as scanned:
+            for name, packed in scanned:
+                number = int(name)
+                waiting[number] = _Result(*files.keep(number, packed))
+                done += len(parts[number])
+                progress("proof", done, total)
+                whole.take(waiting)
+        whole.take(waiting)
     for rule, state in zip(rules, whole.states, strict=True):
         rule.state = state
     again = [rule for rule in rules if rule.suspicious()]
@@ -180,14 +180,23 @@ def scan(
 def _parts(corpus: TableFiles) -> list[list[Chunk]]:
     """The corpus cut into parts, whatever the number of processes; one part at least."""
     parts: list[list[Chunk]] = [[]]
-    filled = 0
-    for chunk in corpus.chunks(min(_PART, CHUNK_BYTES)):
-        if filled >= _PART:
+    filled, most = 0, min(max(_LEAST, corpus.size() // 16), _MOST)
+    for chunk in corpus.chunks(min(most, CHUNK_BYTES)):
+        if filled >= most:
             parts.append([])
             filled = 0
         parts[-1].append(chunk)
-        filled += _PART if corpus.format == "parquet" else chunk.stop - chunk.start
+        filled += most if corpus.format == "parquet" else chunk.stop - chunk.start
     return parts
+
+
+def _seconds(
+    dataset: Dataset, rules: Sequence[CorpusRule], parts: Sequence[Sequence[Chunk]]
+) -> float:
+    """What scanning all parts takes in one process, by the first chunk."""
+    began = time.perf_counter()
+    _scan_part(dataset, rules, parts[0][:1])
+    return (time.perf_counter() - began) * sum(map(len, parts))
 
 
 class _Result(NamedTuple):
@@ -219,18 +228,6 @@ class _Whole:
             self.documents += part.documents
             self._lines += part.lines
             self._parts += 1
-
-
-def _one_by_one(
-    dataset: Dataset,
-    rules: Sequence[CorpusRule],
-    parts: Sequence[Sequence[Chunk]],
-    missing: Sequence[int],
-    shown: Callable[[int], None],
-) -> Generator[tuple[int, _Result], None, None]:
-    """Part after part in this process; `shown`: how many chunks of one are done."""
-    for number in missing:
-        yield number, _scan_part(dataset, rules, parts[number], shown)
 
 
 def _scan_part(
@@ -301,30 +298,26 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
     return Batch(position, ids, titles, texts, metadata, others)
 
 
-def _in_processes(
-    parts: Sequence[Sequence[Chunk]],
-    missing: Sequence[int],
-    workers: int,
-    given: tuple[Path, str | None, str, Recipe | None, RuleSettings],
-) -> Generator[tuple[int, _Result], None, None]:
-    """The same in processes, which build the rules from the files; parts come as they end."""
-    with process_pool(min(workers, len(missing)), _start_worker, given) as pool:
-        futures = {pool.submit(_scan_apart, parts[number]): number for number in missing}
-        for future in as_completed(list(futures)):
-            yield futures.pop(future), future.result()
+class _Scanner:
+    """What scans parts in any process: the data set and its rules, made once in each."""
+
+    def __init__(
+        self, path: Path, split: str | None, recipe: Recipe | None, settings: RuleSettings
+    ) -> None:
+        self._made_from = path, split, recipe, settings
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        return open_dataset(self._made_from[0])
+
+    @cached_property
+    def rules(self) -> list[CorpusRule]:
+        _, split, recipe, settings = self._made_from
+        return build_rules(recipe, load_judgements(self.dataset, split, recipe), settings)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_made_from": self._made_from}
 
 
-_worker: dict[str, Any] = {}
-
-
-def _start_worker(
-    path: Path, split: str | None, scratch: str, recipe: Recipe | None, settings: RuleSettings
-) -> None:
-    dataset = open_dataset(path)
-    _worker["dataset"] = dataset
-    judgements = load_judgements(dataset, split, recipe)
-    _worker["rules"] = build_rules(recipe, judgements, settings, scratch)
-
-
-def _scan_apart(chunks: Sequence[Chunk]) -> _Result:
-    return _scan_part(_worker["dataset"], _worker["rules"], chunks)
+def _scan_apart(scanner: _Scanner, chunks: Sequence[Chunk]) -> bytes:
+    return pack_data(tuple(_scan_part(scanner.dataset, scanner.rules, chunks)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
+import mmap
 import platform
 import re
 import shutil
@@ -23,13 +23,15 @@ from typing import Any
 import orjson
 
 from retgen.data import Chunk
+from retgen.engines import Result
+from retgen.engines.packing import unpack_data
 from retgen.manifest import PROOF
 from retgen.plugins import installed_plugins
-from retgen.processes import pickle_data, unpickle_data
 from retgen.validators.rules import GROUP
-from retgen.write import FileInfo, file_info, make_folder, write_file
+from retgen.write import AtomicFile, FileInfo, file_info, make_folder
 
-_MARK = b"retgen proof 1\n"
+_MARK = b"retgen proof 2\n"
+_HEAD = 128  # bytes: mark, checksum, zeros; arrays behind it begin where processors like it
 
 
 def forget(run: Path) -> None:
@@ -37,68 +39,74 @@ def forget(run: Path) -> None:
     shutil.rmtree(run / PROOF, ignore_errors=True)
 
 
-class States:
-    """The states of finished parts of one proof, and the files that they refer to.
+class PartFiles:
+    """Results of the parts of a scan, as files of a folder: their arrays are read from there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.loaded = 0  # parts that an earlier, killed proof had finished
+        self._key = b""
+
+    def begin(self, parts: Sequence[Sequence[Chunk]], *asked: Any) -> dict[int, Any]:
+        """The results that are there, by part. `asked`: what they depend on beside the files."""
+        return {}
+
+    def keep(self, number: int, result: Result) -> Any:
+        """Keep the packed result of a part. Returns it, its arrays on disk."""
+        head = _MARK + self._checksum(number, result)
+        with AtomicFile(self.path(number)) as file:
+            file.write(head + bytes(_HEAD - len(head)))
+            file.write(result)
+        return self._open(number)
+
+    def path(self, number: int) -> Path:
+        """The file of a part."""
+        return self.folder / f"part-{number:06}"
+
+    def _open(self, number: int, *, check: bool = False) -> Any:
+        with open(self.path(number), "rb") as file:
+            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        if check:
+            head = _MARK + self._checksum(number, view[_HEAD:])
+            if view[: len(head)] != head:
+                raise ValueError("it is not what was kept")
+        return unpack_data(view[_HEAD:])
+
+    def _checksum(self, number: int, result: bytes | memoryview) -> bytes:
+        digest = hashlib.sha256(self._key + b"%d\n" % number)
+        digest.update(result)
+        return digest.digest()
+
+
+class States(PartFiles):
+    """The results of finished parts of one proof of a run, which the next one may find there.
 
     `written`: hash and size of the run's files, as the writer knows them. `folder` is also where
     rules keep what is too large for memory.
     """
 
     def __init__(self, run: Path, written: Mapping[str, FileInfo]) -> None:
-        self.folder = run / PROOF
-        self.loaded = 0  # parts that an earlier, killed proof had finished
+        super().__init__(run / PROOF)
         self._run = run
         self._written = {name: list(info) for name, info in sorted(written.items())}
-        self._key = ""
         make_folder(self.folder)
 
     def begin(self, parts: Sequence[Sequence[Chunk]], *asked: Any) -> dict[int, Any]:
-        """The results that can be trusted, by the number of their part; the rest is removed.
-
-        `asked`: what else the results depend on.
-        """
-        # rules name their files by the whole path, so a folder that was moved is another one
-        place = str(self.folder.resolve())
-        identity = [place, self._written, _inputs(self._run), _versions(), _code(), list(asked)]
+        """The results that can be trusted, by the number of their part; what else is there goes."""
+        identity = [self._written, _inputs(self._run), _versions(), _code(), list(asked)]
         cuts = [[(c.path.name, c.start, c.stop) for c in part] for part in parts]
-        self._key = hashlib.sha256(orjson.dumps([identity, cuts])).hexdigest()
+        self._key = hashlib.sha256(orjson.dumps([identity, cuts])).digest()
         result = {}
-        needed = set()
         for number in range(len(parts)):
-            kept = self._load(number)
-            if kept is not None:
-                result[number], files = kept
-                needed |= {self._path(number).name, *files}
+            # whatever is wrong with one: the part is proven again
+            with contextlib.suppress(Exception):
+                result[number] = self._open(number, check=True)
+        needed = {self.path(number).name for number in result}
         for path in self.folder.iterdir():
             if path.name not in needed:
                 path.unlink(missing_ok=True)
         self.loaded = len(result)
         return result
-
-    def keep(self, number: int, result: Any, files: Sequence[str]) -> None:
-        """Keep the result of a part; `files`: what it refers to, in `folder`."""
-        infos = {Path(name).name: list(file_info(Path(name))) for name in files}
-        body = pickle_data([self._key, number, infos, result])
-        write_file(self._path(number), _MARK + hashlib.sha256(body).digest() + body)
-
-    def _path(self, number: int) -> Path:
-        return self.folder / f"part-{number:06}"
-
-    def _load(self, number: int) -> tuple[Any, list[str]] | None:
-        try:
-            raw = self._path(number).read_bytes()
-            start = len(_MARK) + 32
-            body = raw[start:]
-            if raw[:start] != _MARK + hashlib.sha256(body).digest():
-                return None
-            key, of, infos, result = unpickle_data(io.BytesIO(body))
-            if (key, of) != (self._key, number):
-                return None
-            if any(list(file_info(self.folder / name)) != info for name, info in infos.items()):
-                return None
-        except Exception:  # whatever is wrong with it: the part is proven again
-            return None
-        return result, list(infos)
 
 
 def _inputs(run: Path) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from retgen.data import Dataset, open_dataset
+from retgen.engines import Engine, engine_named
 from retgen.errors import RetgenError
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
@@ -34,7 +35,7 @@ from retgen.validation.findings import (
 )
 from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
-from retgen.validation.states import States
+from retgen.validation.states import PartFiles, States
 from retgen.validators.baselines import TermRule, query_blind_baselines
 from retgen.validators.chance import count_spread
 from retgen.validators.rule import Finding, Judgements, Rule
@@ -51,6 +52,7 @@ def validate(
     path: Path | str,
     *,
     workers: int | None = None,
+    engine: str = "local",
     progress: Progress = no_progress,
     split: str | None = None,
     off: Mapping[str, str] | None = None,
@@ -59,10 +61,11 @@ def validate(
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
-    `workers`: processes, default all cores. `split`: which qrels, default test, else the first.
-    `off`: rules to switch off, each with the reason; `severity`: rules and what their findings are
-    to be, "error", "warning" or "info"; both come on top of what a run's recipe says. `against`:
-    other data sets, whose documents and queries this one should not hold.
+    `workers`: processes, default all cores; `engine`: as `gen run --engine`. `split`: which qrels,
+    default test, else the first. `off`: rules to switch off, each with the reason; `severity`:
+    rules and what their findings are to be, "error", "warning" or "info"; both come on top of what
+    a run's recipe says. `against`: other data sets, whose documents and queries this one should not
+    hold.
 
     Of a finished run, what it wrote beside the tables is checked as well: manifest, card, report,
     and that the recipe makes these tables again. Raises `DatasetError` where there is no data set
@@ -70,7 +73,7 @@ def validate(
     """
     dataset = open_dataset(path)
     benchmarks = {str(other): open_dataset(other) for other in against}
-    cores = workers or usable_cores()
+    work = engine_named(engine, workers or usable_cores())
     run = dataset.run
     recipe = load_recipe(run / "recipe.yaml", finished=True).at(run) if run else None
     settings, _ = with_rulings(recipe, off or {}, severity or {})
@@ -80,15 +83,15 @@ def validate(
         damaged = damaged_sources(run, recipe) if run and recipe else []
         try:
             proven = None if damaged else recipe
-            result = _with_people(dataset, proven, cores, progress, split, scratch)
+            result = _with_people(dataset, proven, work, progress, split, scratch)
         except DAMAGED as error:
             if recipe is None or damaged:
                 raise
             damaged = [Finding("sources", "error", [], f"{UNFIT}: {error!r}")]
-            result = _with_people(dataset, None, cores, progress, split, scratch)
+            result = _with_people(dataset, None, work, progress, split, scratch)
         result.findings += damaged
         if recipe is not None:  # as it was written, whatever this call asks beside that
-            result.findings += check_written(recipe, dataset, result, cores, scratch, progress)
+            result.findings += check_written(recipe, dataset, result, work, scratch, progress)
             if not result.ok:  # something is wrong, so nothing is called proven
                 result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
@@ -99,7 +102,7 @@ def validate(
 
 
 def prove(
-    run: Path, recipe: Recipe, written: Mapping[str, FileInfo], workers: int, progress: Progress
+    run: Path, recipe: Recipe, written: Mapping[str, FileInfo], engine: Engine, progress: Progress
 ) -> Validation:
     """Check the tables of a run that is being made, whose recipe, `at` the run, is given.
 
@@ -109,13 +112,13 @@ def prove(
     states = States(run, written)
     with scratch_folder(_SCRATCH, run) as scratch:
         dataset = open_dataset(run)
-        return _with_people(dataset, recipe, workers, progress, None, scratch, states)
+        return _with_people(dataset, recipe, engine, progress, None, scratch, states)
 
 
 def _with_people(
     dataset: Dataset,
     recipe: Recipe | None,
-    workers: int,
+    engine: Engine,
     progress: Progress,
     split: str | None,
     scratch: Path,
@@ -124,19 +127,19 @@ def _with_people(
     """What the tables say; of a version made after a review, the proof is of what it was before."""
     kept = str(states.folder if states is not None else scratch)
     if recipe is None or not recipe.file.review or dataset.run is None:
-        return _validate(dataset, recipe, workers, progress, split, kept, states)
+        return _validate(dataset, recipe, engine, progress, split, kept, states)
     try:
         made = recipe.reviewed_records()
         first = recipe.before_review().at(scratch / BEFORE)
         earlier = tables_before(dataset.run, recipe, scratch / BEFORE, progress)
     except (RetgenError, OSError, ValueError, KeyError, TypeError) as error:
         message = f"what people decided cannot be applied again: {error}"
-        result = _validate(dataset, None, workers, progress, split, kept, states)
+        result = _validate(dataset, None, engine, progress, split, kept, states)
         result.findings.insert(0, Finding("review", "error", [], message))
         return result
     # the family's rules read what stands beside the tables as it was before the review
-    result = _validate(dataset, recipe.at(scratch / BEFORE), workers, progress, split, kept, states)
-    before = _validate(earlier, first, workers, progress, split, str(scratch))
+    result = _validate(dataset, recipe.at(scratch / BEFORE), engine, progress, split, kept, states)
+    before = _validate(earlier, first, engine, progress, split, str(scratch))
     combine(result, before, recipe, made, list(not_looked_at(recipe, earlier)))
     return result
 
@@ -144,7 +147,7 @@ def _with_people(
 def _validate(
     dataset: Dataset,
     recipe: Recipe | None,
-    workers: int,
+    engine: Engine,
     progress: Progress,
     split: str | None,
     scratch: str,
@@ -169,7 +172,14 @@ def _validate(
         findings += rows_at_fault(root, dataset.qrels[name], some)
     rules = build_rules(recipe, judgements, settings, scratch)
     documents, problems = scan(
-        dataset, rules, workers, split, progress, scratch, recipe, settings, states
+        dataset,
+        rules,
+        engine,
+        split,
+        progress,
+        recipe,
+        settings,
+        states or PartFiles(Path(scratch)),
     )
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
     everything: list[Rule] = [*query_rules(context_of(recipe, judgements, settings)), *rules]
@@ -183,7 +193,7 @@ def _validate(
     cutoffs = (play,) if play <= 2000 else ()
     own = next((result for rule in rules if (result := rule.baselines()) is not None), None)
     baselines = own or query_blind_baselines(
-        terms.state, terms.query_terms(), judgements, cutoffs, workers
+        terms.state, terms.query_terms(), judgements, cutoffs, engine
     )
     measured = time.perf_counter()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from retgen.processes import pickle_data, unpickle_data
 
 from retgen import run, validate
 from retgen.data import Chunk, open_dataset
 from retgen.errors import ChecksFailed
 from retgen.generators.limit.tables import DocumentTable
-from retgen.processes import pickle_data, unpickle_data
 from retgen.progress import no_progress
 from retgen.recipe import load_recipe
 from retgen.recipe_file import RuleSettings

@@ -49,13 +49,13 @@ class NearDuplicates(CorpusRule):
         return cls(context.scratch)
 
     def start(self) -> None:
-        self.state: WordSets = WordSets(self.scratch)
+        self.state: WordSets = WordSets()
 
     def scan(self, batch: Batch) -> None:
         self.state.add(batch.words())
 
     def suspicious(self) -> bool:
-        labels, self.exact = groups(self.state.sets())
+        labels, self.exact = groups(self.state.sets(self.scratch))
         members = _in_groups(labels, self.state.order())
         self._places = dict(zip(members.tolist(), labels[members].tolist(), strict=True))
         return bool(self._places)
@@ -203,7 +203,7 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
 
     The ids of a finding are those of `own`.
     """
-    spool = WordSets(scratch)
+    spool = WordSets()
     ids: tuple[list[str], list[str]] = [], []
     for dataset, listed in zip((own, other), ids, strict=True):
         batch = Batch(0)
@@ -214,7 +214,7 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
                 spool.add(batch.words())
                 batch = Batch(0)
         spool.add(batch.words())
-    yield from _overlap(name, "documents", ids, spool.sets(), spool.order())
+    yield from _overlap(name, "documents", ids, spool.sets(scratch), spool.order())
     queries = own.read_queries()[0], other.read_queries()[0]
     texts: dict[str, int] = {}
     order = [texts.setdefault(normalise_text(q.text), len(texts)) for some in queries for q in some]

@@ -6,16 +6,17 @@ SQLite, which executes the queries.
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from retgen.data import Dataset, Qrel, Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
@@ -30,7 +31,6 @@ _OPERATORS = {
     "via": "two-hop",
 }  # fmt: skip
 _EXACT = 10  # up to so many answers a query has exactly those asked for; above, within 10%
-_SPOOL = 64 << 20  # bytes of a file of facts, after which a new one begins
 
 
 class WorldSpec(NamedTuple):
@@ -48,19 +48,11 @@ class WorldSpec(NamedTuple):
 
 @dataclass
 class FactState(RuleState):
-    """Files with a row of facts a document, and what is wrong."""
+    """Rows of facts, a document each, and what is wrong."""
 
     documents: int = 0
     wrong: list[tuple[str, str]] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
-
-    def files(self) -> Sequence[str]:
-        return self.paths
-
-    def merge(self, later: Self, offset: int) -> None:
-        self.documents += later.documents
-        self.wrong += later.wrong
-        self.paths += later.paths
+    rows: list[NDArray[np.uint8]] = field(default_factory=list)  # JSON Lines
 
 
 class WorldProof(CorpusRule):
@@ -107,21 +99,11 @@ class WorldProof(CorpusRule):
             row = row_of(doc_id, title, held, self.domain)
             lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         self.state.documents += len(batch)
-        self._spool(b"".join(lines))
-
-    def _spool(self, lines: bytes) -> None:
-        paths = self.state.paths
-        if not paths or os.path.getsize(paths[-1]) >= _SPOOL:
-            handle, path = tempfile.mkstemp(prefix="facts-", dir=self.scratch)
-            os.close(handle)
-            paths.append(path)
-        with open(paths[-1], "ab") as file:
-            file.write(lines)
+        self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
 
     def _rows(self) -> Iterator[Any]:
-        for path in self.state.paths:
-            with open(path, "rb") as file:
-                yield from map(orjson.loads, file)
+        for some in self.state.rows:
+            yield from map(orjson.loads, some.tobytes().splitlines())
 
     # --- the verdict ------------------------------------------------------------------------
 
@@ -319,7 +301,7 @@ class ProseProof(WorldProof):
             row = row_of(doc_id, title, held, self.domain)
             lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         self.state.documents += len(batch)
-        self._spool(b"".join(lines))
+        self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
 
     def _held(self, noted: Any) -> tuple[dict[str, str], list[str]]:
         """The facts of a document's metadata, and what is wrong with them."""

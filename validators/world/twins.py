@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
@@ -49,10 +49,6 @@ class _ReadTriples(FactState):
     """The documents of triples too."""
 
     documents_of: list[_Document] = field(default_factory=list)
-
-    def merge(self, later: Self, offset: int) -> None:
-        super().merge(later, offset)
-        self.documents_of += later.documents_of
 
 
 class TwinsProof(WorldProof):

@@ -1,23 +1,23 @@
-"""Worker processes: a pool that ends with this process, freed memory, and pickles of data only."""
+"""Processes of this machine: a pool that ends with this process, and freed memory that is kept."""
 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
+import tempfile
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import is_dataclass
-from itertools import islice
-from multiprocessing.connection import Connection, wait
-from typing import Any, BinaryIO, TypeVar
+from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as wait_for
+from typing import Any
 
+from retgen.engines.engine import RETRIES, Context, Engine, Result, Task, Window, Work
 from retgen.errors import WorkerLost
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
@@ -72,44 +72,79 @@ def _start_workers(pool: ProcessPoolExecutor, workers: int) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-Context = TypeVar("Context")
-Task = TypeVar("Task")
-Made = TypeVar("Made")
+class Local(Engine):
+    """Processes of this machine. One worker is this process itself."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def map(
+        self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
+    ) -> Generator[tuple[str, Result]]:
+        if self.workers <= 1 or len(tasks) <= 1:
+            for name, task in tasks.items():
+                yield name, work(context, task)
+            return
+        left = dict(tasks)
+        lost = 0
+        while left:
+            before = len(left)
+            try:
+                yield from self._in_pool(work, context, left)
+            except WorkerLost:
+                lost = lost + 1 if len(left) == before else 1
+                if lost > RETRIES:
+                    raise
+
+    def _in_pool(
+        self, work: Work[Context, Task], context: Context, left: dict[str, Task]
+    ) -> Generator[tuple[str, Result]]:
+        """Those that end, until all have ended or a worker is lost; they leave `left`."""
+        workers = min(self.workers, len(left))
+        window = Window(left, self.ahead)
+        with (
+            tempfile.TemporaryDirectory(prefix="retgen-") as folder,
+            process_pool(workers, _set_work, (work, context, folder)) as pool,
+        ):
+            under_way: dict[Future[bytes | str], str] = {}
+            while left:
+                under_way |= {pool.submit(_do, left[name]): name for name in window.begin()}
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    name = under_way.pop(future)
+                    result = future.result()
+                    del left[name]
+                    window.end(name)
+                    yield name, result if isinstance(result, bytes) else _received(result)
 
 
-def map_in_order(
-    work: Callable[[Context, Task], Made],
-    context: Context,
-    tasks: Sequence[Task],
-    workers: int,
-) -> Iterator[Made]:
-    """What `work` makes of each task, in their order; `workers` processes, or none for 1.
-
-    `context` is sent to each process once. `work` is a function of a module.
-    """
-    if workers <= 1 or len(tasks) <= 1:
-        yield from (work(context, task) for task in tasks)
-        return
-    left = iter(tasks)
-    with process_pool(min(workers, len(tasks)), _set_context, (context,)) as pool:
-        under_way = deque(
-            pool.submit(_with_context, work, one) for one in islice(left, 2 * workers)
-        )
-        while under_way:
-            yield under_way.popleft().result()
-            under_way += [pool.submit(_with_context, work, one) for one in islice(left, 1)]
+_LARGE = 1 << 20  # bytes; a larger result is handed over as a file, which costs a quarter of a pipe
+_work: tuple[Work[Any, Any], Any, str]  # in a process of the pool; a folder for large results
 
 
-_context: Any = None  # in a process of `map_in_order`
+def _set_work(work: Work[Context, Task], context: Context, folder: str) -> None:
+    global _work
+    _work = work, context, folder
 
 
-def _set_context(context: Any) -> None:
-    global _context
-    _context = context
+def _do(task: Any) -> bytes | str:
+    """The result of a task, or the name of its file."""
+    work, context, folder = _work
+    result = work(context, task)
+    if len(result) < _LARGE:
+        return result
+    handle, path = tempfile.mkstemp(dir=folder)
+    with open(handle, "wb", buffering=0) as file:
+        view = memoryview(result)
+        while view:
+            view = view[file.write(view) :]
+    return path
 
 
-def _with_context(work: Callable[[Any, Task], Made], task: Task) -> Made:
-    return work(_context, task)
+def _received(path: str) -> memoryview:
+    with open(path, "rb") as file:
+        view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    os.unlink(path)
+    return view
 
 
 def _start(
@@ -132,7 +167,7 @@ def _start(
 
 
 def _end_with(watched: Connection) -> None:
-    wait([watched])  # nothing is ever sent: it is the end of the other side
+    wait_for([watched])  # nothing is ever sent: it is the end of the other side
     os._exit(1)
 
 
@@ -147,36 +182,3 @@ def keep_freed_memory() -> None:
     nobody wrote to, so it costs nothing. Elsewhere this does nothing.
     """
     bytearray(_MOST)
-
-
-_ALLOWED = {
-    "builtins": {"bool", "bytearray", "complex", "dict", "float", "frozenset", "int", "list",
-                 "set", "str", "tuple"},
-    "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
-    "numpy": {"dtype", "ndarray"},
-    "numpy._core.multiarray": {"_reconstruct", "scalar"},
-    "numpy._core.numeric": {"_frombuffer"},
-    "numpy.core.multiarray": {"_reconstruct", "scalar"},
-    "numpy.core.numeric": {"_frombuffer"},
-}  # fmt: skip
-
-
-def pickle_data(value: Any) -> bytes:
-    """A pickle of `value`."""
-    return pickle.dumps(value, protocol=5)
-
-
-class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if name in _ALLOWED.get(module, ()):
-            return super().find_class(module, name)
-        if module in ("retgen.data", "retgen.rows") or module.startswith("retgen.validators."):
-            result = super().find_class(module, name) if "." not in name else None
-            if isinstance(result, type) and (is_dataclass(result) or issubclass(result, tuple)):
-                return result
-        raise pickle.UnpicklingError(f"{module}.{name} has no place here")
-
-
-def unpickle_data(file: BinaryIO) -> Any:
-    """The next pickle of a file. Raises `UnpicklingError` where it holds more than data."""
-    return _Reader(file).load()

@@ -20,7 +20,7 @@ LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
 BUSY = """
 import os, signal, sys, time
 from pathlib import Path
-from retgen.processes import process_pool
+from retgen.engines.local import process_pool
 
 def sleep(number):
     Path(sys.argv[1], f"{number}").write_text(str(os.getpid()))

@@ -1,0 +1,25 @@
+"""Engines: the same work in this process, in several, or on a cluster; its result is the same."""
+
+from __future__ import annotations
+
+from retgen.engines.engine import Engine, Result
+from retgen.engines.local import Local
+from retgen.errors import UsageError
+
+NAMES = ("local", "ray", "ray://HOST:PORT", "HOST:PORT")
+
+__all__ = ["NAMES", "Engine", "Local", "Result", "engine_named"]
+
+
+def engine_named(name: str, workers: int) -> Engine:
+    """The engine of `--engine`; `workers`: processes, of Ray tasks at a time.
+
+    Raises `UsageError` where there is none of this name, or where what it needs is missing.
+    """
+    if name == "local":
+        return Local(workers)
+    if name == "ray" or ":" in name:
+        from retgen.engines.ray_cluster import RayCluster
+
+        return RayCluster(name, workers)
+    raise UsageError(f"--engine {name}: there is none of this name; use {', '.join(NAMES)}")

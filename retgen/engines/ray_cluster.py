@@ -1,0 +1,112 @@
+"""Ray Core tasks: on a cluster that is there, or on one that is started on this machine."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from retgen.engines.engine import RETRIES, Context, Engine, Result, Task, Window, Work
+from retgen.errors import EndpointFailed, UsageError, WorkerLost
+from retgen.version import __version__
+
+
+class RayCluster(Engine):
+    """Tasks of one CPU each. Ray does a task again whose worker or node is lost.
+
+    `address`: "ray" for the cluster that RAY_ADDRESS names, else one of `workers` CPUs on this
+    machine; "ray://HOST:PORT" for Ray's client, "HOST:PORT" for a node of the cluster. Raises
+    `UsageError` without Ray, and `EndpointFailed` where the cluster does not answer, or has another
+    version of Ray or Python.
+    """
+
+    def __init__(self, address: str, workers: int) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            import ray
+        except ImportError:
+            message = f"--engine {address} needs the package ray: pip install 'retgen[cluster]'"
+            raise UsageError(message) from None
+        self._ray: Any = ray
+        where = os.environ.get("RAY_ADDRESS") if address == "ray" else address
+        if not ray.is_initialized():
+            self._connect(where, workers)
+
+    def _connect(self, address: str | None, workers: int) -> None:
+        options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
+        if not address:
+            options["include_dashboard"] = False
+        try:
+            self._ray.init(log_to_driver=False, logging_level="ERROR", **options)
+        except Exception as error:
+            where = address or "a cluster on this machine"
+            reason = " ".join(str(error).split())
+            raise EndpointFailed(f"--engine {where}: Ray does not answer: {reason}") from error
+
+    @property
+    def workers(self) -> int:  # type: ignore[override]
+        """The CPUs of the cluster as it is now."""
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def pays(self, seconds: float) -> bool:
+        return True
+
+    def map(
+        self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
+    ) -> Generator[tuple[str, Result]]:
+        ray = self._ray
+        shared = uuid.uuid4().hex, ray.put((work, context))
+        begin = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
+        window = Window(tasks, self.ahead)
+        under_way: dict[Any, str] = {}
+        try:
+            while True:
+                for name in window.begin():
+                    under_way[begin.remote(__version__, [shared], tasks[name])] = name
+                if not under_way:
+                    return
+                ended, _ = ray.wait(list(under_way))
+                for one in ended:
+                    name = under_way.pop(one)
+                    window.end(name)
+                    yield name, self._result(one)
+        finally:
+            for one in under_way:
+                ray.cancel(one, force=True)
+
+    def _result(self, reference: Any) -> bytes:
+        errors = self._ray.exceptions
+        try:
+            result: bytes = self._ray.get(reference)
+        except errors.RayTaskError as error:
+            raise error.cause from error
+        except errors.RayError as error:
+            raise WorkerLost(
+                "workers of the Ray cluster were lost again and again: "
+                f"{' '.join(str(error).split())[:500]}. What is finished is kept: the same command "
+                "again goes on"
+            ) from error
+        return result
+
+
+_shared: tuple[str, Any] = "", None  # in a worker of the cluster: key, (work, context)
+
+
+def _do(version: str, shared: list[tuple[str, Any]], task: Any) -> bytes:
+    """In a worker: one task. The context of a map is fetched once, and kept until the next map."""
+    global _shared
+    if version != __version__:
+        raise UsageError(
+            f"a node of the cluster has retgen {__version__}, this machine {version}: install one "
+            "version everywhere"
+        )
+    key, reference = shared[0]
+    if _shared[0] != key:
+        import ray
+
+        _shared = key, ray.get(reference)
+    work, context = _shared[1]
+    result: bytes = work(context, task)
+    return result
