@@ -19,6 +19,7 @@ from typing import Any
 from common import options, peak
 
 from retgen.agents.calls import ModelOptions
+from retgen.engines import Local
 from retgen.generate import BLOCK, generate_with_agents
 from retgen.generators.niah.books import gather_material, read_material
 from retgen.generators.niah.counting import load_counter
@@ -31,7 +32,7 @@ def main() -> None:
     recipe = load_recipe("niah")
     counter = load_counter("minilm")
     with tempfile.TemporaryDirectory() as folder:
-        generate_with_agents(recipe, Path(folder), ModelOptions())
+        generate_with_agents(recipe, Path(folder), ModelOptions(), engine=Local(1))
         job = recipe.at(Path(folder)).job
         whole, unchecked, checked, naive = [], [], [], []
         for _ in range(given.rounds):

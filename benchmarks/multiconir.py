@@ -62,6 +62,7 @@ def prepare(run: Path, domain: str, size: int) -> None:
 def measure(run: Path) -> dict[str, float]:
     """Seconds to draw and write and to prove, bytes written, and the peak of memory in MB."""
     from retgen.agents.calls import ModelOptions
+    from retgen.engines import Local
     from retgen.generate import generate_with_agents, write_dataset
     from retgen.progress import no_progress
     from retgen.recipe import load_recipe
@@ -69,7 +70,7 @@ def measure(run: Path) -> dict[str, float]:
 
     recipe = load_recipe(run).at(run)
     began = time.perf_counter()
-    generate_with_agents(recipe, run, ModelOptions())
+    generate_with_agents(recipe, run, ModelOptions(), engine=Local(1))
     (run / "rejected.jsonl").touch()
     tables = write_dataset(recipe, recipe.family.generate(recipe.job), run)
     written = time.perf_counter()

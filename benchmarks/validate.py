@@ -112,7 +112,6 @@ def baselines(folder: Path, documents: int, queries: int) -> None:
     dataset = open_dataset(folder / "baselines")
     judgements = Judgements(dataset.read_queries()[0], dataset.read_qrels("test")[0])
     rule = WordTerms(judgements)
-    rule.scratch = str(folder)
     batch = Batch(0)
     for number, document in enumerate(dataset.documents(), start=1):
         batch.append(document)

@@ -77,20 +77,20 @@ class Drafts(NamedTuple):
     stems: list[Codes]
 
 
-def survey(_: None, documents: Sequence[SourceDocument]) -> bytes:
-    """The counts of some documents, pickled."""
+def survey(documents: Sequence[SourceDocument]) -> CorpusCounts:
+    """The counts of some documents."""
     words, occurrences, forms = Counter[str](), Counter[str](), Counter[str]()
     for one in documents:
         held = words_of(f"{one.title} {one.text}")
         occurrences.update(held)
         words.update(set(held))
         forms.update(forms_of(one))
-    return pickle.dumps(CorpusCounts(len(documents), words, occurrences, forms), protocol=5)
+    return CorpusCounts(len(documents), words, occurrences, forms)
 
 
-def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> bytes:
-    """The queries of some documents, a list of `Drafts`, pickled."""
-    return pickle.dumps([_of_document(settings, *task) for task in tasks], protocol=5)
+def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> list[Drafts]:
+    """The queries of some documents."""
+    return [_of_document(settings, *task) for task in tasks]
 
 
 def _of_document(
@@ -195,7 +195,7 @@ async def draft_in_processes(
     stage = context.stage("documents", 2 * len(documents))
     counts = CorpusCounts()
     named = {str(part.start): documents[part] for part in batches}
-    surveyed = engine.map_in_order(survey, None, named)
+    surveyed = engine.map_in_order(_survey, None, named)
     async for part in _steps(surveyed, stage, batches, context):
         counts.merge(part)
     counts = counts.without_rare_words()
@@ -214,7 +214,7 @@ async def draft_in_processes(
     }  # fmt: skip
     result = Drafted([], counts, [], [])
     number = 0
-    drafted = engine.map_in_order(draft, settings, tasks)
+    drafted = engine.map_in_order(_draft, settings, tasks)
     async for drafts in _steps(drafted, stage, batches, context):
         for one in drafts:
             own = range(first[number], first[number + 1])
@@ -223,6 +223,14 @@ async def draft_in_processes(
             result.stems.extend(one.stems)
             number += 1
     return result
+
+
+def _survey(_: None, documents: Sequence[SourceDocument]) -> bytes:
+    return pickle.dumps(survey(documents), protocol=5)
+
+
+def _draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> bytes:
+    return pickle.dumps(draft(settings, tasks), protocol=5)
 
 
 async def _steps(

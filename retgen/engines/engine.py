@@ -13,7 +13,7 @@ Task = TypeVar("Task")
 Work = Callable[[Context, Task], bytes]
 Result = bytes | memoryview
 
-_START = 3.0  # seconds: a process imports this package first, and makes what its work needs
+START = 3.0  # seconds of work worth a process, which imports this package and prepares first
 RETRIES = 3  # of a task whose process or machine is lost
 
 
@@ -48,7 +48,7 @@ class Engine(ABC):
 
     def pays(self, seconds: float) -> bool:
         """Whether work that takes one process so long is worth starting workers for."""
-        return self.workers > 1 and seconds > _START
+        return self.workers > 1 and seconds > START
 
     def map_in_order(
         self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]

@@ -617,7 +617,7 @@ def test_every_document_of_the_source_is_accounted_for(
 
 @pytest.mark.slow
 def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import retgen.validation.regenerate
+    import retgen.engines.engine
 
     changes = {
         "params.docs": 300,
@@ -626,8 +626,8 @@ def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.Mo
         "output.format": "parquet",
     }
     path = run("limit_dense", out=tmp_path / "run", overrides=changes).path
-    # reason: starting processes pays from 300,000 documents on; the threshold is no behaviour
-    monkeypatch.setattr(retgen.validation.regenerate, "PARALLEL_FROM", 1)
+    # reason: starting processes pays from seconds of work on; the threshold is no behaviour
+    monkeypatch.setattr(retgen.engines.engine, "START", 0.0)
     assert validate(path, workers=2).findings == []
     shard = "dataset/corpus-00001-of-00003.parquet"
     validation = validate(forged(path, tmp_path / "forged", parquet(shard, moved(0, 5))), workers=2)

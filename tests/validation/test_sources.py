@@ -13,6 +13,7 @@ import pytest
 
 from retgen import validate
 from retgen.agents.calls import ModelOptions
+from retgen.engines import Local
 from retgen.generate import generate_with_agents
 from retgen.generators import families, family
 from retgen.recipe import Recipe, load_recipe
@@ -121,7 +122,7 @@ def test_every_file_that_a_family_leaves_is_read_by_what_it_says_of_it(
     name: str, tmp_path: Path
 ) -> None:
     recipe = load_recipe(new_recipe(name, tmp_path / f"my_{name}.yaml"))
-    generate_with_agents(recipe, tmp_path, ModelOptions())
+    generate_with_agents(recipe, tmp_path, ModelOptions(), engine=Local(1))
     check_files(tmp_path, recipe.at(tmp_path))
 
 

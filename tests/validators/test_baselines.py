@@ -13,6 +13,7 @@ import pytest
 import retgen.validators.baselines as baselines
 import retgen.validators.containment as containment
 from retgen.data import Qrel, Query
+from retgen.engines import Local, engine
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.baselines import WordTerms, query_blind_baselines, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
@@ -43,9 +44,8 @@ def batches(texts: Sequence[str], size: int = 64) -> list[Batch]:
     return results
 
 
-def spooled(texts: Sequence[str], judgements: Judgements, folder: Path) -> WordTerms:
+def spooled(texts: Sequence[str], judgements: Judgements) -> WordTerms:
     rule = WordTerms(judgements)
-    rule.scratch = str(folder)
     for batch in batches(texts):
         rule.scan(batch)
     return rule
@@ -80,7 +80,7 @@ def by_definition(texts: Sequence[str], judgements: Judgements, depth: int) -> d
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once as it is, once cut so finely that every boundary is crossed many times."""
     if request.param == "small pieces":
-        monkeypatch.setattr(baselines, "_SPOOL", 1)
+        monkeypatch.setattr(baselines, "_GROUP", 1)
         monkeypatch.setattr(containment, "_CELLS", 200)
         monkeypatch.setattr(containment, "_PAIRS", 7)
 
@@ -89,19 +89,19 @@ def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("pieces")
 def test_rankings_are_those_of_the_definition(tmp_path: Path, seed: int) -> None:
     texts, judgements = collection(seed, documents=300, queries=(1, 5, 40, 90, 200, 400)[seed])
-    rule = spooled(texts, judgements, tmp_path)
+    rule = spooled(texts, judgements)
     result = query_blind_rankings(rule.state, rule.query_terms(), 25)
     assert result == by_definition(texts, judgements, 25)
 
 
-def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, judgements = collection(7, documents=400, queries=60)
-    monkeypatch.setattr(baselines, "_SPOOL", 2000)
-    rule = spooled(texts, judgements, tmp_path)
-    assert len(rule.state.paths) == 7
-    alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), workers=1)
-    monkeypatch.setattr(baselines, "_PARALLEL_FROM", 1)
-    assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), 2) == alone
+    monkeypatch.setattr(baselines, "_GROUP", 2000)
+    rule = spooled(texts, judgements)
+    alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,))
+    monkeypatch.setattr(engine, "START", 0.0)
+    two = Local(2)
+    assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), two) == alone
     assert list(alone["random"].items()) == [
         ("recall@2", 0.005), ("recall@5", 0.0125), ("recall@10", 0.025), ("recall@20", 0.05),
         ("recall@100", 0.25),
@@ -118,7 +118,7 @@ def test_many_queries_of_common_words_are_looked_up_once(tmp_path: Path) -> None
     texts = [" ".join(draw.sample(common, 75)) for _ in range(600)]
     asked = [Query(f"q{i}", " ".join(draw.sample(common, 2))) for i in range(10_000)]
     judgements = Judgements(asked, [Qrel(query.query_id, "d0", 1) for query in asked])
-    rule = spooled(texts, judgements, tmp_path)
+    rule = spooled(texts, judgements)
     top = query_blind_rankings(rule.state, rule.query_terms(), 1)[
         "documents with most whole queries"
     ]

@@ -212,12 +212,13 @@ def test_the_same_figures_on_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import retgen.data
+    import retgen.engines.engine
     import retgen.validation.scan
 
     folder = judged(tmp_path)
     alone = validate(folder, workers=1)
-    monkeypatch.setattr(retgen.validation.scan, "_PARALLEL_FROM", 0)
-    monkeypatch.setattr(retgen.validation.scan, "_PART", 7)
+    monkeypatch.setattr(retgen.engines.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.validation.scan, "_MOST", 7)
     monkeypatch.setattr(retgen.data.TableFiles.chunks, "__defaults__", (20_000,))
     together = validate(folder, workers=2)
     assert together.to_json() == alone.to_json()

@@ -31,7 +31,7 @@ def found(
 ) -> list[tuple[str, str, str, list[str]]]:
     """Kind, text, what answers, and the words where it was found."""
     every = [one, *(others or [])]
-    counts = survey(None, every)
+    counts = survey(every)
     counts.documents = max(counts.documents, 20)  # few documents share all of their words
     texts = {doc.id: doc.text for doc in every}
     result: list[FoundQuery] = found_queries(

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from retgen import run
+from tests.engines.test_local import alive, ended
 from tests.generators.capretrieval.texts import write_recipe, write_rows
-from tests.test_processes import alive, ended
 from tests.with_agents.conftest import contents
 
 PARTS = ("dataset", "training")

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from retgen import processes
 from retgen.data import open_dataset
+from retgen.engines.packing import pack_data, unpack_data
 from retgen.validation.scan import load_judgements
 from retgen.validators.niah import NIAHSpec, proof_rules
 from retgen.validators.rule import Batch, Finding
@@ -279,9 +278,7 @@ class Set:
                 batch.metadata.append(row["metadata"])
             rule.start()
             rule.scan(batch)
-            states.append(
-                processes.unpickle_data(BytesIO(processes.pickle_data(rule.state)))
-            )  # as from a process
+            states.append(unpack_data(pack_data(rule.state)))  # as from a process
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)

@@ -6,14 +6,13 @@ import copy
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from retgen import processes
 from retgen.data import open_dataset
+from retgen.engines.packing import pack_data, unpack_data
 from retgen.generators.tables import Ids
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import job_queries, world_of
@@ -54,15 +53,12 @@ class Set:
         spec = WorldSpec(self.domain.path, documents)
         (rule,) = proof_rules(spec, load_judgements(opened, None, None))
         assert isinstance(rule, WorldProof)
-        rule.scratch = str(folder)
         size = max(1, -(-len(self.corpus) // parts))
         states = []
         for first in range(0, len(self.corpus), size):
             rule.start()
             rule.scan(batch_of(self.corpus[first : first + size], first))
-            states.append(
-                processes.unpickle_data(BytesIO(processes.pickle_data(rule.state)))
-            )  # as from a process
+            states.append(unpack_data(pack_data(rule.state)))  # as from a process
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)

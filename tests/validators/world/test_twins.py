@@ -6,13 +6,12 @@ import copy
 import random
 import re
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from retgen import processes
 from retgen.data import open_dataset
+from retgen.engines.packing import pack_data, unpack_data
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Finding
 from retgen.validators.world.twins import TwinsProof, twins_rules
@@ -30,15 +29,12 @@ def findings(tables: Tables, folder: Path, parts: int = 1) -> list[Finding]:
     opened = open_dataset(write(folder / "dataset", tables))
     (rule,) = twins_rules(load_domain("films").path, load_judgements(opened, None, None))
     assert isinstance(rule, TwinsProof)
-    rule.scratch = str(folder)
     states = []
     size = -(-len(tables["corpus"]) // parts)
     for first in range(0, len(tables["corpus"]), size):
         rule.start()
         rule.scan(batch_of(tables["corpus"][first : first + size], first))
-        states.append(
-            processes.unpickle_data(BytesIO(processes.pickle_data(rule.state)))
-        )  # as from a process
+        states.append(unpack_data(pack_data(rule.state)))  # as from a process
     rule.state, *later = states
     for number, state in enumerate(later, start=1):
         rule.state.merge(state, number * size)
