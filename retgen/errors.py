@@ -8,6 +8,7 @@
     │   └── SourceRefused            2   too few of a source's rows can be used
     ├── OutputError                  2   a file or folder cannot be written (full disk, rights)
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
+    ├── RanksMissing                 2   ranks have not done their share; resumable
     ├── WorkerLost                   2   the system ended a worker process; resumable
     ├── ChecksFailed                 1   the data was written but did not pass its checks
     ├── BudgetReached                3   the next call could pass the cap; resumable
@@ -66,6 +67,10 @@ class OutputError(RetgenError):
 
 class RunDirectoryError(RetgenError):
     """A run directory belongs to another recipe, is not a run directory, or is in use."""
+
+
+class RanksMissing(RetgenError):
+    """Other ranks have not done their share of a run; what is done is kept."""
 
 
 class WorkerLost(RetgenError):

@@ -185,12 +185,12 @@ def write_dataset(
             def report_rows(rows: int, base: int = base) -> None:
                 progress("corpus", base + rows, count)
 
-            files[one.name] = _write_table(run, one, report_rows)
+            files[one.name] = write_table(run, one, report_rows)
             _record_finished(run, files, made_from)
             done += one.stop - one.start
     for one in others:
         if one.name not in files:
-            files[one.name] = _write_table(run, one)
+            files[one.name] = write_table(run, one)
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
     files["rejected.jsonl"] = write_rejections(run, records.rejected)
@@ -251,7 +251,7 @@ def seconds_of(tables: Sequence[TableFile]) -> float:
     return result
 
 
-class _Tables:
+class Tables:
     """What makes rows in any process: the records of a recipe, made once in each."""
 
     def __init__(self, recipe: Recipe, run: Path) -> None:
@@ -277,19 +277,16 @@ def _by_engine(
 
     A Parquet file cannot be made of pieces.
     """
-    tables = _Tables(recipe, run)
-    if len(files) >= engine.workers or files[0].name.endswith(".parquet"):
+    tables = Tables(recipe, run)
+    few = not engine.writes_files or len(files) < engine.workers
+    if not few or files[0].name.endswith(".parquet"):
         whole = {one.name: one for one in files}
         for name, info in engine.map(_write_whole, tables, {name: name for name in whole}):
             report_more(whole[name].stop - whole[name].start)
             yield name, FileInfo(**orjson.loads(bytes(info)))
         return
-    pieces = {
-        f"{one.name} {start}": (one.name, start, stop)
-        for one in files
-        for start, stop in _pieces(one)
-    }
-    made = engine.map_in_order(_make_piece, tables, pieces)
+    pieces = pieces_of(files)
+    made = engine.map_in_order(make_piece, tables, pieces)
     with contextlib.closing(made):
         for one in files:
             with AtomicFile(run / one.name) as file:
@@ -302,28 +299,44 @@ def _by_engine(
             yield one.name, file.info
 
 
-_PIECE = 16 << 20  # bytes, more or less
+_LEAST, _MOST = 1 << 20, 16 << 20  # bytes of a piece, more or less: a 64th of the corpus
 
 
-def _pieces(table: TableFile) -> Iterator[tuple[int, int]]:
-    some = table.rows.jsonl(table.start, min(table.start + 16, table.stop))
-    rows = max(BLOCK, _PIECE * 16 // max(1, len(some)) // BLOCK * BLOCK)
-    for first in range(table.start, table.stop, rows):
-        yield first, min(first + rows, table.stop)
+class Piece(NamedTuple):
+    """Rows start..stop-1 of the corpus, in a file of that name."""
+
+    file: str
+    start: int
+    stop: int
 
 
-def _make_piece(tables: _Tables, piece: tuple[str, int, int]) -> bytes:
+def pieces_of(corpus: Sequence[TableFile]) -> dict[str, Piece]:
+    """What JSON Lines files are made of, in order."""
+    result = {}
+    for one in corpus:
+        some = one.rows.jsonl(one.start, min(one.start + 16, one.stop))
+        row = max(1, len(some) // 16)
+        size = min(max(_LEAST, row * (one.stop - one.start) * len(corpus) // 64), _MOST)
+        rows = max(BLOCK, size // row // BLOCK * BLOCK)
+        for start in range(one.start, one.stop, rows):
+            result[f"{one.name} {start}"] = Piece(one.name, start, min(start + rows, one.stop))
+    return result
+
+
+def make_piece(tables: Tables, piece: Piece) -> bytes:
+    """The lines of a piece."""
     name, start, stop = piece
     rows = tables.corpus[name].rows
     firsts = range(start, stop, BLOCK)
     return b"".join(rows.jsonl(first, min(first + BLOCK, stop)) for first in firsts)
 
 
-def _write_whole(tables: _Tables, name: str) -> bytes:
-    return orjson.dumps(_write_table(tables.run, tables.corpus[name])._asdict())
+def _write_whole(tables: Tables, name: str) -> bytes:
+    return orjson.dumps(write_table(tables.run, tables.corpus[name])._asdict())
 
 
-def _write_table(run: Path, table: TableFile, report_rows: Any = None) -> FileInfo:
+def write_table(run: Path, table: TableFile, report_rows: Any = None) -> FileInfo:
+    """Write a table's file; `report_rows` is told how many rows there are."""
     path = run / table.name
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":

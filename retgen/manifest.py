@@ -42,10 +42,11 @@ from retgen.yaml_text import to_yaml
 FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other keys or files
 COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd", "answers")
 PROOF = ".proof"  # what a proof under way has found so far
+PARTS = ".parts"  # what ranks have done
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
         "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
-        ".pilot", PROOF, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
+        ".pilot", PROOF, PARTS, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
         "recipe.yaml")  # fmt: skip
 LOCK, REJECTED = ".lock", "rejected.jsonl"
 VERDICTS, REVIEW_LOCK = "verdicts.sqlite", ".review.lock"
@@ -53,10 +54,10 @@ _REVIEW = (REVIEW_LOCK, "review.html")
 
 
 @contextlib.contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
+def run_lock(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Hold the run directory; a second run into it is refused. A killed process lets go."""
     taken = f"{folder} is in use by another gen run; wait for it, or choose another --out"
-    with lock_file(folder / LOCK, lambda: taken):
+    with lock_file(folder / LOCK, lambda: taken, patience):
         yield
 
 

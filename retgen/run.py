@@ -12,19 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
 from retgen.engines import Engine, Local, engine_named
+from retgen.engines.files import ResultFiles
 from retgen.engines.local import keep_freed_memory
+from retgen.engines.ranks import Merged, Rank
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import (
     TABLES,
     check_models,
     generate_with_agents,
+    pieces_of,
+    table_files,
     write_dataset,
     write_rejections,
 )
@@ -42,6 +46,7 @@ from retgen.manifest import (
 )  # fmt: skip
 from retgen.plan import plan, plan_from
 from retgen.progress import Progress, no_progress, usable_cores
+from retgen.ranks import RankParts, check_ranks, do_share, join_ranks, shares_of
 from retgen.recipe import SOURCES, Recipe, choose_judge, load_recipe
 from retgen.reporting.card import dataset_card, training_card
 from retgen.reporting.report import collect_report, write_report
@@ -67,6 +72,14 @@ class RunResult:
     manifest: dict[str, Any] = field(repr=False)  # hundreds of lines
     repeated: bool = False
     aside: Path | None = None
+
+
+class RankResult(NamedTuple):
+    """The share of a rank: so many pieces of the corpus."""
+
+    path: Path
+    rank: Rank
+    pieces: int
 
 
 def run(
@@ -99,9 +112,40 @@ def run(
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
         check_space(folder, expected.bytes)
+        shares = shares_of(folder)
         work = engine_named(engine, workers or usable_cores())
-        result = _make(recipe.at(folder), folder, work, model_options, progress)
+        if shares is not None:
+            work = Merged(shares, work)
+        result = _make(recipe.at(folder), folder, work, model_options, progress, shares=shares)
         return replace(result, aside=aside)
+
+
+def run_rank(
+    source: str | Path,
+    rank: Rank,
+    *,
+    out: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    limit: int | None = None,
+    patience: float = 600.0,
+    progress: Progress = no_progress,
+) -> RankResult:
+    """Make and prove the share of one of several ranks; `run` merges them once all have ended.
+
+    `patience`: seconds to wait for the other ranks where all need what all find first, as own
+    documents do. Raises `RanksMissing` when that is over.
+    """
+    recipe, folder = _load_for_run(source, out, overrides, limit)
+    check_ranks(recipe)
+    expected = _plan_or_refuse(recipe, folder)
+    with run_lock(folder, patience):  # of other ranks, which begin at the same moment
+        if open_or_resume(folder, recipe) is not None:
+            raise UsageError(f"--rank {rank}: {folder} is a finished run")
+        check_space(folder, expected.bytes * 2)  # the shares, and the whole
+        join_ranks(folder, rank)
+    pieces = do_share(recipe, folder, rank, workers or usable_cores(), patience, progress)
+    return RankResult(folder, rank, pieces)
 
 
 def run_upon(
@@ -228,8 +272,9 @@ def _make(
     model_options: ModelOptions | None,
     progress: Progress,
     refused: Sequence[Rejection] | None = None,
+    shares: ResultFiles | None = None,
 ) -> RunResult:
-    """`refused`: what agents that have been asked refused; None: ask them."""
+    """`refused`: what agents that have been asked refused; None: ask them. `shares`: of ranks."""
     keep_freed_memory()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {engine}")
@@ -254,7 +299,10 @@ def _make(
     if tables.kept:
         clock.note(f"kept {tables.kept} corpus files of an earlier run")
     clock.lap("generate and write")
-    result = prove(folder, recipe, tables.files, engine, progress)
+    kept = None
+    if shares is not None:
+        kept = RankParts(shares, pieces_of(table_files(recipe, records)[0]))
+    result = prove(folder, recipe, tables.files, engine, progress, kept)
     if result.taken_up:
         clock.note(f"kept the proof of {result.taken_up} parts of an earlier run")
     clock.lap("prove and measure")

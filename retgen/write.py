@@ -375,10 +375,11 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
-def lock_file(path: Path, taken: Callable[[], str]) -> Iterator[None]:
+def lock_file(path: Path, taken: Callable[[], str], patience: float = 0.0) -> Iterator[None]:
     """Hold a lock file, whose folder is made; a killed process lets go.
 
-    Raises `RunDirectoryError` with what `taken` says where another process holds it.
+    Raises `RunDirectoryError` with what `taken` says where another process holds it, for longer
+    than `patience` seconds.
     """
     import filelock
 
@@ -386,7 +387,7 @@ def lock_file(path: Path, taken: Callable[[], str]) -> Iterator[None]:
     lock = filelock.FileLock(path)
     with os_errors(path):
         try:
-            lock.acquire(blocking=False)
+            lock.acquire(timeout=patience)
         except filelock.Timeout as error:  # an OSError too, so it is caught first
             raise RunDirectoryError(taken()) from error
     try:

@@ -31,6 +31,7 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleS
 
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
+_SPARSE = 1 << 16  # terms; of a larger vocabulary a part holds few, and those are kept
 _GROUP = 16 << 20  # bytes of terms that are scored at a time
 _PER_SECOND = 40 << 20  # bytes of terms that one process scores
 
@@ -67,6 +68,20 @@ class TermSpool(RuleState):
 
     def __post_init__(self, vocabulary: int) -> None:
         self.frequencies = np.zeros(vocabulary, np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if len(self.frequencies) > _SPARSE:
+            seen = np.flatnonzero(self.frequencies)
+            state["frequencies"] = len(self.frequencies), seen, self.frequencies[seen]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if isinstance(kept := state["frequencies"], tuple):
+            vocabulary, seen, counts = kept
+            self.frequencies = np.zeros(vocabulary, np.int64)
+            self.frequencies[seen] = counts
 
     def merge(self, later: Self, offset: int) -> None:
         size = max(len(self.words), len(later.words))

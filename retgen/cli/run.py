@@ -25,6 +25,7 @@ from retgen.cli.base import (
     interruptible,
     model_options_of,
     overrides_of,
+    plural,
     print_result,
     shown_progress,
 )
@@ -46,6 +47,14 @@ def run_command(
     settings: Setting = None,
     workers: Workers = None,
     engine: EngineOption = "local",
+    rank: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Do the share of one of N ranks, counted from 0; the same command without it "
+            "merges them.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="At most N records; refused if the parameters fix their number."),
@@ -114,6 +123,20 @@ def run_command(
             del words[at : at + (1 if "=" in words[at] else 2)]
             print(f"All of it, with what was answered so far:\n  {shlex.join(['gen', *words])}")
         return
+    if rank is not None:
+        from retgen.engines.ranks import Rank
+        from retgen.run import run_rank
+
+        if fresh or engine != "local" or pilot is not None:
+            raise UsageError("--rank: goes without --fresh, --engine and --pilot")
+        with shown_progress(quiet, json) as progress:
+            share = run_rank(
+                recipe, Rank.parse(rank), out=out, overrides=overrides, workers=workers,
+                limit=limit, progress=progress,
+            )  # fmt: skip
+        shown = {"path": str(share.path), "rank": str(share.rank), "pieces": share.pieces}
+        print_result(shown, lambda: _rank_summary(share), json, quiet)
+        return
     with shown_progress(quiet, json) as progress:
         result = run(
             recipe, out=out, overrides=overrides, workers=workers, engine=engine, limit=limit,
@@ -152,6 +175,17 @@ def _apply_review(
             parent, out=out, verdicts=verdicts, workers=workers, progress=progress
         )
     _print_run(result, json, quiet)
+
+
+def _rank_summary(share: Any) -> str:
+    pieces = plural(share.pieces, "piece")
+    words = [word for word in sys.argv[1:] if word != "--quiet"]
+    at = next(i for i, word in enumerate(words) if word.startswith("--rank"))
+    del words[at : at + (1 if "=" in words[at] else 2)]
+    return (
+        f"{share.path}: rank {share.rank} has made and proven its {pieces}. When all "
+        f"{share.rank.of} ranks have ended, merge them with\n  {shlex.join(['gen', *words])}"
+    )
 
 
 def _print_run(result: Any, json: bool, quiet: bool) -> None:

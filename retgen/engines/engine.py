@@ -24,6 +24,7 @@ class Engine(ABC):
     """
 
     workers: int
+    writes_files = False  # whether workers may write files of the run, which all of them see
 
     @abstractmethod
     def map(

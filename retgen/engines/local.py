@@ -75,6 +75,8 @@ def _start_workers(pool: ProcessPoolExecutor, workers: int) -> None:
 class Local(Engine):
     """Processes of this machine. One worker is this process itself."""
 
+    writes_files = True
+
     def __init__(self, workers: int) -> None:
         self.workers = workers
 

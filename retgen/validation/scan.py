@@ -139,13 +139,14 @@ def scan(
     """
     for rule in rules:
         rule.about(dataset)
-    parts = _parts(dataset.corpus)
+    cut = files.cut(dataset.corpus)
+    parts = cut or _parts(dataset.corpus)
     total = sum(map(len, parts))
     whole = _Whole()
-    seconds = _seconds(dataset, rules, parts) if len(parts) > 1 else 0.0
+    seconds = _seconds(dataset, rules, parts) if cut is None and len(parts) > 1 else 0.0
     if not engine.pays(seconds):
         engine = Local(1)
-    if len(parts) == 1 or (engine.workers == 1 and seconds < _BRIEF):
+    if cut is None and (len(parts) == 1 or (engine.workers == 1 and seconds < _BRIEF)):
         chunks = [chunk for part in parts for chunk in part]
         result = _scan_part(dataset, rules, chunks, lambda done: progress("proof", done, total))
         whole.take({0: result})
@@ -154,8 +155,8 @@ def scan(
         waiting = {number: _Result(*result) for number, result in kept.items()}
         done = sum(len(parts[number]) for number in waiting)
         left = {str(n): part for n, part in enumerate(parts) if n not in waiting}
-        scanner = _Scanner(dataset.run or dataset.root, split, recipe, settings)
-        with contextlib.closing(engine.map(_scan_apart, scanner, left)) as scanned:
+        scanner = Scanner(dataset.run or dataset.root, split, recipe, settings)
+        with contextlib.closing(engine.map(scan_chunks, scanner, left)) as scanned:
             for name, packed in scanned:
                 number = int(name)
                 waiting[number] = _Result(*files.keep(number, packed))
@@ -298,7 +299,7 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
     return Batch(position, ids, titles, texts, metadata, others)
 
 
-class _Scanner:
+class Scanner:
     """What scans parts in any process: the data set and its rules, made once in each."""
 
     def __init__(
@@ -307,17 +308,20 @@ class _Scanner:
         self._made_from = path, split, recipe, settings
 
     @cached_property
-    def dataset(self) -> Dataset:
-        return open_dataset(self._made_from[0])
+    def opened(self) -> tuple[Dataset, list[CorpusRule]]:
+        """The data set, and the rules over it."""
+        return self.open(self._made_from[0])
 
-    @cached_property
-    def rules(self) -> list[CorpusRule]:
+    def open(self, path: Path) -> tuple[Dataset, list[CorpusRule]]:
+        """Open the data set, and make the rules."""
         _, split, recipe, settings = self._made_from
-        return build_rules(recipe, load_judgements(self.dataset, split, recipe), settings)
+        dataset = open_dataset(path)
+        return dataset, build_rules(recipe, load_judgements(dataset, split, recipe), settings)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_made_from": self._made_from}
 
 
-def _scan_apart(scanner: _Scanner, chunks: Sequence[Chunk]) -> bytes:
-    return pack_data(tuple(_scan_part(scanner.dataset, scanner.rules, chunks)))
+def scan_chunks(scanner: Scanner, chunks: Sequence[Chunk]) -> bytes:
+    """The packed result of some chunks."""
+    return pack_data(tuple(_scan_part(*scanner.opened, chunks)))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import mmap
 import platform
 import re
 import shutil
@@ -22,21 +21,20 @@ from typing import Any
 
 import orjson
 
-from retgen.data import Chunk
+from retgen.data import Chunk, TableFiles
 from retgen.engines import Result
+from retgen.engines.files import ResultFiles
 from retgen.engines.packing import unpack_data
-from retgen.manifest import PROOF
+from retgen.manifest import PARTS, PROOF
 from retgen.plugins import installed_plugins
 from retgen.validators.rules import GROUP
-from retgen.write import AtomicFile, FileInfo, file_info, make_folder
-
-_MARK = b"retgen proof 2\n"
-_HEAD = 128  # bytes: mark, checksum, zeros; arrays behind it begin where processors like it
+from retgen.write import FileInfo, file_info
 
 
 def forget(run: Path) -> None:
-    """Remove what was kept of a run's proof."""
-    shutil.rmtree(run / PROOF, ignore_errors=True)
+    """Remove what was kept of a run's proof, and of its ranks."""
+    for name in (PROOF, PARTS):
+        shutil.rmtree(run / name, ignore_errors=True)
 
 
 class PartFiles:
@@ -45,7 +43,11 @@ class PartFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.loaded = 0  # parts that an earlier, killed proof had finished
-        self._key = b""
+        self.files = ResultFiles(folder)
+
+    def cut(self, corpus: TableFiles) -> list[list[Chunk]] | None:
+        """The parts of the corpus, where it matters what they are."""
+        return None
 
     def begin(self, parts: Sequence[Sequence[Chunk]], *asked: Any) -> dict[int, Any]:
         """The results that are there, by part. `asked`: what they depend on beside the files."""
@@ -53,29 +55,18 @@ class PartFiles:
 
     def keep(self, number: int, result: Result) -> Any:
         """Keep the packed result of a part. Returns it, its arrays on disk."""
-        head = _MARK + self._checksum(number, result)
-        with AtomicFile(self.path(number)) as file:
-            file.write(head + bytes(_HEAD - len(head)))
-            file.write(result)
-        return self._open(number)
+        return unpack_data(self.files.keep(self.name(number), result))
 
-    def path(self, number: int) -> Path:
-        """The file of a part."""
-        return self.folder / f"part-{number:06}"
+    def name(self, number: int) -> str:
+        """The name of a part."""
+        return f"part-{number:06}"
 
-    def _open(self, number: int, *, check: bool = False) -> Any:
-        with open(self.path(number), "rb") as file:
-            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        if check:
-            head = _MARK + self._checksum(number, view[_HEAD:])
-            if view[: len(head)] != head:
-                raise ValueError("it is not what was kept")
-        return unpack_data(view[_HEAD:])
-
-    def _checksum(self, number: int, result: bytes | memoryview) -> bytes:
-        digest = hashlib.sha256(self._key + b"%d\n" % number)
-        digest.update(result)
-        return digest.digest()
+    def load(self, number: int) -> Any:
+        """The result of a part. Raises whatever is wrong with it."""
+        view = self.files.read(self.name(number))
+        if view is None:
+            raise ValueError("it is not what was kept")
+        return unpack_data(view)
 
 
 class States(PartFiles):
@@ -89,24 +80,27 @@ class States(PartFiles):
         super().__init__(run / PROOF)
         self._run = run
         self._written = {name: list(info) for name, info in sorted(written.items())}
-        make_folder(self.folder)
 
     def begin(self, parts: Sequence[Sequence[Chunk]], *asked: Any) -> dict[int, Any]:
         """The results that can be trusted, by the number of their part; what else is there goes."""
-        identity = [self._written, _inputs(self._run), _versions(), _code(), list(asked)]
         cuts = [[(c.path.name, c.start, c.stop) for c in part] for part in parts]
-        self._key = hashlib.sha256(orjson.dumps([identity, cuts])).digest()
+        self.files.key = identity(self._run, self._written, list(asked), cuts)
         result = {}
         for number in range(len(parts)):
             # whatever is wrong with one: the part is proven again
             with contextlib.suppress(Exception):
-                result[number] = self._open(number, check=True)
-        needed = {self.path(number).name for number in result}
+                result[number] = self.load(number)
+        needed = {self.files.path(self.name(number)) for number in result}
         for path in self.folder.iterdir():
-            if path.name not in needed:
+            if path not in needed:
                 path.unlink(missing_ok=True)
         self.loaded = len(result)
         return result
+
+
+def identity(run: Path, *others: Any) -> bytes:
+    """A digest of what results depend on: recipe, the user's files, code, versions, and others."""
+    return hashlib.sha256(orjson.dumps([_inputs(run), _versions(), _code(), list(others)])).digest()
 
 
 def _inputs(run: Path) -> dict[str, str]:

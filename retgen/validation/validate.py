@@ -102,14 +102,19 @@ def validate(
 
 
 def prove(
-    run: Path, recipe: Recipe, written: Mapping[str, FileInfo], engine: Engine, progress: Progress
+    run: Path,
+    recipe: Recipe,
+    written: Mapping[str, FileInfo],
+    engine: Engine,
+    progress: Progress,
+    states: PartFiles | None = None,
 ) -> Validation:
     """Check the tables of a run that is being made, whose recipe, `at` the run, is given.
 
     `written`: its files as they were just written. What is found of a part of the corpus is kept in
-    the run directory, for the next call if this one is killed.
+    the run directory, for the next call if this one is killed. `states`: where ranks left it.
     """
-    states = States(run, written)
+    states = states or States(run, written)
     with scratch_folder(_SCRATCH, run) as scratch:
         dataset = open_dataset(run)
         return _with_people(dataset, recipe, engine, progress, None, scratch, states)
@@ -122,7 +127,7 @@ def _with_people(
     progress: Progress,
     split: str | None,
     scratch: Path,
-    states: States | None = None,
+    states: PartFiles | None = None,
 ) -> Validation:
     """What the tables say; of a version made after a review, the proof is of what it was before."""
     kept = str(states.folder if states is not None else scratch)
@@ -151,7 +156,7 @@ def _validate(
     progress: Progress,
     split: str | None,
     scratch: str,
-    states: States | None = None,
+    states: PartFiles | None = None,
 ) -> Validation:
     """What the tables say, whatever is written about them."""
     began = time.perf_counter()

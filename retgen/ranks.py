@@ -1,0 +1,191 @@
+"""`gen run --rank`: one of n processes makes and proves its share; the ordinary run merges them.
+
+A share is pieces of the corpus: their lines, and what the proof finds in these as they lie on disk.
+All that is small, queries and qrels, every rank makes for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.data import Chunk, Dataset, TableFiles
+from retgen.engines import Local
+from retgen.engines.files import HEAD, ResultFiles
+from retgen.engines.ranks import Rank, Share, name_ranks
+from retgen.errors import RanksMissing, RunDirectoryError, UsageError
+from retgen.generate import (
+    Piece,
+    Tables,
+    generate_with_agents,
+    make_piece,
+    pieces_of,
+    table_files,
+    write_rejections,
+    write_table,
+)
+from retgen.manifest import PARTS
+from retgen.progress import Progress
+from retgen.recipe import SOURCES, Recipe
+from retgen.validation.findings import with_rulings
+from retgen.validation.scan import Scanner, scan_chunks
+from retgen.validation.states import PartFiles, identity
+from retgen.validators.rule import CorpusRule
+from retgen.version import __version__
+from retgen.write import make_folder, scratch_folder, write_file
+
+_RANKS = "ranks.json"  # how many there are, and of which version
+
+
+def check_ranks(recipe: Recipe) -> None:
+    """Raises `UsageError` for a recipe whose run cannot be shared by rank."""
+    if recipe.live:
+        raise UsageError(
+            "--rank: this recipe asks a model, whose answers all need; run it with --engine ray, "
+            "or without --rank"
+        )
+    if recipe.output.format == "parquet":
+        raise UsageError(
+            "--rank: pieces of Parquet cannot be joined; leave output.format=jsonl, and let gen "
+            "export write Parquet"
+        )
+
+
+def do_share(
+    recipe: Recipe, folder: Path, rank: Rank, workers: int, patience: float, progress: Progress
+) -> int:
+    """Do the share of a rank in an opened run directory. Returns its number of pieces."""
+    files = ResultFiles(folder / PARTS, join_ranks(folder, rank))
+    engine = Share(rank, files, Local(workers), patience)
+    recipe = recipe.at(folder)
+    refused = []
+    if recipe.needs_sources:
+        from retgen.agents.calls import ModelOptions
+
+        made = generate_with_agents(
+            recipe, folder, ModelOptions(), engine=engine, progress=progress
+        )
+        refused = made.rejected
+    records = recipe.records()
+    corpus, others = table_files(recipe, records)
+    for one in others:
+        make_folder((folder / one.name).parent)
+        write_table(folder, one)
+    write_rejections(folder, [*refused, *records.rejected])
+    pieces = pieces_of(corpus)
+    share = len(range(rank.number, len(pieces), rank.of))
+    for done, _ in enumerate(engine.do(make_piece, Tables(recipe, folder), pieces), start=1):
+        progress("corpus", done, share)
+    scanner = _PieceScanner(recipe, folder)
+    lines = {name: files.path(f"make_piece {name}") for name in pieces}
+    proven = engine.do(scan_piece, scanner, lines)
+    for done, _ in enumerate(proven, start=1):
+        progress("proof", done, share)
+    files.keep(_finished(rank), b"")
+    return share
+
+
+def join_ranks(folder: Path, rank: Rank) -> bytes:
+    """What the results of all ranks depend on. Raises `RunDirectoryError` for a stranger."""
+    key = identity(folder)
+    own = {"of": rank.of, "retgen": __version__, "identity": key.hex()}
+    path = folder / PARTS / _RANKS
+    make_folder(path.parent)
+    if path.is_file():
+        there = orjson.loads(path.read_bytes())
+        if there["of"] != rank.of:
+            raise RunDirectoryError(
+                f"{folder} is shared by {there['of']} ranks, and this is rank {rank}: give the "
+                f"same number, or start again with `gen run --fresh` without --rank"
+            )
+        if there != own:
+            raise RunDirectoryError(
+                f"{folder}: other ranks have retgen {there['retgen']}, this one has {__version__}, "
+                "or other versions of its packages, or changed code: install the same everywhere"
+            )
+    else:
+        write_file(path, orjson.dumps(own))
+    return key
+
+
+def _finished(rank: Rank) -> str:
+    return f"rank {rank.number} of {rank.of}"
+
+
+def shares_of(folder: Path) -> ResultFiles | None:
+    """What ranks have left in a run directory; None where there were none.
+
+    Raises `RanksMissing`, naming the ranks that have not finished.
+    """
+    try:
+        ranks = orjson.loads((folder / PARTS / _RANKS).read_bytes())
+    except FileNotFoundError:
+        return None
+    files = ResultFiles(folder / PARTS, identity(folder))
+    missing = [
+        number
+        for number in range(ranks["of"])
+        if files.read(_finished(Rank(number, ranks["of"]))) is None
+    ]
+    if missing:
+        raise RanksMissing(
+            f"{folder} is shared by {ranks['of']} ranks, and not finished by "
+            f"{name_ranks(missing, ranks['of'])}: start what is missing with --rank, or make all "
+            "of it here with --fresh"
+        )
+    return files
+
+
+class RankParts(PartFiles):
+    """The parts of a proof as ranks have left them: the pieces of the corpus."""
+
+    def __init__(self, files: ResultFiles, pieces: Mapping[str, Piece]) -> None:
+        self.folder, self.files, self.loaded = files.folder, files, 0
+        self._pieces = dict(pieces)
+        self._names = list(pieces)
+
+    def cut(self, corpus: TableFiles) -> list[list[Chunk]]:
+        paths = {path.name: path for path in corpus.files}
+        ends: dict[str, int] = {}
+        result = []
+        for name, piece in self._pieces.items():
+            start = ends.get(piece.file, 0)
+            size = self.files.path(f"make_piece {name}").stat().st_size - HEAD
+            ends[piece.file] = start + size
+            result.append([Chunk(paths[Path(piece.file).name], start, start + size)])
+        return result
+
+    def begin(self, parts: Sequence[Sequence[Chunk]], *asked: Any) -> dict[int, Any]:
+        result = {n: self.load(n) for n in range(len(parts))}
+        self.loaded = len(result)
+        return result
+
+    def name(self, number: int) -> str:
+        return f"scan_piece {self._names[number]}"
+
+
+class _PieceScanner(Scanner):
+    """The same over a folder that holds all tables but the corpus."""
+
+    def __init__(self, recipe: Recipe, run: Path) -> None:
+        super().__init__(run, None, recipe, with_rulings(recipe, {}, {})[0])
+
+    def open(self, run: Path) -> tuple[Dataset, list[CorpusRule]]:
+        with scratch_folder(".rank-", run) as folder:
+            for name in ("recipe.yaml", SOURCES, "inputs"):
+                if (run / name).exists():
+                    (folder / name).symlink_to((run / name).resolve())
+            make_folder(folder / "dataset")
+            for path in (run / "dataset").glob("*.jsonl"):
+                if not path.name.startswith("corpus"):
+                    (folder / "dataset" / path.name).symlink_to(path.resolve())
+            (folder / "dataset" / "corpus.jsonl").touch()
+            return super().open(folder)
+
+
+def scan_piece(scanner: Scanner, path: Path) -> bytes:
+    """The packed result of the lines of a piece, in the file that its rank wrote."""
+    return scan_chunks(scanner, [Chunk(path, HEAD, path.stat().st_size)])
