@@ -32,8 +32,9 @@ class Rank(NamedTuple):
             raise UsageError(f"--rank {text}: must be I/N, e.g. 3/64, the fourth of 64")
         rank = cls(int(match[1]), int(match[2]))
         if rank.number >= rank.of:
-            last = f"0/{rank.of} to {rank.of - 1}/{rank.of}" if rank.of else "0/1"
-            raise UsageError(f"--rank {text}: ranks count from 0, so of {rank.of} they are {last}")
+            which = f", so of {rank.of} they are 0/{rank.of} to {rank.of - 1}/{rank.of}"
+            why = which if rank.of else "; there must be one at least"
+            raise UsageError(f"--rank {text}: ranks count from 0{why}")
         return rank
 
     def __str__(self) -> str:

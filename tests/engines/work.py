@@ -1,0 +1,50 @@
+"""Work that engines do in tests: functions of a module, as workers need them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def double(context: int, task: int) -> bytes:
+    """Twice the task, and the context."""
+    return f"{context} {2 * task}".encode()
+
+
+def large(size: int, task: int) -> bytes:
+    """So many bytes of the task."""
+    return bytes([task]) * size
+
+
+def fail(_: None, task: int) -> bytes:
+    """Raise an error of this package at task 3."""
+    from retgen.errors import DatasetError
+
+    if task == 3:
+        raise DatasetError("row 3 is no document")
+    return b""
+
+
+def die_once(folder: Path, task: int) -> bytes:
+    """Be killed, the first time that task 3 is done."""
+    mark = folder / "killed"
+    if task == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return str(task).encode()
+
+
+def die(_: None, task: int) -> bytes:
+    """Be killed whenever task 3 is done."""
+    if task == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return str(task).encode()
+
+
+def slow(folder: Path, task: int) -> bytes:
+    """Say that the task has begun, and take a moment."""
+    (folder / f"{task}-{os.getpid()}").touch()
+    time.sleep(0.3)
+    return str(task).encode()
