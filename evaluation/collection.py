@@ -76,16 +76,7 @@ class Collection:
 
         A text is title and text joined by a space, as MTEB joins them.
         """
-        texts: list[str] = []
-        first = 0
-        for document in self.dataset.documents():
-            texts.append(f"{document.title} {document.text}".strip())
-            if len(texts) == size:
-                yield first, texts
-                first += size
-                texts = []
-        if texts:
-            yield first, texts
+        yield from text_blocks(self.dataset, size)
 
     def places(self, ids: Iterable[str]) -> dict[str, int]:
         """The index of each of some documents; those that the corpus lacks are left out."""
@@ -105,6 +96,20 @@ class Collection:
             for i in wanted.intersection(range(first, first + len(block))):
                 result[i] = block[i - first]
         return result
+
+
+def text_blocks(dataset: Dataset, size: int) -> Iterator[tuple[int, list[str]]]:
+    """As `Collection.blocks`, of a data set that nobody scores."""
+    texts: list[str] = []
+    first = 0
+    for document in dataset.documents():
+        texts.append(f"{document.title} {document.text}".strip())
+        if len(texts) == size:
+            yield first, texts
+            first += size
+            texts = []
+    if texts:
+        yield first, texts
 
 
 def by_priority(priority: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,8 +12,9 @@ class Options:
     """How models run. None: the model's own, or whatever the machine has.
 
     `dims`: dimensions to cut embeddings to. `max_length`: tokens. `batch_size`: texts at a time.
-    `query_prompt`, `document_prompt`: put before the text. `cache`: folder of embeddings. `rerank`:
-    documents a query that a re-ranker sees. `attn_implementation`: of transformers, for example
+    `query_prompt`, `document_prompt`: put before the text. `cache`: folder of embeddings. `shared`:
+    folder of documents' embeddings that ranks have encoded. `rerank`: documents a query that a
+    re-ranker sees. `attn_implementation`: of transformers, for example
     flash_attention_2. `trust_remote_code`: run code that a model brings along.
     """
 
@@ -25,6 +26,7 @@ class Options:
     query_prompt: str | None = None
     document_prompt: str | None = None
     cache: Path | None = None
+    shared: Path | None = None
     rerank: int = 100
     attn_implementation: str | None = None
     trust_remote_code: bool = False

@@ -129,9 +129,10 @@ def evaluate(
             shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
             shutil.rmtree(place / "figures", ignore_errors=True)
         make_folder(place)
+        shared = shared_folder(place if out is not None else output_folder([one]))
         scored = _score(
-            Analysis(analyses, collection), of_task, measures, names, runs, options, place,
-            errors, progress,
+            Analysis(analyses, collection), of_task, measures, names, runs,
+            replace(options, shared=shared), place, errors, progress,
         )  # fmt: skip
         scored.name = name
         results.append(scored)
@@ -211,6 +212,11 @@ def output_folder(paths: Sequence[Path]) -> Path:
             return paths[0] / "eval"
         return Path("outputs") / f"eval_{paths[0].resolve().name}"
     return Path("outputs") / "eval"
+
+
+def shared_folder(folder: Path) -> Path:
+    """Where ranks leave embeddings, beside the evaluation of a data set in `folder`."""
+    return folder / "embeddings"
 
 
 def _unique(name: str, path: Path, paths: Sequence[Path]) -> str:

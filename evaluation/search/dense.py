@@ -15,14 +15,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, by_priority
 from retgen.evaluation.embedders.base import Embedder, Kind, no_report
 from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.shares import Shares
 from retgen.evaluation.embedders.similarity import Similarity, all_pairs, each_pair
-from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System, noise_of
+from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System, noise_of, slug
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
@@ -44,9 +46,16 @@ class DenseRetriever:
             embedder.details["notes"].append(
                 f"has {embedder.dimension} dimensions, so not {', '.join(map(str, beyond))}"
             )
-        self._cache: Cache | None = None
-        if options.cache is not None and embedder.fingerprint is not None:
-            self._cache = Cache(options.cache, f"{embedder.fingerprint}-{embedder.similarity}")
+        self.slug = slug(name)
+        self.key: str | None = None  # of vectors on disk; None: they must not be kept
+        if embedder.fingerprint is not None:
+            self.key = f"{embedder.fingerprint}-{embedder.similarity}"
+        self._cache = Cache(options.cache, self.key) if options.cache and self.key else None
+        self._shares: Shares | None = None
+        if options.shared and self.key:
+            self._shares = Shares.of_all_ranks(options.shared / self.slug, self.key)
+        if self._shares is not None:
+            embedder.details["notes"].append("documents encoded by ranks, and kept as float16")
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         cut = {"documents": 0, "queries": 0}
@@ -92,11 +101,24 @@ class DenseRetriever:
         """`blocks` of (index of the first document, texts), each as vectors; `total` documents."""
         step = _ENCODE.get(self.embedder.device, BLOCK)
         for first, texts in blocks:
+            if self._shares is not None:
+                yield first, self._encoded_by_ranks(self._shares, first, texts, cut)
+                progress(self.name, first + len(texts), total)
+                continue
 
             def report(stage: str, done: int, _: int, first: int = first) -> None:
                 progress(stage, first + done, total)
 
             yield first, self.encoded(self.name, texts, "document", step, cut, report)
+
+    def _encoded_by_ranks(
+        self, shares: Shares, first: int, texts: Sequence[str], cut: dict[str, int]
+    ) -> Tensor:
+        embedder, records = self.embedder, shares.records(first, texts)
+        if embedder.max_length is not None:
+            cut["documents"] += int((records["tokens"] > embedder.max_length).sum())
+        vectors = torch.from_numpy(records["vector"].astype(np.float32)).to(embedder.device)
+        return normalize(vectors, dim=1) if embedder.similarity == "cosine" else vectors
 
     def encoded(
         self,
@@ -140,10 +162,7 @@ class DenseRetriever:
             vectors[list(known)] = rows.to(embedder.device)
         if missing:
             fresh = [texts[i] for i in missing]
-            encoded, counts = embedder.encode(fresh, kind, report)
-            counts = counts or [0] * len(fresh)
-            if embedder.similarity == "cosine":
-                encoded = torch.nn.functional.normalize(encoded, dim=1)
+            encoded, counts = self.fresh(fresh, kind, report)
             vectors[missing] = encoded
             lengths += counts
             if cache:
@@ -152,6 +171,15 @@ class DenseRetriever:
             plural = "queries" if kind == "query" else "documents"
             cut[plural] += sum(length > embedder.max_length for length in lengths)
         return vectors
+
+    def fresh(
+        self, texts: Sequence[str], kind: Kind, report: Callable[[int], None]
+    ) -> tuple[Tensor, list[int]]:
+        """Vectors as `embed` gives them, which nothing keeps, and tokens: 0 where not known."""
+        encoded, counts = self.embedder.encode(texts, kind, report)
+        if self.embedder.similarity == "cosine":
+            encoded = normalize(encoded, dim=1)
+        return encoded, counts or [0] * len(texts)
 
 
 def search(

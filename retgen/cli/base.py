@@ -420,6 +420,14 @@ def given_command() -> str:
     return shlex.join(["gen", *sys.argv[1:]])
 
 
+def without_rank() -> str:
+    """The command that merges what ranks have done."""
+    words = [word for word in sys.argv[1:] if word != "--quiet"]
+    at = next(i for i, word in enumerate(words) if word.startswith("--rank"))
+    del words[at : at + (1 if "=" in words[at] else 2)]
+    return shlex.join(["gen", *words])
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"gen {__version__}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +27,10 @@ from retgen.cli.base import (
     interruptible,
     model_options_of,
     parse_numbers,
+    plural,
     print_result,
     shown_progress,
+    without_rank,
 )
 from retgen.errors import UsageError
 
@@ -38,6 +41,7 @@ from retgen.errors import UsageError
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10",
     "gen eval outputs/limit_small --run mine.trec",
     "gen eval limit_patterns",
+    "gen eval outputs/limit_dense --model minilm --rank 3/64",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
 )
 def eval_command(
@@ -97,6 +101,14 @@ def eval_command(
     seeds: Annotated[
         int | None,
         typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
+    ] = None,
+    rank: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Encode the share of one of N ranks, counted from 0, and score nothing; the same "
+            "command without it scores what all have encoded.",
+        ),
     ] = None,
     device: Annotated[
         str | None,
@@ -173,6 +185,11 @@ def eval_command(
         document_prompt=document_prompt, rerank=rerank_depth,
         attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
     )  # fmt: skip
+    if rank is not None:
+        if study is not None or seeds is not None or len(paths) != 1:
+            raise UsageError("--rank: encodes one data set; give its PATH, without --seeds")
+        _encode_share(paths[0], model or (), rank, out, options, json, quiet)
+        return
     analyses = Analyses(
         tuple(dict.fromkeys(by or ())), _threshold(threshold), misses=misses, complete=complete
     )
@@ -213,6 +230,32 @@ def eval_command(
         fail(
             message + (f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""), code
         )
+
+
+def _encode_share(
+    path: Path,
+    models: Sequence[str],
+    rank: str,
+    out: Path | None,
+    options: Any,
+    json: bool,
+    quiet: bool,
+) -> None:
+    from retgen.engines.ranks import Rank
+    from retgen.evaluation.scoring.by_rank import encode_share
+
+    with shown_progress(quiet, json) as progress:
+        share = encode_share(
+            path, models, Rank.parse(rank), out=out, options=options, progress=progress
+        )
+    shown = {**share._asdict(), "path": str(share.path), "rank": str(share.rank)}
+    kept = f" ({share.kept:,} of them earlier)" if share.kept else ""
+    message = (
+        f"{share.path}: rank {share.rank} has encoded its {plural(share.documents, 'document')}"
+        f"{kept}. When all {share.rank.of} ranks have ended, score them with\n  "
+        f"{without_rank()}"
+    )
+    print_result(shown, lambda: message, json, quiet)
 
 
 def _threshold(given: str | None) -> Any:

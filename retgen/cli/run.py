@@ -28,6 +28,7 @@ from retgen.cli.base import (
     plural,
     print_result,
     shown_progress,
+    without_rank,
 )
 from retgen.cli.recipes import print_plan
 from retgen.errors import UsageError
@@ -179,12 +180,9 @@ def _apply_review(
 
 def _rank_summary(share: Any) -> str:
     pieces = plural(share.pieces, "piece")
-    words = [word for word in sys.argv[1:] if word != "--quiet"]
-    at = next(i for i, word in enumerate(words) if word.startswith("--rank"))
-    del words[at : at + (1 if "=" in words[at] else 2)]
     return (
         f"{share.path}: rank {share.rank} has made and proven its {pieces}. When all "
-        f"{share.rank.of} ranks have ended, merge them with\n  {shlex.join(['gen', *words])}"
+        f"{share.rank.of} ranks have ended, merge them with\n  {without_rank()}"
     )
 
 
