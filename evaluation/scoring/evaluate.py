@@ -139,7 +139,7 @@ def evaluate(
     failures = {name: str(error) for name, error in errors.items()}
     code = max((error.exit_code for error in errors.values()), default=0)
     if errors and not any(d.scores or (d.task and d.task.results) for d in results):
-        if code > UsageError.exit_code:  # it can be resumed
+        if len(errors) == 1 or code > UsageError.exit_code:  # the latter can be resumed
             raise next(error for error in errors.values() if error.exit_code == code)
         raise UsageError("\n".join(failures.values()))
     message = command or shlex.join(["gen", "eval", *map(str, paths)])

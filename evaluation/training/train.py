@@ -26,6 +26,7 @@ from retgen.evaluation.collection import load
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
+from retgen.evaluation.scoring.evaluate import output_folder, shared_folder
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.search.base import slug
@@ -128,7 +129,8 @@ def train(
         hard = {"hard_negatives": 1} if {"own", "mined"} & set(compare) else {}
         config = make_config("cpu", hard)
     config = resolve(config, model)
-    embeddings = Options(device=device, cache=default_folder())
+    shared = shared_folder(output_folder([path]))
+    embeddings = Options(device=device, cache=default_folder(), shared=shared)
     todo = plans(compare, source, config, mine_by, embeddings, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
