@@ -129,8 +129,9 @@ def train(
         hard = {"hard_negatives": 1} if {"own", "mined"} & set(compare) else {}
         config = make_config("cpu", hard)
     config = resolve(config, model)
-    shared = shared_folder(output_folder([path]))
-    embeddings = Options(device=device, cache=default_folder(), shared=shared)
+    embeddings = Options(
+        device=device, cache=default_folder(), shared=shared_folder(output_folder([path]))
+    )
     todo = plans(compare, source, config, mine_by, embeddings, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
