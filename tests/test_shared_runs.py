@@ -39,7 +39,7 @@ def recipe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (folder / "recipe.yaml").write_text(RECIPES[request.param])
         return folder / "recipe.yaml"
     words = random.Random(0)
-    texts = [" ".join([*words.sample(" ".join(TEXTS).split(), 60), "."]) for _ in range(1500)]
+    texts = [" ".join([*words.sample(" ".join(TEXTS).split(), 60), "."]) for _ in range(300)]
     return write_recipe(folder / "recipe.yaml", write_rows(folder / "kb.jsonl", texts))
 
 
@@ -56,7 +56,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "_MOST", 100_000)
     drafts: Any = sys.modules.get("retgen.generators.capretrieval.drafts")
     if drafts is not None:
-        monkeypatch.setattr(drafts, "_BATCH", 100_000)
+        monkeypatch.setattr(drafts, "_BATCH", 20_000)
 
 
 def tables(run: Path) -> dict[str, bytes]:
@@ -85,6 +85,8 @@ def share_all(recipe: Path, out: Path, of: int, seed: int = 0) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("of", [1, 4, 64])
 def test_by_rank(recipe: Path, alone: dict[str, bytes], tmp_path: Path, of: int) -> None:
+    if of == 64 and recipe.parent.name.startswith("own"):
+        of = 16  # each rank reads all documents
     share_all(recipe, tmp_path / "out", of)
     assert tables(run(recipe, out=tmp_path / "out").path) == alone
     assert not (tmp_path / "out" / PARTS).exists()
