@@ -23,6 +23,7 @@ from retgen.manifest import PARTS
 from retgen.run import run_rank
 from tests.conftest import Gen
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
+from tests.project import ROOT
 
 RECIPES = {
     "limit": "name: small\nfamily: limit\nparams: {pattern: dense, docs: 6000, queries: 100, k: 2, "
@@ -174,6 +175,26 @@ def test_what_a_rank_says(gen: Gen, small: Path) -> None:
     assert gen("run", small, "--out", "out", "--rank", "1/2", "--engine", "ray").stderr == (
         "gen: --rank: goes without --fresh, --engine and --pilot\n"
     )
+
+
+@pytest.mark.slow
+def test_the_scripts_of_the_page_as_slurm_starts_them(tmp_path: Path) -> None:
+    """The array of docs/cluster.md, in any order, with the variables that Slurm sets; then the merge."""
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    script = page.partition("```bash\n#!/bin/bash\n")[2].partition("```")[0]
+    merge = page.partition('--wrap "')[2].partition('"')[0]
+    small = "--set params.docs=3000 --out"
+    script, merge = (
+        one.replace("/shared", str(tmp_path)).replace("--out", small) for one in (script, merge)
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    slurm = {"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_CPUS_PER_TASK": "1", "PATH": path}
+    for number in ("2", "0", "1"):
+        env = {**os.environ, **slurm, "SLURM_ARRAY_TASK_ID": number}
+        subprocess.run(["bash", "-euc", script], env=env, check=True, cwd=tmp_path)
+    subprocess.run(["bash", "-euc", merge], env={**os.environ, **slurm}, check=True, cwd=tmp_path)
+    alone = run("limit_5m", out=tmp_path / "alone", overrides={"params.docs": 3000}).path
+    assert tables(tmp_path / "limit_5m") == tables(alone)
 
 
 # --- on a cluster ---------------------------------------------------------------------------------
