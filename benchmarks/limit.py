@@ -20,6 +20,7 @@ from pathlib import Path
 import plain
 from common import in_turn, options, peak, ratio
 
+from retgen.engines import Local
 from retgen.generate import write_dataset
 from retgen.recipe import load_recipe
 
@@ -36,7 +37,7 @@ def main() -> None:
             shutil.rmtree(run, ignore_errors=True)
             run.mkdir()
             records = recipe.family.generate(recipe.job)
-            write_dataset(recipe, records, run)
+            write_dataset(recipe, records, run, Local(1))
 
         def reference() -> None:
             plain.main(root / "plain", documents)

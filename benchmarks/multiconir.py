@@ -72,10 +72,10 @@ def measure(run: Path) -> dict[str, float]:
     began = time.perf_counter()
     generate_with_agents(recipe, run, ModelOptions(), engine=Local(1))
     (run / "rejected.jsonl").touch()
-    tables = write_dataset(recipe, recipe.family.generate(recipe.job), run)
+    tables = write_dataset(recipe, recipe.family.generate(recipe.job), run, Local(1))
     written = time.perf_counter()
     after = peak()
-    result = prove(run, recipe, tables.files, 1, no_progress)
+    result = prove(run, recipe, tables.files, Local(1), no_progress)
     wrong = [one.message for one in result.findings if one.severity == "error"]
     assert not wrong, wrong[:3]
     return {

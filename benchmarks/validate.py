@@ -104,6 +104,7 @@ def all_rules(folder: Path, documents: int) -> None:
 
 def baselines(folder: Path, documents: int, queries: int) -> None:
     from retgen.data import open_dataset
+    from retgen.engines import Local
     from retgen.progress import usable_cores
     from retgen.validators.baselines import WordTerms, query_blind_baselines
     from retgen.validators.rule import Batch, Judgements
@@ -120,7 +121,7 @@ def baselines(folder: Path, documents: int, queries: int) -> None:
             batch = Batch(number)
     cores = usable_cores()
     seconds, cpu, _ = measured(
-        lambda: query_blind_baselines(rule.state, rule.query_terms(), judgements, (), cores)
+        lambda: query_blind_baselines(rule.state, rule.query_terms(), judgements, (), Local(cores))
     )
     print(
         f"query-blind rankings, {documents:,} documents x {queries:,} queries: {seconds:.1f} s, "
@@ -131,6 +132,7 @@ def baselines(folder: Path, documents: int, queries: int) -> None:
 def proof(documents: int) -> None:
     """The proof of LIMIT as a run has it, against reading the JSON alone."""
     from retgen import run
+    from retgen.engines import Local
     from retgen.progress import no_progress
     from retgen.recipe import load_recipe
     from retgen.validation.validate import prove
@@ -145,7 +147,7 @@ def proof(documents: int) -> None:
         nothing: dict[str, FileInfo] = {}
         ours, theirs = [], []
         for _ in range(5):
-            ours.append(measured(lambda: prove(made, recipe, nothing, 1, no_progress))[1])
+            ours.append(measured(lambda: prove(made, recipe, nothing, Local(1), no_progress))[1])
             theirs.append(measured(lambda: sum(1 for line in lines if orjson.loads(line)))[1])
     print(
         f"proof of LIMIT, {len(lines):,} documents: {statistics.median(ours):.2f} s of CPU; "
@@ -163,9 +165,9 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
             yield [text.split() for text in block]
 
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        spool = WordSets(folder)
+        spool = WordSets()
         cpu = sum(measured(lambda some=some: spool.add(some))[1] for some in cut())
-        _, more, (labels, exact) = measured(lambda: groups(spool.sets()))
+        _, more, (labels, exact) = measured(lambda: groups(spool.sets(folder)))
     cpu += more
     result = documents - len(np.unique(labels))
     print(

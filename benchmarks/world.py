@@ -59,17 +59,15 @@ def written(domain: str, documents: int, part: int, parts: int) -> Path:
 def proven(domain: str, path: Path) -> int:
     """Read a part back; how many documents."""
     proof = WorldProof(WorldSpec(load_domain(domain).path), Judgements([], []))
-    with tempfile.TemporaryDirectory() as scratch:
-        proof.scratch = scratch
-        batch = Batch(0)
-        with open(path, "rb") as file:
-            for line in file:
-                row = orjson.loads(line)
-                batch.append(Document(row["_id"], row["title"], row["text"], row["metadata"]))
-                if len(batch) == BLOCK:
-                    proof.scan(batch)
-                    batch = Batch(batch.first + BLOCK)
-        proof.scan(batch)
+    batch = Batch(0)
+    with open(path, "rb") as file:
+        for line in file:
+            row = orjson.loads(line)
+            batch.append(Document(row["_id"], row["title"], row["text"], row["metadata"]))
+            if len(batch) == BLOCK:
+                proof.scan(batch)
+                batch = Batch(batch.first + BLOCK)
+    proof.scan(batch)
     assert not proof.state.wrong, proof.state.wrong[:3]
     return proof.state.documents
 

@@ -114,6 +114,8 @@ def run(
         check_space(folder, expected.bytes)
         shares = shares_of(folder)
         work = engine_named(engine, workers or usable_cores())
+        if engine != "local":
+            folder = folder.resolve()  # workers may stand elsewhere
         if shares is not None:
             work = Merged(shares, work)
         result = _make(recipe.at(folder), folder, work, model_options, progress, shares=shares)

@@ -18,7 +18,7 @@ def engine_named(name: str, workers: int) -> Engine:
     """
     if name == "local":
         return Local(workers)
-    if name == "ray" or ":" in name:
+    if name in ("ray", "auto") or ":" in name:
         from retgen.engines.ray_cluster import RayCluster
 
         return RayCluster(name, workers)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
+import socket
 import uuid
 from collections.abc import Generator, Mapping
+from pathlib import Path
 from typing import Any
 
 from retgen.engines.engine import RETRIES, Context, Engine, Result, Task, Window, Work
@@ -35,6 +39,8 @@ class RayCluster(Engine):
             self._connect(where, workers)
 
     def _connect(self, address: str | None, workers: int) -> None:
+        if address and address != "auto":
+            _check_answers(address)
         options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
         if not address:
             options["include_dashboard"] = False
@@ -43,12 +49,15 @@ class RayCluster(Engine):
         except Exception as error:
             where = address or "a cluster on this machine"
             reason = " ".join(str(error).split())
-            raise EndpointFailed(f"--engine {where}: Ray does not answer: {reason}") from error
+            raise EndpointFailed(f"--engine {where}: Ray cannot be used there: {reason}") from error
 
     @property
     def workers(self) -> int:  # type: ignore[override]
         """The CPUs of the cluster as it is now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def __str__(self) -> str:
+        return f"{self.workers} workers of a Ray cluster"
 
     def pays(self, seconds: float) -> bool:
         return True
@@ -57,14 +66,14 @@ class RayCluster(Engine):
         self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
     ) -> Generator[tuple[str, Result]]:
         ray = self._ray
-        shared = uuid.uuid4().hex, ray.put((work, context))
+        shared = uuid.uuid4().hex, ray.put(_dump((work, context)))
         begin = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
         window = Window(tasks, self.ahead)
         under_way: dict[Any, str] = {}
         try:
             while True:
                 for name in window.begin():
-                    under_way[begin.remote(__version__, [shared], tasks[name])] = name
+                    under_way[begin.remote(__version__, [shared], _dump(tasks[name]))] = name
                 if not under_way:
                     return
                 ended, _ = ray.wait(list(under_way))
@@ -91,10 +100,52 @@ class RayCluster(Engine):
         return result
 
 
+def _check_answers(address: str) -> None:
+    """Look whether anybody listens there: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise EndpointFailed(
+            f"--engine {address}: no Ray cluster answers there ({why}); start one with "
+            "`ray start --head`, or see its address with `ray status`"
+        ) from error
+
+
+SHARED = "RETGEN_SHARED"  # where a machine sees the disk that all of them see
+
+
+class _Pickler(pickle.Pickler):
+    """Paths below the shared disk are those of the machine that reads them."""
+
+    def reducer_override(self, value: Any) -> Any:
+        root = os.environ.get(SHARED)
+        if root and isinstance(value, Path) and value.is_relative_to(root):
+            return _shared_path, (str(value.relative_to(root)),)
+        return NotImplemented
+
+
+def _shared_path(name: str) -> Path:
+    root = os.environ.get(SHARED)
+    if not root:
+        raise UsageError(
+            f"a node of the cluster does not know where the shared disk is: set {SHARED} on it, as "
+            "on the machine that starts the run"
+        )
+    return Path(root, name)
+
+
+def _dump(value: Any) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, protocol=5).dump(value)
+    return file.getvalue()
+
+
 _shared: tuple[str, Any] = "", None  # in a worker of the cluster: key, (work, context)
 
 
-def _do(version: str, shared: list[tuple[str, Any]], task: Any) -> bytes:
+def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> bytes:
     """In a worker: one task. The context of a map is fetched once, and kept until the next map."""
     global _shared
     if version != __version__:
@@ -106,7 +157,7 @@ def _do(version: str, shared: list[tuple[str, Any]], task: Any) -> bytes:
     if _shared[0] != key:
         import ray
 
-        _shared = key, ray.get(reference)
+        _shared = key, pickle.loads(ray.get(reference))
     work, context = _shared[1]
-    result: bytes = work(context, task)
+    result: bytes = work(context, pickle.loads(task))
     return result

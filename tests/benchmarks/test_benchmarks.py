@@ -43,6 +43,10 @@ CASES: dict[str, tuple[str, str]] = {
         "--texts 200 --test 60 --sample 10",
         r"rouge-score, 600 .*; 5 of 10 dropped, the same with the same pairs and F1",
     ),
+    "engines": (
+        "--documents 3000 --rounds 1 --ray 0",
+        rf"  ranks, merged / local: {F}  \({F} to {F}\)",
+    ),
     "own_documents": ("--documents 30 60", rf"60 documents, {N} queries: {F} s, {N} documents/s; .*"),
     "world": (
         "--documents 300 --rounds 1",

@@ -33,7 +33,7 @@ def test_large_results_are_handed_over_as_files() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_is_raised_as_it_is(workers: int) -> None:
-    with pytest.raises(DatasetError, match="^row 3 is no document$"):
+    with pytest.raises(DatasetError, match=r"^row 3 is no document$"):
         list(Local(workers).map(work.fail, None, TASKS))
 
 
@@ -45,7 +45,7 @@ def test_a_task_is_done_again_where_its_worker_dies(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # five pools
 def test_a_task_that_always_kills_its_worker(tmp_path: Path) -> None:
-    with pytest.raises(WorkerLost, match="^a worker process was killed, most likely because"):
+    with pytest.raises(WorkerLost, match=r"^a worker process was killed, most likely because"):
         list(Local(2).map(work.die, None, TASKS))
 
 

@@ -1,0 +1,89 @@
+"""Ray on two nodes of this machine: the same results, with a worker or a node killed."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retgen.engines.ray_cluster import RayCluster
+from retgen.errors import DatasetError, WorkerLost
+from tests.conftest import Gen
+from tests.engines import work
+from tests.engines.test_engines import TASKS
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # Ray's own
+]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head without CPUs, and two nodes of one each."""
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    import ray
+    from ray.cluster_utils import Cluster
+
+    result = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(2):
+        result.add_node(num_cpus=1)
+    yield result
+    ray.shutdown()
+    result.shutdown()
+
+
+@pytest.fixture
+def engine(cluster: Any) -> RayCluster:
+    return RayCluster(cluster.address, 2)
+
+
+def test_every_task_once(engine: RayCluster) -> None:
+    right = {f"t{i}": f"7 {2 * i}".encode() for i in range(12)}
+    assert dict(engine.map(work.double, 7, TASKS)) == right
+    assert list(engine.map_in_order(work.double, 7, TASKS)) == list(right.items())
+    assert engine.workers == 2
+    assert str(engine) == "2 workers of a Ray cluster"
+
+
+def test_an_error_is_raised_as_it_is(engine: RayCluster) -> None:
+    with pytest.raises(DatasetError, match=r"^row 3 is no document$"):
+        list(engine.map(work.fail, None, TASKS))
+
+
+def test_a_killed_worker(engine: RayCluster, tmp_path: Path) -> None:
+    made = dict(engine.map(work.die_once, tmp_path, TASKS))
+    assert made == {name: str(task).encode() for name, task in TASKS.items()}
+    with pytest.raises(WorkerLost, match=r"^workers of the Ray cluster were lost again and again"):
+        list(engine.map(work.die, None, TASKS))
+
+
+def test_a_killed_node(engine: RayCluster, cluster: Any, tmp_path: Path) -> None:
+    nodes = [node for node in cluster.list_all_nodes() if node != cluster.head_node]
+
+    def kill() -> None:
+        while len(list(tmp_path.iterdir())) < 3:
+            time.sleep(0.01)
+        cluster.remove_node(nodes[0], allow_graceful=False)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    made = dict(engine.map(work.slow, tmp_path, TASKS))
+    thread.join()
+    assert made == {name: str(task).encode() for name, task in TASKS.items()}
+    cluster.add_node(num_cpus=1)
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_that_does_not_answer(gen_process: Gen, small: Path, scheme: str) -> None:
+    done = gen_process("run", small, "--out", "out", "--engine", f"{scheme}127.0.0.1:9")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith(
+        f"gen: --engine {scheme}127.0.0.1:9: no Ray cluster answers there (Connection refused); "
+        "start one with `ray start --head`, or see its address with `ray status`\n"
+    )
