@@ -40,7 +40,7 @@ KILLED = """
 import os, signal, sys
 import retgen.cli, retgen.validation.scan, retgen.validation.states
 scan = sys.modules["retgen.validation.scan"]
-scan._PART, scan._PARALLEL_FROM = 20_000, 1
+scan.PART, scan.PARALLEL_FROM = 20_000, 1
 keep, before = retgen.validation.states.States.keep, int(sys.argv.pop(1))
 def killing(self, *args):
     global before
