@@ -3,71 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
+from retgen.highlights import query_examples
 from retgen.reporting import evidence
 from retgen.results.numbers import number, score
 from retgen.results.page import Tile, Verdict
 from retgen.validators.origin import is_separable
 
-Content = Mapping[str, Any]  # of report.json, or of a part of it
+
+class Report:
+    """The content of a report.json; what a run that stopped early could not say is empty."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+        self.manifest, self.statistics, self.recipe, self.baselines, self.origin = (
+            self.part(key) for key in ("manifest", "statistics", "recipe", "floors", "origin")
+        )
+        self.ok = bool(content.get("ok", False))
+        # a score is of something else than the whole corpus
+        self.elsewhere = bool(self.manifest.get("tests"))
+        self.certificate = {} if self.elsewhere else self.part("certificate")
+        # known of structural labels is where they come from
+        self.traced = evidence.traces_labels(content.get("family", ""))
+
+    def part(self, key: str, of: str = "") -> Any:
+        """A mapping of the report, or of its part `of`; empty where it is not there."""
+        return ((self.content.get(of) or {}) if of else self.content).get(key) or {}
+
+    def count(self, key: str) -> int:
+        """A number of the report, 0 where it is not there."""
+        return int(self.content.get(key) or 0)
+
+    @cached_property
+    def examples(self) -> Mapping[str, Any]:
+        """Queries with their relevant documents, cut up."""
+        return query_examples(self.part("samples"))
+
+    @cached_property
+    def split(self) -> str:
+        """Of which the qrels are, for a sentence."""
+        return evidence.split_counts(self.manifest.get("files") or ())
+
+    @property
+    def queries_counted(self) -> int:
+        """How many queries have a relevant document in the qrels that are looked at."""
+        relevant = self.part("relevant_per_query", "statistics")
+        return sum((relevant.get("histogram") or {}).values())
 
 
-def verdicts(content: Content, manifest: Content, statistics: Content) -> Iterator[Verdict]:
-    counts = " · ".join((
-        count_text(content.get("errors", 0), "error"),
-        count_text(content.get("warnings", 0), "warning"),
-        count_text(len(content.get("switched_off") or {}), "rule") + " off",
-    ))  # fmt: skip
-    yield Verdict(*_verdict(content, manifest, statistics), counts)
-    if poor := evidence.model_answers(manifest)[0]:
+def verdicts(report: Report) -> Iterator[Verdict]:
+    """Whether the labels are proven, and whether a model's texts are good."""
+    counts = [count_text(report.count(f"{one}s"), one) for one in ("error", "warning")]
+    counts.append(count_text(len(report.part("switched_off")), "rule") + " off")
+    yield Verdict(*_verdict(report), " · ".join(counts))
+    if poor := evidence.model_answers(report.manifest)[0]:
         yield Verdict("bad", "WEAK MODEL", poor)
 
 
-def _verdict(content: Content, manifest: Content, statistics: Content) -> tuple[str, str, str]:
+def _verdict(report: Report) -> tuple[str, str, str]:
     """Its kind, a word, and a sentence."""
-    qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
-    split = evidence.split_counts(manifest.get("files") or ())
-    count = f"{number(proven)} of {number(qrels)} {split}qrels"
-    proof = manifest.get("proof") or "rebuilt from the words of the documents"
-    if not content.get("ok", False):
-        errors = count_text(content.get("errors", 0), "error")
+    qrels, proven = report.statistics.get("qrels", 0), report.count("proven_qrels")
+    count = f"{number(proven)} of {number(qrels)} {report.split}qrels"
+    proof = report.manifest.get("proof") or "rebuilt from the words of the documents"
+    if not report.ok:
+        errors = count_text(report.count("errors"), "error")
         return "bad", "NOT OK", f"{errors}. The data did not pass its checks: do not use it."
     if qrels and proven == qrels:
-        if evidence.traces_labels(content.get("family", "")):
+        if report.traced:
             text = f"{count}: {proof}, as a check by other code found; {evidence.NOT_SHOWN}"
             return "good", "Every label traced to its text", text
         text = f"{count}, {proof}, by a check that shares no code with the generator"
         return "good", "PROVEN", text
-    if content.get("human_qrels"):
-        kinds = {"proven": proven, "judged": content.get("judged_qrels", 0),
-                 "settled by people": content["human_qrels"],
-                 "of texts that people changed": content.get("edited_qrels", 0)}  # fmt: skip
+    judged, human = report.count("judged_qrels"), report.count("human_qrels")
+    if human:
+        kinds = {"proven": proven, "judged": judged, "settled by people": human,
+                 "of texts that people changed": report.count("edited_qrels")}  # fmt: skip
         said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
         return "fair", "REVIEWED", f"of {number(qrels)} qrels {said}"
-    if judged := content.get("judged_qrels", 0):
-        judges = manifest.get("judged") or "they are a judge's"
+    if judged:
+        judges = report.manifest.get("judged") or "they are a judge's"
         return "fair", "JUDGED", f"{number(judged)} of {number(qrels)} qrels: {judges}"
     if proven:
         return "fair", "PARTLY PROVEN", f"{count}, {proof}; no errors"
     return "fair", "NOT PROVEN", "no rule found an error, but no qrel is proven"
 
 
-def tiles(
-    manifest: Content, statistics: Content, certificate: Content, *, traced: bool
-) -> list[Tile]:
-    """The row of counts. `traced`: known of structural labels is where they come from."""
-    counts, labels = manifest.get("counts") or {}, manifest.get("evidence") or {}
-    merged = {**counts, **statistics}
-    split = evidence.split_counts(manifest.get("files") or ())
-    names = {"qrels": f"{split}qrels", "structural": "traced" if traced else "proven"}
+def tiles(report: Report) -> Iterator[Tile]:
+    """The row of counts."""
+    counts, labels = report.part("counts", "manifest"), report.part("evidence", "manifest")
+    merged = {**counts, **report.statistics}
+    names = {"qrels": f"{report.split}qrels", "structural": "traced" if report.traced else "proven"}
     unit, cut = "document", ""
-    if (whole := manifest.get("source_documents")) is not None:  # the corpus is passages of them
+    if (whole := report.manifest.get("source_documents")) is not None:  # it is passages of them
         unit, cut = "passage", f"of {number(whole)} documents, "
         names["documents"] = "passages"
-    words = statistics.get("words_per_document") or {}
-    relevant = statistics.get("relevant_per_query") or {}
-    play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
+    words = report.part("words_per_document", "statistics")
+    relevant = report.part("relevant_per_query", "statistics")
+    play, asked = report.statistics.get("relevant_documents"), report.queries_counted
     # of several splits only the queries of one are looked at
     tested = f"{number(asked)} in test: " if asked < merged.get("queries", 0) else ""
     small = {
@@ -75,74 +109,69 @@ def tiles(
         "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
         "qrels": ", ".join(f"{number(n)} {names.get(k, k)}" for k, n in labels.items() if n),
     }
-    tiles = [
-        Tile(number(merged[key]), names.get(key, key), small[key]) for key in small if key in merged
-    ]
+    for key, said in small.items():
+        if key in merged:
+            yield Tile(number(merged[key]), names.get(key, key), said)
     if words:
-        tiles.append(Tile(number(words["mean"], 1), f"words per {unit}", value_range(words)))
-    if evidence.dimensions_needed(certificate):
-        span = value_range({"min": certificate.get("lower", 0), "max": certificate["upper"]})
-        tiles.append(Tile(span, "dimensions needed", "to rank relevant first, proven"))
+        yield Tile(number(words["mean"], 1), f"words per {unit}", value_range(words))
+    if evidence.dimensions_needed(report.certificate):
+        low, high = report.certificate.get("lower", 0), report.certificate["upper"]
+        needed = value_range({"min": low, "max": high})
+        yield Tile(needed, "dimensions needed", "to rank relevant first, proven")
     if counts.get("rejected"):
-        tiles.append(Tile(number(counts["rejected"]), "rejected", "see rejected.jsonl"))
-    return tiles
+        yield Tile(number(counts["rejected"]), "rejected", "see rejected.jsonl")
 
 
-def _queries_counted(statistics: Content) -> int:
-    """How many queries have a relevant document in the qrels that are looked at."""
-    histogram = (statistics.get("relevant_per_query") or {}).get("histogram") or {}
-    return sum(histogram.values())
+Statement = tuple[str, str]  # its beginning, which is bold, and the rest
 
 
-def what_it_tests(
-    statistics: Content, baselines: Content, manifest: Content
-) -> list[tuple[str, str]]:
-    """(bold, plain) statements of what a score on this set means."""
-    if manifest.get("tests"):
+def what_it_tests(report: Report) -> Iterator[Statement]:
+    """What a score on this set means."""
+    manifest, statistics = report.manifest, report.statistics
+    if report.elsewhere:
         what = "Order." if manifest.get("candidate_sets") else "What a score is of."
-        return [(what, manifest["tests"])]
-    text = []
-    relevant, columns = (
-        statistics.get(key) or {} for key in ("relevant_per_query", "queries_per_relevant_document")
-    )
+        yield what, manifest["tests"]
+        return
+    relevant = report.part("relevant_per_query", "statistics")
+    columns = report.part("queries_per_relevant_document", "statistics")
     if relevant and statistics.get("documents"):
-        text.append((
-            "Finding.",
-            f"Whether a retriever puts the {value_range(relevant)} relevant "
-            f"document{'' if value_range(relevant) == '1' else 's'} of each of "
-            f"{count_text(_queries_counted(statistics), 'query', 'queries')} before the rest of "
-            f"{number(statistics['documents'])}.",
-        ))  # fmt: skip
+        count = value_range(relevant)
+        queries = count_text(report.queries_counted, "query", "queries")
+        text = (
+            f"Whether a retriever puts the {count} relevant document{'' if count == '1' else 's'} "
+            f"of each of {queries} before the rest of {number(statistics['documents'])}."
+        )
+        yield "Finding.", text
     if columns and columns["mean"] > 1:
-        text.append((
-            "Combining.",
+        text = (
             f"The queries draw on {number(statistics['relevant_documents'])} documents, each "
-            f"relevant to {number(columns['mean'], 1)} queries on average: the same "
-            "documents must come first for different queries.",
-        ))  # fmt: skip
-    rankings = (baselines.get("rankings") or {}).values()
-    best = {
-        c: max((r[c] for r in rankings if c in r), default=0.0)
-        for c in baselines.get("random") or {}
-    }
-    telling = [(cutoff, recall) for cutoff, recall in best.items() if recall < 0.5]
+            f"relevant to {number(columns['mean'], 1)} queries on average: the same documents must "
+            "come first for different queries."
+        )
+        yield "Combining.", text
+    rankings = (report.baselines.get("rankings") or {}).values()
+    cutoffs = {} if report.traced else report.baselines.get("random") or {}
+    best = {c: max((r[c] for r in rankings if c in r), default=0.0) for c in cutoffs}
+    telling = [
+        f"{name} (baseline {score(recall)})" for name, recall in best.items() if recall < 0.5
+    ]
     if telling:
-        text.append((
+        yield (
             "Informative cutoffs.",
-            ", ".join(f"{name} (baseline {score(value)})" for name, value in telling)
-            + ". The baseline is what the best query-blind ranking reaches.",
-        ))  # fmt: skip
+            (", ".join(telling) + ". The baseline is what the best query-blind ranking reaches."),
+        )
     if manifest.get("complete"):
-        text.append(("Complete labels.", "A pair without a qrel is not relevant."))
-    return text
+        yield "Complete labels.", "A pair without a qrel is not relevant."
 
 
-def head_start(statistics: Content, baselines: Content) -> str:
-    """How far a query-blind ranking is above chance, "" where luck could explain it."""
-    play = statistics.get("relevant_documents", 0)
+def _head_start(report: Report) -> str:
+    """How far a query-blind ranking is above chance, "" where luck could explain it, and of own
+    documents, which are not balanced against such rankings.
+    """
+    play = report.statistics.get("relevant_documents", 0)
     best: tuple[float, float, str, str] = (0.0, 0.0, "", "")
-    for name, scores in (baselines.get("rankings") or {}).items():
-        for cutoff, chance in (baselines.get("random") or {}).items():
+    for name, scores in {} if report.traced else (report.baselines.get("rankings") or {}).items():
+        for cutoff, chance in (report.baselines.get("random") or {}).items():
             recall = scores.get(cutoff, 0.0)
             # ten relevant documents where at most two are expected: one in 20,000 by luck
             if chance and recall * play >= 10 and recall >= 5 * chance:
@@ -156,49 +185,42 @@ def head_start(statistics: Content, baselines: Content) -> str:
     )
 
 
-def what_it_does_not_test(
-    content: Content, head_start: str, certificate: Content, examples: Content, manifest: Content
-) -> list[tuple[str, str]]:
-    """(bold, plain) statements of what no score on this set can show."""
-    text = []
-    shortcut = content.get("solved_blindly")
-    if shortcut:
-        text.append((
-            "Reading the query.",
-            f"This set can be solved without it: {shortcut}. {evidence.what_to_report(shortcut)}",
-        ))  # fmt: skip
-    elif head_start:
-        text.append(("Reading the query, in part.", head_start))
-    if is_separable(content.get("origin") or {}):
-        text.append((
-            "Hard negatives as such.",
-            "They can be told from the positives without the query, which scores and trainings "
-            "on them may exploit.",
-        ))  # fmt: skip
-    if evidence.dimensions_needed(certificate):
-        upper = number(certificate["upper"])
-        text.append((
-            "Limits of dimension.",
-            f"{upper} dimensions suffice for these qrels: a low score of an embedder with as many, "
-            "or more, is no limit of dimension.",
-        ))  # fmt: skip
-    if examples["literal"]:
-        text.append((
-            "Understanding.",
-            "In every example below the asked words stand literally in the relevant documents: "
-            "a lexical retriever can find them.",
-        ))  # fmt: skip
-    if manifest and not manifest.get("complete"):
-        text.append(("Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."))
-    text.append(evidence.what_it_is_not(content.get("own", "nothing")))
-    return text
+def what_it_does_not_test(report: Report) -> Iterator[Statement]:
+    """What no score on this set can show."""
+    if shortcut := report.content.get("solved_blindly"):
+        report_it = evidence.what_to_report(shortcut)
+        yield "Reading the query.", f"This set can be solved without it: {shortcut}. {report_it}"
+    elif start := _head_start(report):
+        yield "Reading the query, in part.", start
+    if is_separable(report.origin):
+        text = (
+            "They can be told from the positives without the query, which scores and trainings on "
+            "them may exploit."
+        )
+        yield "Hard negatives as such.", text
+    if evidence.dimensions_needed(report.certificate):
+        text = (
+            f"{number(report.certificate['upper'])} dimensions suffice for these qrels: a low "
+            "score of an embedder with as many, or more, is no limit of dimension."
+        )
+        yield "Limits of dimension.", text
+    if report.examples["literal"]:
+        text = (
+            "In every example below the asked words stand literally in the relevant documents: a "
+            "lexical retriever can find them."
+        )
+        yield "Understanding.", text
+    if report.manifest and not report.manifest.get("complete"):
+        yield "Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."
+    yield evidence.what_it_is_not(report.content.get("own", "nothing"))
 
 
-def value_range(values: Content) -> str:
+def value_range(values: Mapping[str, float]) -> str:
     """The least and the greatest of some values, or the one that they all are."""
     low, high = number(values["min"]), number(values["max"])
     return low if low == high else f"{low}–{high}"
 
 
 def count_text(count: int, one: str, many: str = "") -> str:
+    """A count and its noun."""
     return f"{number(count)} {one if count == 1 else many or one + 's'}"

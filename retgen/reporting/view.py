@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
-from retgen.highlights import query_examples, text_differences
+from retgen.highlights import text_differences
 from retgen.reporting import evidence
 from retgen.reporting.claims import (
-    Content,
+    Report,
     count_text,
-    head_start,
     tiles,
     value_range,
     verdicts,
@@ -39,47 +39,30 @@ _FILES = 200  # rows of the table of files
 _YAML = 40_000  # characters of the recipe
 _LOW = 0.1  # recall; lines below it would lie on each other on a scale from 0 to 1
 
+Content = Mapping[str, Any]  # of report.json, or of a part of it
+
 
 def run_page(content: Content) -> Page:
     """The page of a report.json."""
-    manifest, statistics, recipe = (
-        content.get(key) or {} for key in ("manifest", "statistics", "recipe")
-    )
-    elsewhere = bool(manifest.get("tests"))  # a score is of something else than the whole corpus
-    certificate = ({} if elsewhere else content.get("certificate")) or {}
-    baselines = content.get("floors") or {}
-    traced = evidence.traces_labels(content.get("family", ""))
-    examples = query_examples(content.get("samples") or {})
+    report = Report(content)
+    recipe, versions = report.recipe, report.part("versions", "manifest")
     folder = str(content.get("folder") or content.get("name") or "RUN")
     boxes = list(_finding_boxes(content.get("findings") or []))
-    if content.get("ok", False):  # of data that did not pass its checks nothing is claimed
-        # own documents are no set that was balanced against such rankings
-        shown = {} if traced else baselines
-        start = head_start(statistics, shown)
-        not_tests = what_it_does_not_test(content, start, certificate, examples, manifest)
-        boxes.append(Box("What this set tests", "good", what_it_tests(statistics, shown, manifest)))
-        boxes.append(Box("What it does not test", "fair", not_tests))
+    if report.ok:  # of data that did not pass its checks nothing is claimed
+        boxes.append(Box("What this set tests", "good", [*what_it_tests(report)]))
+        boxes.append(Box("What it does not test", "fair", [*what_it_does_not_test(report)]))
     lede = evidence.what_it_is(content.get("own", "nothing"))
     lede += f": {content['summary']}" if content.get("summary") else ""
-    lede += f", pattern `{name}`" if (name := (recipe.get("params") or {}).get("pattern")) else ""
-    lede += f", seed {recipe['seed']}" if "seed" in recipe else ""
-    created = (manifest.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
-    version = (manifest.get("versions") or {}).get("retgen", "")
-    sections = (
-        _about(content, manifest),
-        _example(manifest.get("example")),
-        _examples(examples),
-        None if elsewhere else _certificate(certificate),
-        _baselines(
-            {} if elsewhere and not manifest.get("candidate_sets") else baselines,
-            content.get("origin") or {},
-            needed=not elsewhere,
-        ),
-        _shape(statistics, content.get("samples") or {}, content.get("picture")),
-        _findings(content),
-        _files(content, manifest, recipe),
-        _use(folder),
+    lede += (
+        f", pattern `{name}`" if (name := report.part("params", "recipe").get("pattern")) else ""
     )
+    lede += f", seed {recipe['seed']}" if "seed" in recipe else ""
+    created = (report.manifest.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
+    sections = (
+        _about(report), _example(report.part("example", "manifest")), _examples(report.examples),
+        None if report.elsewhere else _certificate(report.certificate), _baselines(report),
+        _shape(report), _findings(report), _files(report), _use(folder),
+    )  # fmt: skip
     return Page(
         content.get("name", "unnamed"),
         "retgen report" + (f" · {created}" if created else ""),
@@ -87,22 +70,21 @@ def run_page(content: Content) -> Page:
         [],
         [one for one in sections if one is not None],
         f"gen report {shlex.quote(folder)}",
-        verdicts=list(verdicts(content, manifest, statistics)),
-        tiles=tiles(manifest, statistics, certificate, traced=traced),
+        verdicts=[*verdicts(report)],
+        tiles=[*tiles(report)],
         boxes=[one for one in boxes if one.statements],
-        footer=f"Everything on this page stands in report.json. Written by retgen {version}.",
+        footer="Everything on this page stands in report.json. Written by retgen "
+        f"{versions.get('retgen', '')}.",
     )
 
 
-def _about(content: Content, manifest: Content) -> Section | None:
-    card, facts = content.get("card") or (), manifest.get("facts") or {}
-    if not card and not facts:
-        return None
+def _about(report: Report) -> Section | None:
+    card, facts = report.content.get("card") or (), report.part("facts", "manifest")
     tables = [TableView([*facts], [[*facts.values()]], len(facts))] if facts else []
-    return Section("What it holds", card, tables)
+    return Section("What it holds", card, tables) if card or facts else None
 
 
-def _example(example: Content | None) -> Section | None:
+def _example(example: Content) -> Section | None:
     """A record laid out; where the second text of a row is the first one changed, how is marked."""
     if not example:
         return None
@@ -186,23 +168,18 @@ def _certificate(stated: Content) -> Section:
 
 def _details(bound: Content) -> str:
     """What else is known of a bound."""
-    rest = {name: one for name, one in bound.items() if name not in _BOUND}
-    return "; ".join(f"{name.replace('_', ' ')}: {_plain(one)}" for name, one in rest.items())
+    rest = ((name, one) for name, one in bound.items() if name not in _BOUND)
+    return "; ".join(
+        f"{name.replace('_', ' ')}: "
+        + (number(one, 6) if isinstance(one, float) else shorten(str(one).strip("[]"), 60))
+        for name, one in rest
+    )
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
-    if isinstance(value, int | float):
-        return number(value, 6)
-    if isinstance(value, list):
-        text = ", ".join(map(_plain, value[:12]))
-        return text + (f" and {len(value) - 12} more" if len(value) > 12 else "")
-    return str(value)
-
-
-def _baselines(baselines: Content, origin: Content, *, needed: bool) -> Section | None:
-    """`needed`: the section says that there are none."""
+def _baselines(report: Report) -> Section | None:
+    origin, baselines = report.origin, report.baselines
+    if report.elsewhere and not report.manifest.get("candidate_sets"):
+        baselines = {}
     title = "Query-blind baselines: rankings that never read the query"
     notes = []
     if origin:
@@ -211,8 +188,8 @@ def _baselines(baselines: Content, origin: Content, *, needed: bool) -> Section 
             notes.append(f"Words that stand more often on one side: {words}.")
     random = baselines.get("random") or {}
     if not random:
-        text = ["No baselines were computed."] if needed else []
-        return Section(title, text, notes=notes) if needed or origin else None
+        text = [] if report.elsewhere else ["No baselines were computed."]
+        return Section(title, text, notes=notes) if text or origin else None
     rankings = {"random order": random, **(baselines.get("rankings") or {})}
     measured = {
         name: [Measurement(name, "recall", {"cutoff": c}, scores.get(c)) for c in random]
@@ -251,10 +228,10 @@ _COUNTED = (
 )
 
 
-def _shape(statistics: Content, samples: Content, picture: Content | None) -> Section:
+def _shape(report: Report) -> Section:
     pictures, notes = list[Picture](), list[str]()
     for key, title, x, counted in _COUNTED:
-        values = statistics.get(key) or {}
+        values = report.part(key, "statistics")
         counts = bins(values.get("histogram") or {})
         if len(counts) == 1:
             [(value, total)] = counts.items()
@@ -262,8 +239,8 @@ def _shape(statistics: Content, samples: Content, picture: Content | None) -> Se
         elif counts:
             caption = f"{title}: {value_range(values)}, mean {number(values['mean'], 2)}"
             pictures.append(_histogram(counts, x, counted, caption))
-    positions = samples.get("positions") or []
-    if 0 < sum(positions) < statistics.get("documents", 0):
+    positions = report.part("samples").get("positions") or []
+    if 0 < sum(positions) < report.statistics.get("documents", 0):
         share, expected = 100 / len(positions), sum(positions) / len(positions)
         parts = {f"{number(i * share, 1)}%": count for i, count in enumerate(positions)}
         level = Level(f"by chance {number(expected, 2)} each", expected)
@@ -272,7 +249,7 @@ def _shape(statistics: Content, samples: Content, picture: Content | None) -> Se
         )
         x, y = "position in the corpus", "relevant documents"
         pictures.append(_histogram(parts, x, y, caption, [level]))
-    if picture:
+    if picture := report.part("picture"):
         x, y = (
             f"{number(picture['documents'])} relevant documents",
             f"{picture['queries']:,} queries",
@@ -319,9 +296,9 @@ def _finding_boxes(findings: Sequence[Content]) -> Iterator[Box]:
         yield Box(title, kind, [*first, *more])
 
 
-def _findings(content: Content) -> Section:
+def _findings(report: Report) -> Section:
     """A table a rule, more of its findings on request; the rest is in report.json."""
-    rules = _by_rule(content.get("findings") or [])
+    rules = _by_rule(report.content.get("findings") or [])
     tables, folded = list[TableView](), list[Fold]()
     for (severity, rule), found in rules.items():
         rows = [[_message(one), _ids_text(one["ids"])] for one in found[: _FINDINGS // len(rules)]]
@@ -337,7 +314,7 @@ def _findings(content: Content) -> Section:
         ("switched_off", "Switched off by the recipe", "reason"),
         ("severities", "Severities that the recipe gives", "severity"),
     ):
-        if pairs := [[*pair] for pair in (content.get(key) or {}).items()]:
+        if pairs := [[*pair] for pair in report.part(key).items()]:
             tables.append(TableView(["rule", what], pairs, 2, title=title))
     text = [] if rules else ["Every rule passed; nothing was found."]
     return Section("Findings", text, tables, folded=folded)
@@ -356,9 +333,9 @@ def _ids_text(ids: Sequence[str]) -> str:
 # --- files, and what to do with them -------------------------------------------------------------
 
 
-def _files(content: Content, manifest: Content, recipe: Content) -> Section:
+def _files(report: Report) -> Section:
     def rows_of(key: str, prefix: str = "") -> list[list[Any]]:
-        return [[f"{prefix}{name}", value] for name, value in (manifest.get(key) or {}).items()]
+        return [[f"{prefix}{name}", value] for name, value in report.part(key, "manifest").items()]
 
     folded = []
     if files := rows_of("files"):
@@ -366,20 +343,18 @@ def _files(content: Content, manifest: Content, recipe: Content) -> Section:
         more = f"; {len(files) - _FILES} more in report.json" if len(files) > _FILES else ""
         title = f"{number(len(files))} files with their sizes and SHA-256{more}"
         folded.append(Fold(title, [TableView(["file", "SHA-256", "size"], rows, 2)]))
-    if recipe:
-        yaml = to_yaml(recipe)
+    if report.recipe:
+        yaml = to_yaml(report.recipe)
         cut = yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml"
         folded.append(Fold("The resolved recipe", code=cut))
     if lists := rows_of("word_lists"):
         table = TableView(["list", "SHA-256"], lists, 2)
         folded.append(Fold("Word lists and their SHA-256", [table]))
     versions = ", ".join(" ".join(pair) for pair in rows_of("versions"))
-    facts = [*_agents(manifest), *rows_of("licences", "licence: ")]
-    facts += [["method", content.get("paper", "")], ["made with", versions]]
+    facts = [*_agents(report.manifest), *rows_of("licences", "licence: ")]
+    facts += [["method", report.content.get("paper", "")], ["made with", versions]]
     seconds = [*rows_of("timings")]
-    seconds += [
-        [f"of the checks: {key}", one] for key, one in (content.get("seconds") or {}).items()
-    ]
+    seconds += [[f"of the checks: {key}", one] for key, one in report.part("seconds").items()]
     tables = []
     if facts := [row for row in facts if row[1]]:
         tables.append(TableView(["fact", "value"], facts, 2))
@@ -408,17 +383,14 @@ def _agents(manifest: Content) -> list[list[str]]:
 
 def _use(folder: str) -> Section:
     run, data = shlex.quote(folder), f"{folder}/dataset"
-    commands = (
-        (f"gen validate {run}", "check every file and label again"),
-        (f"gen export {run} --to beir", "or mteb"),
-        (f"gen run {run}/recipe.yaml --out again", "make it again: the same bytes of dataset/"),
-    )
-    width = max(len(command) for command, _ in commands)
-    code = (
-        "\n".join(f"{command:{width}}  # {what}" for command, what in commands),
-        "from datasets import load_dataset\n\n"
-        f'corpus = load_dataset({data!r}, "corpus", split="corpus")\n'
-        f'queries = load_dataset({data!r}, "queries", split="queries")\n'
-        f'qrels = load_dataset({data!r}, split="test")',
-    )
-    return Section("Use it", [f"In the folder that holds `{folder}`:"], code=code)
+    commands = f"""\
+gen validate {run}                     # check every file and label again
+gen export {run} --to beir             # or mteb
+gen run {run}/recipe.yaml --out again  # make it again: the same bytes of dataset/"""
+    python = f"""\
+from datasets import load_dataset
+
+corpus = load_dataset({data!r}, "corpus", split="corpus")
+queries = load_dataset({data!r}, "queries", split="queries")
+qrels = load_dataset({data!r}, split="test")"""
+    return Section("Use it", [f"In the folder that holds `{folder}`:"], code=[commands, python])
