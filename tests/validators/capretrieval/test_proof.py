@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from retgen import run, validate
-from retgen.write import dump_json, file_info
 from tests.conftest import read_jsonl
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
+from tests.shared import altered
 
 Row = dict[str, Any]
 CORPUS, QUERIES, QRELS = (f"dataset/{name}.jsonl" for name in ("corpus", "queries", "qrels"))
@@ -29,27 +27,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("proof")
     source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
     return run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
-
-
-def altered(
-    finished: Path, folder: Path, name: str, change: Callable[[list[Row]], list[Row] | None]
-) -> Path:
-    """A copy of the run with one table changed, and a manifest that agrees with it."""
-    copy = folder / "altered"
-    shutil.copytree(finished, copy)
-    file = copy / name
-    if file.suffix == ".parquet":
-        table = pq.read_table(file)
-        rows = table.to_pylist()
-        pq.write_table(pa.Table.from_pylist(change(rows) or rows, table.schema), file)
-    else:
-        rows = read_jsonl(file)
-        rows = change(rows) or rows
-        file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["files"][name] = file_info(file)._asdict()
-    (copy / "manifest.json").write_text(dump_json(manifest))
-    return copy
 
 
 def findings(path: Path) -> list[tuple[list[str], str]]:
@@ -110,17 +87,17 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
         ["d0: d0: is not the text of its source any more"],
     ),
     "a document missing": (
-        CORPUS, lambda rows: rows[:5] + rows[6:],
+        CORPUS, lambda rows: rows.pop(5),
         ["d5: the corpus is not the source's passages in their order: 1 are missing, 0 are not "
          "the source's"],
     ),
     "a document that is not the source's": (
-        CORPUS, lambda rows: [*rows, rows[0] | {"_id": "d9", "text": "of somebody else"}],
+        CORPUS, lambda rows: rows.append(rows[0] | {"_id": "d9", "text": "of somebody else"}),
         ["d9: the corpus is not the source's passages in their order: 0 are missing, 1 are not "
          "the source's"],
     ),
     "another order": (
-        CORPUS, lambda rows: rows[::-1],
+        CORPUS, lambda rows: rows.reverse(),
         [": the corpus is not the source's passages in their order"],
     ),
     "a span moved": (
@@ -143,7 +120,7 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
          "q9673124 d6: q9673124: d6 is relevant there, and lacks 'LEMON JUICE'"],
     ),
     "a query of two splits": (
-        "dataset/qrels.train.jsonl", lambda rows: [*rows, {"query-id": "q9673124", "corpus-id": "d2", "score": 1}],
+        "dataset/qrels.train.jsonl", lambda rows: rows.append({"query-id": "q9673124", "corpus-id": "d2", "score": 1}),
         ["q9673124: q9673124: is a query of test and of train",
          "q9673124 d2: q9673124: d2 is relevant there, and lacks 'Glass blowers'"],
     ),
