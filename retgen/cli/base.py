@@ -254,6 +254,7 @@ _COMES_WITH = {
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),
+    "cluster": frozenset(),
 }
 
 
