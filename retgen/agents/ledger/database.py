@@ -21,10 +21,11 @@ T = TypeVar("T")
 class Database(ABC):
     """An open database. `forget`: called where what was remembered of it may not be there.
 
-    `writable`: whether it can be written.
+    `writable`: whether it can be written; `batch`: calls that fare best in one transaction.
     """
 
     writable = True
+    batch = 512
 
     def __init__(self, forget: Callable[[], None]) -> None:
         self.forget = forget

@@ -430,8 +430,8 @@ class Writer:
     fails fails alone; a transaction that fails fails all of its calls.
     """
 
-    def __init__(self, ledger: Ledger, most: int = 512) -> None:
-        self._ledger, self._most = ledger, most
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._most = ledger, ledger.database.batch
         self._waiting: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
         self._waiting = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)

@@ -79,7 +79,7 @@ _TYPES = (
 )  # fmt: skip
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
 _HAS_ENDED = f"""
-SELECT extract(epoch FROM clock_timestamp() - greatest(seen, pg_postmaster_start_time())) > {_GRACE}
+SELECT extract(epoch FROM clock_timestamp() - greatest(seen, pg_postmaster_start_time())) > ?
     AND NOT EXISTS (
         SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = {_CLASS}
         AND objid = owner::oid
@@ -96,6 +96,8 @@ RETURNING next - :seconds - {_NOW}
 
 class LedgerServer(Database):
     """The ledger in a database of a server. `notice`: is told where the server is waited for."""
+
+    batch = 32  # a row of sums that one transaction changes often takes ever longer to find
 
     def __init__(
         self, address: ServerAddress, forget: Callable[[], None], notice: Callable[[str], None], *,
@@ -217,7 +219,7 @@ class LedgerServer(Database):
         """Whether it is seen from here to have ended, or has lost its lock and not come back."""
         if owner.has_ended():
             return True
-        row = db.execute(_HAS_ENDED, (number,)).fetchone()
+        row = db.execute(_HAS_ENDED, (_GRACE, number)).fetchone()
         return row is not None and bool(row[0])
 
     def now(self, db: Connection) -> float:
@@ -389,6 +391,8 @@ class _Presence(threading.Thread):
         """Leave: what is out is nobody's."""
         self._ended.set()
         self.join()
+        with suppress(psycopg.Error):  # at once: the end of a connection is seen a little later
+            self._raw.execute("SELECT pg_advisory_unlock_all()")
         self._raw.close()
 
     def _lock(self) -> None:
