@@ -145,7 +145,7 @@ def test_what_is_chosen(mixed: Ledger, chosen: dict[str, object], number: int) -
 
 def test_nothing_is_forgotten_while_another_has_it_open(mixed: Ledger) -> None:
     other = Ledger(mixed.where)
-    other.abandon("a")  # who only reads has a server's open for nobody's harm
+    reserve(other, 2)  # on a server nobody is kept out by who only reads
     with pytest.raises(UsageError) as error:
         forget(mixed, run="a")
     assert str(error.value) == f"{mixed.where} is in use: end the runs that have it open first"

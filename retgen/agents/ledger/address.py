@@ -41,15 +41,20 @@ def ledger_address(given: str | Path | ServerAddress) -> Path | ServerAddress:
             raise UsageError(f"--ledger: a ledger is a file, or {_FORM}; not {kind}://")
         return Path(given)
     if _URL.fullmatch(given) is None:
-        raise UsageError(
-            f"--ledger: this is no URL of PostgreSQL. Write {_FORM}, and what is special in a "
-            "password as %XX (@ is %40, / is %2F)"
-        )
+        raise not_a_url()
     if importlib.util.find_spec("psycopg") is None:
         raise UsageError(
             "a ledger on PostgreSQL needs the package psycopg: pip install 'retgen[postgresql]'"
         )
     return ServerAddress(without_password(given), given)
+
+
+def not_a_url() -> UsageError:
+    """The error for a URL that cannot be read."""
+    return UsageError(
+        f"--ledger: this is no URL of PostgreSQL. Write {_FORM}, and what is special in a password "
+        "as %XX (@ is %40, / is %2F)"
+    )
 
 
 def without_password(word: str) -> str:

@@ -110,8 +110,7 @@ class Database(ABC):
     def lease_left(self, db: Connection, key: bytes, send: int, lease: float) -> float:
         """Seconds until a lease ends at the latest."""
 
-    @abstractmethod
-    def lease_over(self, key: bytes) -> None:
+    def lease_over(self, key: bytes) -> None:  # noqa: B027
         """Nobody waits for this request any longer."""
 
     @abstractmethod
@@ -122,13 +121,9 @@ class Database(ABC):
     def take_turn(self, db: Connection, name: str, seconds: float) -> float:
         """Seconds to wait for the next turn, which is over `seconds` later; turns have a name."""
 
-    @abstractmethod
-    def abandoned(self, db: Connection, run: str) -> str:
-        """A condition on `owner`: whose requests nobody waits for when the run begins anew."""
-
-    @abstractmethod
     def damage(self, most: int) -> list[str]:
         """What the database itself finds wrong with what it has stored."""
+        return []
 
     @abstractmethod
     def size(self) -> int:
@@ -138,8 +133,7 @@ class Database(ABC):
     def shrink(self) -> None:
         """Give back the room of what was removed."""
 
-    @abstractmethod
-    def note_copy(self, db: Connection) -> None:
+    def note_copy(self, db: Connection) -> None:  # noqa: B027
         """Rows of another ledger were put in."""
 
     @abstractmethod

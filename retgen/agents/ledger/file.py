@@ -85,7 +85,6 @@ class LedgerFile(Database):
         self._closing = weakref.finalize(self, _close, self._connections, self._sidecar)
 
     def close(self) -> None:
-        """Close the file."""
         self._closing()
 
     @contextmanager
@@ -108,7 +107,6 @@ class LedgerFile(Database):
 
     @contextmanager
     def exclusive_access(self) -> Iterator[None]:
-        """Keep other processes out. Raises `UsageError` where one has the ledger open."""
         alone = self._sidecar.lock_exclusively()
         try:
             if alone is False:
@@ -128,11 +126,9 @@ class LedgerFile(Database):
             raise failure(self.path, f"malformed: {error}") from error
 
     def failure(self, reason: str) -> RetgenError:
-        """The error to raise where the ledger says something that cannot be."""
         return failure(self.path, f"malformed: {reason}")
 
     def owner(self, db: Connection) -> int:
-        """The number of this process, which is written down where it is not there."""
         if self._owner is None:
             self._owner = insert_owner(db, this_process())
         return self._owner
@@ -156,10 +152,6 @@ class LedgerFile(Database):
         self._turns[name] = begins + seconds
         return begins - now
 
-    def abandoned(self, db: Connection, run: str) -> str:
-        """All of the run: whoever begins it holds its directory, so its sender is dead."""
-        return "TRUE"
-
     def damage(self, most: int) -> list[str]:
         """What SQLite finds, in its words."""
         try:
@@ -169,16 +161,11 @@ class LedgerFile(Database):
         return [] if found == ["ok"] else found
 
     def size(self) -> int:
-        """Bytes of the database and what lies beside it."""
         return size_of(self.path)
 
     def shrink(self) -> None:
-        """Give back the room of what was removed."""
         self._outside("VACUUM")
         self._outside("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def note_copy(self, db: Connection) -> None:
-        """The next number is the highest and one."""
 
     def backup(self, other: sqlite3.Connection) -> None:
         """Copy all of it, as it is now."""

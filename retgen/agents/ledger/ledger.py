@@ -86,8 +86,7 @@ _RELEASE = "UPDATE sends SET lease = 0.0, reason = :reason WHERE "
 _LOSE = _RELEASE + "id = :id AND state = 'sent'"
 _TAKE_OVER = _RELEASE + "key = :key AND state = 'sent' AND lease > 0"
 _ABANDON = (
-    _RELEASE
-    + "part IN (SELECT id FROM parts WHERE run = :run) AND state = 'sent' AND lease > 0 AND "
+    _RELEASE + "part IN (SELECT id FROM parts WHERE run = :run) AND state = 'sent' AND lease > 0"
 )
 # not for a run that sent the request itself: it uses what is its own
 _USE = """
@@ -282,13 +281,15 @@ class Ledger:
     def abandon(self, run: str) -> int:
         """Let everything be sent again that this run has out; returns how much that was.
 
-        Of a file, for whoever knows that nobody else works on the run, and that its process was
-        killed; on a server only what processes had out that have ended. It stays charged.
+        For whoever knows that nobody else works on the run, and that its process was killed. What
+        was sent stays charged. On a server others may work on it, so nothing is done: what a
+        process that ended has out is sent again when somebody needs it.
         """
+        if isinstance(self.where, ServerAddress):
+            return 0
         with self.transaction() as db:
             values = {"run": run, "reason": "the process ended"}
-            change = _ABANDON + self.database.abandoned(db, run)
-            return int(db.execute(change, values).rowcount)
+            return int(db.execute(_ABANDON, values).rowcount)
 
     def take_turns(self, turns: Mapping[str, float]) -> float:
         """Seconds to wait for what takes so many seconds of each of these rates.

@@ -23,7 +23,7 @@ from psycopg import errors
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from retgen.agents.ledger.address import ServerAddress
+from retgen.agents.ledger.address import ServerAddress, not_a_url
 from retgen.agents.ledger.database import (
     Database,
     in_use,
@@ -105,6 +105,10 @@ class LedgerServer(Database):
     ) -> None:  # fmt: skip
         super().__init__(forget)
         self._address, self._notice = address, notice
+        try:
+            self._given = conninfo_to_dict(address.url)
+        except psycopg.ProgrammingError:  # it may have words of the password
+            raise not_a_url() from None
         self._idle: list[psycopg.Connection[Any]] = []
         self._writing = threading.RLock()  # of this process, so that `_done` counts in order
         self._done = 0  # transactions that were to be committed
@@ -119,7 +123,6 @@ class LedgerServer(Database):
         self._idle.append(db)
 
     def close(self) -> None:
-        """Close all connections; what is locked with them is free."""
         if self._presence is not None:
             self._presence.close()
         while self._idle:
@@ -181,7 +184,6 @@ class LedgerServer(Database):
 
     @contextmanager
     def exclusive_access(self) -> Iterator[None]:
-        """Keep other processes out. Raises `UsageError` where one has the ledger open."""
         with self.failures(), self._present().alone() as alone:
             if not alone:
                 raise in_use(self._address)
@@ -201,13 +203,11 @@ class LedgerServer(Database):
             raise OutputError(self._message("cannot be used", error)) from error
 
     def failure(self, reason: str) -> RetgenError:
-        """The error to raise where the ledger says something that cannot be."""
         return OutputError(
             f"{self._address}: the ledger is damaged ({reason}). Put a whole copy back"
         )
 
     def owner(self, db: Connection) -> int:
-        """The number of this process."""
         return self._present().owner
 
     def lease_left(self, db: Connection, key: bytes, send: int, lease: float) -> float:
@@ -231,23 +231,7 @@ class LedgerServer(Database):
         (wait,) = db.execute(_TURN, {"name": name, "seconds": seconds}).fetchone()
         return max(0.0, float(wait))
 
-    def abandoned(self, db: Connection, run: str) -> str:
-        """Of processes that have ended: others may work on the same run."""
-        owners = db.execute(
-            f"SELECT DISTINCT owners.id, {', '.join(Owner._fields)} FROM sends "
-            "JOIN owners ON owners.id = owner JOIN parts ON parts.id = part "
-            "WHERE run = ? AND state = 'sent' AND lease > 0",
-            (run,),
-        ).fetchall()
-        ended = [str(number) for number, *one in owners if self.has_ended(db, number, Owner(*one))]
-        return f"owner IN ({', '.join(ended)})" if ended else "FALSE"
-
-    def damage(self, most: int) -> list[str]:
-        """Nothing: the server looks after what it has stored."""
-        return []
-
     def size(self) -> int:
-        """Bytes of its tables."""
         with self.read_transaction() as db:
             return int(db.execute(
                 "SELECT sum(pg_total_relation_size(oid)) FROM pg_class "
@@ -255,14 +239,10 @@ class LedgerServer(Database):
             ).fetchone()[0])  # fmt: skip
 
     def shrink(self) -> None:
-        """Give back the room of what was removed."""
         raw = self._connect()
         with self.failures(), _closed_on_error(raw):
             raw.execute("VACUUM (FULL) sends, texts")
         self._idle.append(raw)
-
-    def lease_over(self, key: bytes) -> None:
-        """Nothing was remembered of it."""
 
     def note_copy(self, db: Connection) -> None:
         """Rows came with numbers of their own; what is written next gets later ones."""
@@ -294,9 +274,9 @@ class LedgerServer(Database):
                     raise
 
     def _connect(self) -> psycopg.Connection[Any]:
-        given = conninfo_to_dict(self._address.url)
-        given["options"] = f"{given.get('options', '')} {_OPTIONS}"
-        raw = psycopg.connect(make_conninfo(**{**_CLIENT, **given}), autocommit=True)
+        options = f"{self._given.get('options', '')} {_OPTIONS}"
+        given = {**_CLIENT, **self._given, "options": options}
+        raw = psycopg.connect(make_conninfo(**given), autocommit=True)
         raw.adapters.register_loader("numeric", _WholeNumber)
         if self._which is not None:
             with _closed_on_error(raw):
@@ -329,9 +309,8 @@ class LedgerServer(Database):
 
     def _message(self, what: str, error: psycopg.Error) -> str:
         words = str(error).partition("\n")[0].removeprefix("connection failed: ")
-        with suppress(psycopg.Error):
-            if password := conninfo_to_dict(self._address.url).get("password"):
-                words = words.replace(str(password), "***")
+        if password := self._given.get("password"):
+            words = words.replace(str(password), "***")
         advice = next(text for pattern, text in _ADVICE if re.search(pattern, words))
         return f"{self._address}: the ledger {what} ({words}). What it holds is kept. {advice}."
 
