@@ -262,6 +262,7 @@ _COMES_WITH = {
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),
+    "postgresql": frozenset(),
 }
 
 
