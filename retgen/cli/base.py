@@ -183,9 +183,7 @@ LedgerOption = Annotated[
         parser=given_ledger,
         metavar="PATH|URL",
         envvar="RETGEN_LEDGER",
-        show_envvar=True,
-        help="Ledger of all calls, a file or postgresql://USER@HOST/DATABASE; default "
-        "ledger.sqlite beside the run.",
+        help="Ledger of all calls: a file, default ledger.sqlite beside the run; or postgresql://...",
     ),
 ]
 RunArgument = Annotated[

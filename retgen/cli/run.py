@@ -36,6 +36,7 @@ from retgen.errors import UsageError
     "gen run limit_dense",
     "gen run my.yaml --out /data/mine",
     "gen run limit_dense --set seed=7 --set params.docs=5000",
+    "gen run kb.yaml --model openai:gpt-5-mini --ledger postgresql://me@host/database",
 )
 def run_command(
     recipe: RecipeArgument,

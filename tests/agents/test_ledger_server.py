@@ -274,9 +274,9 @@ def test_a_server_that_crashes_loses_nothing(url: str, postgres: Postgres) -> No
     assert ledger.spent("a").nano_usd == 100 * 10 + 100
     assert ledger.spent("a").calls == 101
     assert check(ledger).findings == []
-    assert said
+    assert len(said) in (1, 2)  # once a transaction
     assert "does not answer (" in said[0]
-    assert said[0].endswith("Waiting for it, 120 seconds at most.")
+    assert said[0].endswith("Waiting for it, 120 s at most.")
     with closing(Ledger(url)) as other:  # the process is there again, for all to see
         owned_by(other, boot="other", name="node7")
         assert isinstance(reserve(other, 100, run="b"), Busy)

@@ -112,6 +112,7 @@ class LedgerServer(Database):
         self._idle: list[psycopg.Connection[Any]] = []
         self._writing = threading.RLock()  # of this process, so that `_done` counts in order
         self._done = 0  # transactions that were to be committed
+        self._patience = _PATIENCE
         self._presence: _Presence | None = None
         self._which: str | None = None  # the ledger, once it is known
         try:
@@ -161,7 +162,7 @@ class LedgerServer(Database):
         Where it was lost during COMMIT nobody has heard whether it ended. So each transaction
         writes down its number. The next one waits for it at `meta`, and then reads that.
         """
-        until, result = 0.0, list[T]()  # one, where its COMMIT may have ended
+        until, result = 0.0, list[T]()  # one, if its COMMIT may have ended
         with self._writing:
             number = self._done + 1
             while True:
@@ -170,12 +171,15 @@ class LedgerServer(Database):
                         if not result or self._transactions_done(db) < number:
                             result.clear()
                             result.append(work())
+                    self._patience = _PATIENCE
                     return result[0]
                 except _Lost as error:
-                    until = until or time.monotonic() + _PATIENCE
+                    if not until:
+                        until = time.monotonic() + self._patience
+                        self._notice(f"{error} Waiting for it, {self._patience:.0f} s at most.")
                     if time.monotonic() > until:
+                        self._patience = 0.0  # what else is to be written does not wait as long
                         raise
-                    self._notice(f"{error} Waiting for it, {_PATIENCE:.0f} seconds at most.")
                     time.sleep(1.0)
 
     def _transactions_done(self, db: Connection) -> int:
