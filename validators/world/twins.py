@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
 from retgen.validators.world.execute import FactTable
-from retgen.validators.world.mentions import TOKEN
+from retgen.validators.world.mentions import tokens_of
 from retgen.validators.world.proof import FactState, WorldProof, WorldSpec
 from retgen.validators.world.reader import sentences
 
@@ -166,7 +166,7 @@ def _of_twin(base: _Document, twin: _Document) -> Iterator[Finding]:
     if len(apart) != 1 or slots != {base.changed}:
         said = "; ".join(f"{first} and {second}" for first, second in apart) or "none"
         yield _of(twin, f"must differ from its base in {base.changed} alone; it differs in {said}")
-    mine, other = _difference(TOKEN.findall(base.text), TOKEN.findall(twin.text))
+    mine, other = _difference(tokens_of(base.text), tokens_of(twin.text))
     if "." in (*mine, *other):
         yield _of(twin, "is worded otherwise than its base, beyond the value that is changed")
 
