@@ -10,6 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from retgen.data import Dataset, Qrel, Query
+from retgen.progress import usable_cores
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
@@ -30,6 +32,7 @@ _OPERATORS = {
     "via": "two-hop",
 }  # fmt: skip
 _EXACT = 10  # up to so many answers a query has exactly those asked for; above, within 10%
+_THREADS = 8  # that execute queries, at most: each has a cache
 _SPOOL = 64 << 20  # bytes of a file of facts, after which a new one begins
 
 
@@ -171,19 +174,25 @@ class WorldProof(CorpusRule):
         }  # "" is the split under test
         elsewhere = {one for split, rows in judged.items() if split for one in rows}
         graded = self._graded()
-        for query_id, expression in asked.items():
+
+        def findings(query_id: str) -> list[Finding]:
+            query, expression = queries[query_id], asked[query_id]
             try:
                 answers = facts.answers(expression)
             except Impossible as error:
-                yield _of_query(queries[query_id], str(error))
-                continue
-            yield from _size(queries[query_id], len(answers))
+                return [_of_query(query, str(error))]
+            found = [*_size(query, len(answers))]
             for split, rows in judged.items():
                 if query_id in rows or (not split and query_id not in elsewhere):
-                    yield from _compare(query_id, split, rows.get(query_id, {}), answers)
+                    found += _compare(query_id, split, rows.get(query_id, {}), answers)
             if query_id in graded:
                 grades = facts.grades(expression, list(graded[query_id]))
-                yield from _grades(query_id, graded[query_id], grades)
+                found += _grades(query_id, graded[query_id], grades)
+            return found
+
+        with ThreadPoolExecutor(min(usable_cores(), _THREADS)) as pool:
+            for found in pool.map(findings, asked):
+                yield from found
 
     def _graded(self) -> dict[str, dict[str, float]]:
         """The grades of the split under test, which may not be there."""
