@@ -134,11 +134,11 @@ class DocumentReader:
     def _read(self, items: Sequence[Item]) -> _Reading:
         """What the words of a sentence say of its values."""
         named = self._named(list(items))
-        if _longest(self._free, named, 0) == len(named):
+        if self._free.longest(named)[0] == len(named):
             return _Reading(())
         if len(self._known) >= _KEPT:
             self._known.clear()
-        parse = _Parse(self._clauses, self._known, named[_longest(self._leads, named, 0) :])
+        parse = _Parse(self._clauses, self._known, named[self._leads.longest(named)[0] :])
         readings = set(parse.sentence())
         if len(readings) == 1:
             places = [n for n, item in enumerate(items) if not isinstance(item, str)]
@@ -158,22 +158,10 @@ class DocumentReader:
         for i in reversed([i for i, item in enumerate(items) if item in _OWNERS]):
             their = i + 1 + (items[i] == SELF)
             if (their == i + 1 or items[i + 1 : their] == ["'s"]) and (
-                stop := _longest(self._others, items, their)
+                stop := self._others.longest(items, their)[0]
             ):
                 items[i:stop] = [OTHER]
         return items
-
-
-def _longest(automaton: Automaton, items: Sequence[Item], start: int) -> int:
-    """Where the longest phrase ends that begins at a place, 0 for none."""
-    state, stop = automaton.start(), 0
-    for i in range(start, len(items)):
-        state = automaton.step(state, items[i])
-        if state < 0:
-            break
-        if automaton.outputs(state):
-            stop = i + 1
-    return stop
 
 
 class _Parse:
