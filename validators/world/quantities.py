@@ -193,11 +193,11 @@ def _compared(items: list[Item | _Quantity]) -> list[Item | _Quantity]:
     while i < len(items):
         end, how = _COMPARISONS.longest(kinds, i)
         quantities = [one for one in items[i:end] if isinstance(one, _Quantity)]
-        one = _joined(*quantities) if how == "-" else None
-        if how in ("<", "<=", ">", ">="):
-            one = quantities[0].bounded(str(how))
-        result.append(items[i] if one is None else one)
-        i = i + 1 if one is None else end
+        compared = None
+        if quantities and how:
+            compared = _joined(*quantities) if how == "-" else quantities[0].bounded(str(how))
+        result.append(compared or items[i])
+        i = end if compared else i + 1
     return result
 
 
