@@ -22,7 +22,7 @@ _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
 _CONTRASTS = ("while", "whereas")
 _JOINTS = ("and", "but", *_CONTRASTS)
 _SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
-_SUBJECTS = ([SELF], ["it"], ["he"], ["she"])
+_SUBJECTS = [[",", one] for one in (SELF, "it", "he", "she")]
 _BOUNDS = (",", ";", *_JOINTS)
 _ALSO = ["and", "also"]
 _OWNERS = ("its", "his", "her", SELF)
@@ -171,6 +171,7 @@ class _Parse:
         self._clauses, self._known, self._items = clauses, known, items
         self._keys = [item if isinstance(item, str) else item.key for item in items]
         self._values = [n for n, item in enumerate(items) if not isinstance(item, str)]
+        self._values.append(len(items))
         self._bounds = [n for n, item in enumerate(items) if item in _BOUNDS] + [len(items)]
         self._begun: dict[tuple[int, tuple[str, ...]], None] = {}  # the clauses that were tried
         self._unclear = ""  # a pronoun that may be the entity or another one
@@ -193,9 +194,9 @@ class _Parse:
                 yield from self._part(3, (), holder, (SELF, "'s"))
             else:
                 yield from self._part(2, (), holder, (SELF, "was"))
-        else:  # "Set in Turin, S ...", "Set in Turin, it ..."
-            for end, one in self._clause(0, subject=(SELF, "was")):
-                if items[end : end + 1] == [","] and items[end + 1 : end + 2] in _SUBJECTS:
+        elif behind := [n for n in self._bounds if self._keys[n : n + 2] in _SUBJECTS]:
+            for end, one in self._clause(0, subject=(SELF, "was")):  # "Set in Turin, it ..."
+                if end in behind:
                     yield from self._whole(end + 1, (one,), "self")
 
     def _whole(self, i: int, before: _Facts, holder: str) -> Iterator[_Facts]:
@@ -238,9 +239,10 @@ class _Parse:
         """
         self._begun[i, subject] = None
         value = bisect_left(self._values, i)
-        first, second = (*self._values[value : value + 2], len(self._items), len(self._items))[:2]
+        if value + 1 == len(self._values):
+            return
         for end in self._bounds:
-            if first < end <= second:
+            if self._values[value] < end <= self._values[value + 1]:
                 key = " ".join((*subject, "|", *self._keys[i:end]))
                 found = self._known.get(key)
                 if found is None:
