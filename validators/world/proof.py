@@ -93,24 +93,29 @@ class WorldProof(CorpusRule):
         for doc_id, title, text, metadata in zip(
             batch.ids, batch.titles, batch.texts, batch.metadata, strict=True
         ):
-            facts, problems = self.reader.document(title, text)
-            stated = [str(fact) for fact in facts]
             noted = metadata.get("facts") if isinstance(metadata, dict) else None
-            if noted != stated:
-                problems = problems or [_unlike(stated, noted)]
-            held: dict[str, str] = {}
-            for fact in facts:
-                if fact.holder == "self":
-                    if fact.slot in held:
-                        problems.append(f"it states {fact.slot} twice")
-                    held[fact.slot] = fact.value
+            held, problems = self._held(title, text, noted)
             if not problems and (lacks := [name for name in self._always if name not in held]):
-                problems.append(f"it does not state its {lacks[0]}, which every document does")
+                problems = [f"it does not state its {lacks[0]}, which every document does"]
             self.state.wrong += [(doc_id, problem) for problem in problems]
             row = row_of(doc_id, title, held, self.domain)
             lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         self.state.documents += len(batch)
         self._spool(b"".join(lines))
+
+    def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
+        """The facts of a document, and what is wrong with it. `noted`: those of its metadata."""
+        facts, problems = self.reader.document(title, text)
+        stated = [str(fact) for fact in facts]
+        if noted != stated:
+            problems = problems or [_unlike(stated, noted)]
+        held: dict[str, str] = {}
+        for fact in facts:
+            if fact.holder == "self":
+                if fact.slot in held:
+                    problems.append(f"it states {fact.slot} twice")
+                held[fact.slot] = fact.value
+        return held, problems
 
     def _spool(self, lines: bytes) -> None:
         paths = self.state.paths
@@ -316,22 +321,7 @@ class ProseProof(WorldProof):
     what its metadata say and that the qrels follow from the facts.
     """
 
-    def scan(self, batch: Batch) -> None:
-        lines = []
-        for doc_id, title, text, metadata in zip(
-            batch.ids, batch.titles, batch.texts, batch.metadata, strict=True
-        ):
-            noted = metadata.get("facts") if isinstance(metadata, dict) else None
-            held, problems = self._held(noted)
-            problems = problems or [*self._unstated(held, text), *self._unread(title, text, held)]
-            self.state.wrong += [(doc_id, problem) for problem in problems]
-            row = row_of(doc_id, title, held, self.domain)
-            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        self.state.documents += len(batch)
-        self._spool(b"".join(lines))
-
-    def _held(self, noted: Any) -> tuple[dict[str, str], list[str]]:
-        """The facts of a document's metadata, and what is wrong with them."""
+    def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
         if not isinstance(noted, list) or not all(isinstance(one, str) for one in noted):
             return {}, ["its metadata has no facts"]
         held: dict[str, str] = {}
@@ -343,10 +333,9 @@ class ProseProof(WorldProof):
             if name in held:
                 return {}, [f"its metadata has {name} twice"]
             held[name] = value
-        lacks = [name for name in self._always if name not in held]
-        if lacks:
-            return held, [f"it does not state its {lacks[0]}, which every document does"]
-        return held, []
+        if not held.keys() >= set(self._always):
+            return held, []
+        return held, [*self._unstated(held, text), *self._unread(title, text, held)]
 
     def _unstated(self, held: Mapping[str, str], text: str) -> Iterator[str]:
         words = _words(text)

@@ -314,21 +314,6 @@ def _known(word: str) -> bool:
     return word in (OTHER, "also", *_BOUNDS)
 
 
-def sentences(text: str) -> list[list[str]]:
-    """The tokens of each sentence, without the stop at its end."""
-    result: list[list[str]] = []
-    tokens = tokens_of(text)
-    start = 0
-    for i, token in enumerate(tokens):
-        if token in _ENDS:
-            if i > start:
-                result.append(tokens[start:i])
-            start = i + 1
-    if start < len(tokens):
-        result.append(tokens[start:])
-    return result
-
-
 def _shown(tokens: Sequence[str]) -> str:
     text = " ".join(tokens)
     for mark in (" ,", " 's", " ;", " :"):
