@@ -8,14 +8,15 @@ a whole phrase that is listed as stating no fact.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition
 from retgen.validators.world.lexicon import Lexicon
 from retgen.validators.world.mentions import ARTICLES, SELF, Item, MentionFinder, tokens_of
-from retgen.validators.world.orders import OTHER, Order, Placed, other_orders
+from retgen.validators.world.orders import OTHER, Placed, other_orders
 
 _ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
@@ -255,41 +256,25 @@ class _Parse:
         """What a clause says of its value."""
         items = self._items[i:end]
         own = "other" if OTHER in items else "self" if any(x in _SELVES for x in items) else ""
-        return _Clause(own, tuple(self._slots_of(i, end, subject)))
+        slots = dict.fromkeys(slot for _, ends in self._runs(i, end, subject) for slot in ends)
+        return _Clause(own, tuple(map(str, slots)))
 
-    def _slots_of(self, i: int, end: int, subject: tuple[str, ...]) -> dict[str, None]:
-        """What a clause is about."""
-        found: dict[str, None] = {}
-        for order in self._orders(i, end, subject):
-            state = self._clauses.start()
-            for _, item in order:
+    def _runs(
+        self, i: int, end: int, subject: tuple[str, ...]
+    ) -> Iterator[tuple[int, frozenset[Hashable]]]:
+        """(the last place that phrases reach, what those say that end there), of a clause as it
+        stands behind its subject, and in other orders where it has its own.
+        """
+        clause = [Placed(place, self._items[place]) for place in range(i, end)]
+        thought = [Placed(-1, word) for word in subject]
+        for order in chain([[*thought, *clause]], () if subject else other_orders(clause)):
+            state, furthest = self._clauses.start(), 0
+            for place, item in order:
+                furthest = max(furthest, place)
                 state = self._clauses.step(state, SELF if item == OTHER else item)
                 if state < 0:
                     break
-            else:
-                found |= {str(slot): None for slot in self._clauses.outputs(state)}
-        return found
-
-    def _orders(self, i: int, end: int, subject: tuple[str, ...]) -> Iterator[Order]:
-        """A clause as it stands behind its subject, and in other orders, where it has its own."""
-        clause = [Placed(place, self._items[place]) for place in range(i, end)]
-        yield [*(Placed(-1, word) for word in subject), *clause]
-        if not subject:
-            yield from other_orders(clause)
-
-    def _furthest(self) -> int:
-        """The last place that phrases reach."""
-        furthest = 0
-        for i, subject in self._begun:
-            for end in self._bounds:
-                for order in self._orders(i, end, subject) if end > i else ():
-                    state = self._clauses.start()
-                    for place, item in order:
-                        furthest = max(furthest, place)
-                        state = self._clauses.step(state, SELF if item == OTHER else item)
-                        if state < 0:
-                            break
-        return furthest
+            yield furthest, self._clauses.outputs(state) if state >= 0 else frozenset()
 
     def problem(self) -> str:
         """Why there is no reading."""
@@ -298,7 +283,8 @@ class _Parse:
         for item in self._items:
             if isinstance(item, str) and item not in self._clauses.words and not _known(item):
                 return f"no phrase holds {item!r}"
-        furthest = self._furthest()
+        spans = ((i, end, of) for i, of in self._begun for end in self._bounds if end > i)
+        furthest = max((place for one in spans for place, _ in self._runs(*one)), default=0)
         if furthest >= len(self._items):
             return "no phrase ends as it does"
         return f"no phrase goes on with {word_at(self._items, furthest)!r}"
