@@ -164,7 +164,7 @@ class MentionFinder:
         self._starts = _Starts(self._start)
 
     def sentences(
-        self, tokens: list[str], own: Sequence[str] = (), short: Sequence[str] = ()
+        self, tokens: list[str], own: tuple[str, ...] = (), short: tuple[str, ...] = ()
     ) -> Iterator[tuple[int, int, list[Item]]]:
         """(begin, end, words in lower case and mentions) of each sentence of some tokens.
 
@@ -234,7 +234,7 @@ class MentionFinder:
 
     def _at(
         self, tokens: Sequence[str], i: int, start: _Start,
-        own: Sequence[str], short: Sequence[str], *, first: bool,
+        own: tuple[str, ...], short: tuple[str, ...], *, first: bool,
     ) -> tuple[int, Item | None]:  # fmt: skip
         """Where what begins at a token ends, and what it is; None for a word."""
         if start.names:
