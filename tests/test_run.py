@@ -272,7 +272,7 @@ def test_workers_change_no_byte(
     monkeypatch.setattr(retgen.generate, "PARALLEL_FROM", 1)
     # reason: starting processes pays from 300,000 documents on; the threshold is no behaviour
     module: Any = sys.modules["retgen.validation.scan"]
-    monkeypatch.setattr(module, "_PARALLEL_FROM", 1)
+    monkeypatch.setattr(module, "PARALLEL_FROM", 1)
     run(small, out=tmp_path / "two", workers=2, overrides={"output.shards": 5})
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
     one, two = (json.loads((tmp_path / n / "report.json").read_text()) for n in ("one", "two"))

@@ -32,8 +32,8 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleS
 
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
-_SPOOL = 16 << 20  # bytes of a spool file, after which a new one begins
-_PARALLEL_FROM = 128 << 20  # bytes of all; below, a second process costs more than it saves
+SPOOL = 16 << 20  # bytes of a spool file, after which a new one begins
+PARALLEL_FROM = 128 << 20  # bytes of all; below, a second process costs more than it saves
 
 
 class _SpooledBatch(NamedTuple):
@@ -95,7 +95,7 @@ class TermRule(CorpusRule):
         and words of each text, where the rule knows them.
         """
         state = self.state
-        if not state.paths or os.path.getsize(state.paths[-1]) >= _SPOOL:
+        if not state.paths or os.path.getsize(state.paths[-1]) >= SPOOL:
             handle, path = tempfile.mkstemp(prefix="terms-", dir=self.scratch)
             os.close(handle)
             state.paths.append(path)
@@ -268,7 +268,7 @@ def _all_tops(
     scores: _Scores, paths: Sequence[str], depth: int, workers: int
 ) -> Iterator[dict[str, _Top]]:
     """The best of each spool file, in order."""
-    if workers > 1 and len(paths) > 1 and sum(map(os.path.getsize, paths)) >= _PARALLEL_FROM:
+    if workers > 1 and len(paths) > 1 and sum(map(os.path.getsize, paths)) >= PARALLEL_FROM:
         with process_pool(min(workers, len(paths)), _start_worker, (scores, depth)) as pool:
             yield from pool.map(_tops_of, paths)
     else:

@@ -35,8 +35,8 @@ from retgen.validators.validation import Samples
 _BATCH = 4096  # documents
 _AT_MOST = 2000  # queries that rules see where one of them reads all itself
 _EACH = 100  # qrels of each, at most
-_PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
-_PART = (
+PARALLEL_FROM = 100 << 20  # bytes of corpus; below, a second process costs more than it saves
+PART = (
     64 << 20
 )  # bytes of corpus that a process scans at a time, and a killed run keeps the proof of
 
@@ -145,7 +145,7 @@ def scan(
     waiting = {number: _Result(*result) for number, result in kept.items()}
     missing = [number for number in range(len(parts)) if number not in waiting]
     done, total = sum(len(parts[number]) for number in waiting), sum(map(len, parts))
-    if workers > 1 and dataset.corpus.size() >= _PARALLEL_FROM and len(missing) > 1:
+    if workers > 1 and dataset.corpus.size() >= PARALLEL_FROM and len(missing) > 1:
         asked = dataset.run or dataset.root, split, scratch, recipe, settings
         scanned = _in_processes(parts, missing, workers, asked)
     else:
@@ -181,12 +181,12 @@ def _parts(corpus: TableFiles) -> list[list[Chunk]]:
     """The corpus cut into parts, whatever the number of processes; one part at least."""
     parts: list[list[Chunk]] = [[]]
     filled = 0
-    for chunk in corpus.chunks(min(_PART, CHUNK_BYTES)):
-        if filled >= _PART:
+    for chunk in corpus.chunks(min(PART, CHUNK_BYTES)):
+        if filled >= PART:
             parts.append([])
             filled = 0
         parts[-1].append(chunk)
-        filled += _PART if corpus.format == "parquet" else chunk.stop - chunk.start
+        filled += PART if corpus.format == "parquet" else chunk.stop - chunk.start
     return parts
 
 

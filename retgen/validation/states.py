@@ -59,7 +59,14 @@ class States:
         """
         # rules name their files by the whole path, so a folder that was moved is another one
         place = str(self.folder.resolve())
-        identity = [place, self._written, _inputs(self._run), _versions(), _code(), list(asked)]
+        identity = [
+            place,
+            self._written,
+            _inputs(self._run),
+            installed_versions(),
+            rules_hash(),
+            list(asked),
+        ]
         cuts = [[(c.path.name, c.start, c.stop) for c in part] for part in parts]
         self._key = hashlib.sha256(orjson.dumps([identity, cuts])).hexdigest()
         result = {}
@@ -112,7 +119,7 @@ def _inputs(run: Path) -> dict[str, str]:
 
 
 @cache
-def _code() -> str:
+def rules_hash() -> str:
     """A hash of the rules, the word lists that they know, and what shows them documents."""
     here = Path(__file__).parent
     paths = [*here.glob("*.py"), *here.parent.glob("*.py")]
@@ -127,7 +134,7 @@ def _code() -> str:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Of Python, of every package that retgen asks for, where it is there, and of added rules."""
     from importlib import metadata
 

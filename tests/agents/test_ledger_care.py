@@ -283,7 +283,7 @@ def test_a_run_warns_of_a_network_drive(
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n")
     # reason: a test cannot mount a drive
-    monkeypatch.setattr("retgen.agents.ledger.sidecar._MOUNTS", mounts)
+    monkeypatch.setattr("retgen.agents.ledger.sidecar.MOUNTS", mounts)
     settings = ModelSettings(provider="openai", name="small", base_url="http://127.0.0.1:9/v1")
 
     async def work(_: object) -> None: ...

@@ -80,9 +80,9 @@ def by_definition(texts: Sequence[str], judgements: Judgements, depth: int) -> d
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once as it is, once cut so finely that every boundary is crossed many times."""
     if request.param == "small pieces":
-        monkeypatch.setattr(baselines, "_SPOOL", 1)
-        monkeypatch.setattr(containment, "_CELLS", 200)
-        monkeypatch.setattr(containment, "_PAIRS", 7)
+        monkeypatch.setattr(baselines, "SPOOL", 1)
+        monkeypatch.setattr(containment, "CELLS", 200)
+        monkeypatch.setattr(containment, "PAIRS", 7)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -96,11 +96,11 @@ def test_rankings_are_those_of_the_definition(tmp_path: Path, seed: int) -> None
 
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts, judgements = collection(7, documents=400, queries=60)
-    monkeypatch.setattr(baselines, "_SPOOL", 2000)
+    monkeypatch.setattr(baselines, "SPOOL", 2000)
     rule = spooled(texts, judgements, tmp_path)
     assert len(rule.state.paths) == 7
     alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), workers=1)
-    monkeypatch.setattr(baselines, "_PARALLEL_FROM", 1)
+    monkeypatch.setattr(baselines, "PARALLEL_FROM", 1)
     assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), 2) == alone
     assert list(alone["random"].items()) == [
         ("recall@2", 0.005), ("recall@5", 0.0125), ("recall@10", 0.025), ("recall@20", 0.05),
