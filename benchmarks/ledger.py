@@ -20,7 +20,8 @@ from typing import Any
 from common import ANSWER, SCHEMA, SYSTEM, TASK, options, peak
 
 from retgen.agents.ledger import Ledger, Send
-from retgen.agents.ledger.care import check, prune, size_of
+from retgen.agents.ledger.care import check, prune
+from retgen.agents.ledger.file import size_of
 from retgen.agents.prompt import Message, Request
 
 GROUP = 64

@@ -128,8 +128,8 @@ def main() -> None:
 
         parts, every = list[object](range(processes)), [processes] * processes
         warm = 100 * processes  # imports, and the domain
-        for path in pool.map(partial(written, given.domain, warm), parts, every):
-            proven(given.domain, path)
+        paths = [*pool.map(partial(written, given.domain, warm), parts, every)]
+        for path, _ in zip(paths, pool.map(partial(proven, given.domain), paths), strict=True):
             path.unlink()
         for _ in range(given.rounds):
             rate, paths = timed(partial(written, given.domain, count), parts, list(every))

@@ -299,7 +299,7 @@ def _by_engine(
             yield one.name, file.info
 
 
-_LEAST, _MOST = 1 << 20, 16 << 20  # bytes of a piece, more or less: a 64th of the corpus
+LEAST, MOST = 1 << 20, 16 << 20  # bytes of a piece, more or less: a 64th of the corpus
 
 
 class Piece(NamedTuple):
@@ -316,7 +316,7 @@ def pieces_of(corpus: Sequence[TableFile]) -> dict[str, Piece]:
     for one in corpus:
         some = one.rows.jsonl(one.start, min(one.start + 16, one.stop))
         row = max(1, len(some) // 16)
-        size = min(max(_LEAST, row * (one.stop - one.start) * len(corpus) // 64), _MOST)
+        size = min(max(LEAST, row * (one.stop - one.start) * len(corpus) // 64), MOST)
         rows = max(BLOCK, size // row // BLOCK * BLOCK)
         for start in range(one.start, one.stop, rows):
             result[f"{one.name} {start}"] = Piece(one.name, start, min(start + rows, one.stop))

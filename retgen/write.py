@@ -23,7 +23,7 @@ import orjson
 from retgen.errors import OutputError, RunDirectoryError
 
 _TEMPORARY = ".partial"
-_PATIENCE = 30.0  # seconds; the workers of a killed run end at once, unless their disk is slow
+PATIENCE = 30.0  # seconds; the workers of a killed run end at once, unless their disk is slow
 _PIECE = 1 << 20
 
 
@@ -281,7 +281,7 @@ def remove_partial(folder: Path) -> None:
     Raises `OutputError` where that does not come.
     """
     for path in _partial(folder):
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + PATIENCE
         while not _remove_unheld(path):
             if time.monotonic() > until:
                 process = path.name.removesuffix(_TEMPORARY).rpartition(".")[2].partition("-")[0]

@@ -10,6 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from retgen.agents.calls import ModelOptions
+from retgen.engines import Local
 from retgen.evaluation.scoring.measures import mteb_score
 from retgen.generate import generate_with_agents, write_rejections
 from retgen.generators import Family, families, family
@@ -98,7 +99,7 @@ def smallest(every: Family[object], tmp_path_factory: pytest.TempPathFactory) ->
     def make(folder: Path) -> None:
         folder.mkdir()
         recipe = load_recipe(new_recipe(every.name, folder / f"my_{every.name}.yaml"))
-        generate_with_agents(recipe, folder, ModelOptions())
+        generate_with_agents(recipe, folder, ModelOptions(), engine=Local(1))
 
     folder = once(tmp_path_factory, f"families/{every.name}", make)
     return load_recipe(folder / f"my_{every.name}.yaml").at(folder).job

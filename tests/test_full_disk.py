@@ -29,7 +29,7 @@ import retgen.generate
 from retgen.cli import main
 
 if __name__ == "__main__":
-    retgen.generate._PARALLEL_FROM = 1
+    retgen.generate.PARALLEL_FROM = 1
     main()
 """
 # mounts a small disk, runs, makes it larger, runs again, and saves what is there

@@ -1,6 +1,13 @@
-"""No module imports itself by way of others, imports for types and inside functions included."""
+"""No module imports itself by way of others, imports for types and inside functions included; and
+tests know public names only.
+"""
 
 from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import grimp
 import numpy as np
@@ -31,3 +38,49 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert len(imports) > 300
     assert "retgen.statistics.clustered" in imports["retgen.evaluation.scoring.result"]
     assert circles(imports) == []
+
+
+_PRIVATE = re.compile(r"_(?!_|replace$|asdict$|fields$|make$)")  # but what a NamedTuple has
+
+
+def private_names(code: str) -> Iterator[str]:
+    """Private names that code imports, reads of an object, or patches."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{one.name}" for one in node.names if is_private(one.name))
+        elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            if ast.unparse(node.value) != "self":
+                yield ast.unparse(node)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setattr"):
+            for one in node.args[:2]:
+                if isinstance(one, ast.Constant) and is_private(str(one.value).rpartition(".")[2]):
+                    yield str(one.value)
+
+
+def is_private(name: str) -> bool:
+    return _PRIVATE.match(name) is not None
+
+
+def test_a_private_name_is_seen() -> None:
+    code = """
+from retgen.write import AtomicFile, _lock
+from a import __version__
+file._file.close()
+row._replace(a=1), self._a, row._asdict()
+patch.setattr("retgen.write._lock", None)
+patch.setattr(AtomicFile, "_file", None)
+patch.setattr(AtomicFile, "write", None)
+"""
+    assert sorted(private_names(code)) == [
+        "_file", "file._file", "retgen.write._lock", "retgen.write._lock",
+    ]  # fmt: skip
+
+
+def test_tests_use_public_names() -> None:
+    here = Path(__file__).parent
+    found = {
+        str(path.relative_to(here)): names
+        for path in sorted(here.rglob("*.py"))
+        if (names := list(private_names(path.read_text(encoding="utf-8"))))
+    }
+    assert found == {}

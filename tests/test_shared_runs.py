@@ -52,12 +52,12 @@ def alone(recipe: Path) -> dict[str, bytes]:
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     # reason: the sizes are no behaviour, and small ones make small data sets many pieces
-    monkeypatch.setattr(retgen.generate, "_MOST", 100_000)
+    monkeypatch.setattr(retgen.generate, "MOST", 100_000)
     scan: Any = sys.modules["retgen.validation.scan"]
-    monkeypatch.setattr(scan, "_MOST", 100_000)
+    monkeypatch.setattr(scan, "MOST", 100_000)
     drafts: Any = sys.modules.get("retgen.generators.capretrieval.drafts")
     if drafts is not None:
-        monkeypatch.setattr(drafts, "_BATCH", 20_000)
+        monkeypatch.setattr(drafts, "BATCH", 20_000)
 
 
 def tables(run: Path) -> dict[str, bytes]:
@@ -97,7 +97,7 @@ def test_by_rank(recipe: Path, alone: dict[str, bytes], tmp_path: Path, of: int)
 RANK = """
 import os, signal, sys
 import retgen.cli, retgen.engines.files, retgen.generate
-retgen.generate._MOST = 100_000
+retgen.generate.MOST = 100_000
 keep, before = retgen.engines.files.ResultFiles.keep, int(sys.argv.pop(1))
 def killing(self, *args):
     global before

@@ -80,7 +80,7 @@ def test_a_file_that_is_still_written_is_not_taken_away(
 ) -> None:
     (tmp_path / "of").mkdir()
     with AtomicFile(tmp_path / "of" / "a.txt"):
-        monkeypatch.setattr("retgen.write._PATIENCE", 0.2)  # seconds
+        monkeypatch.setattr("retgen.write.PATIENCE", 0.2)  # seconds
         with pytest.raises(OutputError) as error:
             remove_partial(tmp_path / "of")
     assert re.fullmatch(
@@ -106,14 +106,25 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     )
 
 
+@contextmanager
+def full_disk(folder: Path) -> Iterator[None]:
+    """What this process writes into files of a folder goes to a device that is full."""
+    links = {int(one.name): os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()}
+    files = {fd: os.dup(fd) for fd, path in links.items() if Path(path).parent == folder}
+    assert files
+    with open("/dev/full", "wb") as full:
+        for fd in files:
+            os.dup2(full.fileno(), fd)
+    yield
+    for fd, kept in files.items():
+        os.dup2(kept, fd)
+        os.close(kept)
+
+
 def test_a_device_that_is_full(tmp_path: Path) -> None:
-    with AtomicFile(tmp_path / "a.txt") as file:
-        file._file.close()
-        file._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - closed on the way out
-        with pytest.raises(OutputError, match="the disk is full"):
-            file.write(b"x")
-        file._file.close()
-        file._file = open(tmp_path / "b", "wb", buffering=0)  # noqa: SIM115
+    full = pytest.raises(OutputError, match="the disk is full")
+    with AtomicFile(tmp_path / "a.txt") as file, full_disk(tmp_path), full:
+        file.write(b"x")
 
 
 # folders that are replaced, and folders for a while
@@ -225,10 +236,7 @@ def test_what_arrow_could_not_write_is_said_when_it_is_asked(tmp_path: Path) -> 
         sink = ArrowSink(file)
         assert sink.write(b"one") == 3
         sink.check()
-        file._file.close()
-        file._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - closed on the way out
-        assert (sink.write(b"two"), sink.write(b"x"), sink.tell()) == (3, 1, 7)
+        with full_disk(tmp_path):
+            assert (sink.write(b"two"), sink.write(b"x"), sink.tell()) == (3, 1, 7)
         with pytest.raises(OutputError, match="the disk is full"):
             sink.check()
-        file._file.close()
-        file._file = open(tmp_path / "b", "wb", buffering=0)  # noqa: SIM115

@@ -32,7 +32,7 @@ from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleS
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
 _SPARSE = 1 << 16  # terms; of a larger vocabulary a part holds few, and those are kept
-_GROUP = 16 << 20  # bytes of terms that are scored at a time
+GROUP = 16 << 20  # bytes of terms that are scored at a time
 _PER_SECOND = 40 << 20  # bytes of terms that one process scores
 
 
@@ -300,7 +300,7 @@ def _groups(batches: Sequence[SpooledBatch]) -> Iterator[list[SpooledBatch]]:
     for one in batches:
         group.append(one)
         size += one.bytes
-        if size >= _GROUP:
+        if size >= GROUP:
             yield group
             group, size = [], 0
     if group:

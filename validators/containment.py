@@ -13,8 +13,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-_CELLS = 1 << 23  # of the table documents x words that is held at a time (4 bytes each)
-_PAIRS = 1 << 20  # pairs of a document and a query that are looked at in one go
+CELLS = 1 << 23  # of the table documents x words that is held at a time (4 bytes each)
+PAIRS = 1 << 20  # pairs of a document and a query that are looked at in one go
 
 
 class Containment:
@@ -39,7 +39,7 @@ class Containment:
         self._fan = np.bincount(rarest, minlength=self._width)  # sets of which a word is the rarest
         self._first = np.cumsum(self._fan) - self._fan
         # which word stands where: a cell is of this block if it is not below the block's `_stamp`
-        self._height = max(1, _CELLS // max(self._width, 1))
+        self._height = max(1, CELLS // max(self._width, 1))
         self._seen = np.zeros(0, np.int32)
         self._stamp = 1
 
@@ -72,7 +72,7 @@ class Containment:
         fan = self._fan[columns]
         ends = np.cumsum(fan)
         total = int(ends[-1]) if len(ends) else 0
-        cuts = np.searchsorted(ends, np.arange(_PAIRS, total, _PAIRS)).tolist()
+        cuts = np.searchsorted(ends, np.arange(PAIRS, total, PAIRS)).tolist()
         for start, stop in zip([0, *cuts], [*cuts, len(ends)], strict=True):
             count = fan[start:stop]
             if not len(count):

@@ -28,10 +28,10 @@ THRESHOLD = 0.6  # CapRetrieval, section 4
 # nothing else in common with it. In words; a character of a script without spaces is half a word.
 LEAST = 8
 
-_ROWS, _COLUMNS = 256, 4096  # texts that are compared with others in a step
+ROWS, COLUMNS = 256, 4096  # texts that are compared with others in a step
 _GRAM = 8  # tokens that are looked up: no more than the shortest of LEAST words has
 _SLACK = 1e-6  # beyond any rounding of F1, and below what one token more or less changes
-_BITS_A_TOKEN, _MOST_BITS = 8, 4096  # of parities; fewer let more pairs through
+BITS_A_TOKEN, _MOST_BITS = 8, 4096  # of parities; fewer let more pairs through
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _Pairs = dict[int, tuple[int, float | None]]
 Bits = NDArray[np.uint64]
@@ -115,8 +115,8 @@ def overlapping(
     """
     own = list(map(sequence, texts))
     best, inside = _Pairs(), _Pairs()
-    for first in range(0, len(others), _COLUMNS):
-        block = list(map(sequence, others[first : first + _COLUMNS]))
+    for first in range(0, len(others), COLUMNS):
+        block = list(map(sequence, others[first : first + COLUMNS]))
         codes = {one: chr(n) for n, one in enumerate(dict.fromkeys(t for b in block for t in b))}
         unknown = chr(len(codes))  # a token that no other text has cannot be shared
         coded = ["".join(codes.get(token, unknown) for token in text) for text in own]
@@ -142,9 +142,9 @@ def _most_alike(
     sizes, theirs = (np.array([len(one) for one in some]) for some in (texts, others))
     order = np.argsort(sizes, kind="stable")
     held: dict[int, Bits] = {}
-    for low in range(0, len(texts), _ROWS):
-        rows = order[low : low + _ROWS]
-        bits = min(max(64.0, sizes[rows].mean() * _BITS_A_TOKEN), _MOST_BITS)
+    for low in range(0, len(texts), ROWS):
+        rows = order[low : low + ROWS]
+        bits = min(max(64.0, sizes[rows].mean() * BITS_A_TOKEN), _MOST_BITS)
         words = 1 << round(math.log2(bits / 64))
         if words not in held:
             held[words] = _parities(others, words)

@@ -132,7 +132,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _model() -> Any:
+def linear_classifier() -> Any:
+    """The model that tells documents apart by their words."""
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=10.0, solver="liblinear", random_state=0, max_iter=200)
@@ -153,7 +154,7 @@ def _out_of_fold(
         here = folds == fold
         seen = ~here & ~np.isin(documents, documents[here])
         if here.any() and 0 < labels[seen].sum() < seen.sum():
-            model = _model().fit(features[documents[seen]], labels[seen], weights[seen])
+            model = linear_classifier().fit(features[documents[seen]], labels[seen], weights[seen])
             scores[here] = model.decision_function(features[documents[here]])
     return scores
 

@@ -24,12 +24,12 @@ THRESHOLD = 0.8
 MISSED = "; a few more may have been missed among so many"  # what a message adds where not exact
 _BANDS, _ROWS = 16, 4  # of pairs at the threshold one in 4,600 is missed, above it far fewer
 _ROUNDS = 32  # members of a bucket that the others are compared with
-_BLOCK = 1024  # sets that are looked at in a step, so that they stay in the processor's cache
-_CHUNK = 1 << 20  # words, or pairs, that are looked at in a step
-_BUCKET_BITS = 22  # words of one bucket are taken for one: they only add pairs to look at
-_BUCKETS = (1 << _BUCKET_BITS) - 1
+BLOCK = 1024  # sets that are looked at in a step, so that they stay in the processor's cache
+CHUNK = 1 << 20  # words, or pairs, that are looked at in a step
+BUCKET_BITS = 22  # words of one bucket are taken for one: they only add pairs to look at
+BUCKETS = (1 << BUCKET_BITS) - 1
 _ENTRIES = 1 << 25  # beyond, they take too much memory
-_PAIRS_A_WORD = 64  # beyond, MinHash takes far less time
+PAIRS_A_WORD = 64  # beyond, MinHash takes far less time
 
 
 def groups(sets: Sets, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
@@ -149,7 +149,7 @@ class _Join:
         longest = int(self._sizes[-1]) if len(sets) else 0
         self._places = int(_prefix(np.array(longest), threshold)).bit_length()
         self._word = np.uint64(self._places + len(sets).bit_length())  # the lowest bit of the word
-        fits = int(self._word) + _BUCKET_BITS <= 64
+        fits = int(self._word) + BUCKET_BITS <= 64
         self._keys = self._entries(sets) if fits else None
 
     def _entries(self, sets: Sets) -> NDArray[np.uint64] | None:
@@ -158,19 +158,19 @@ class _Join:
         number = np.empty(len(sets), np.uint64)
         number[self._sets] = np.arange(len(sets), dtype=np.uint64)
         result, total = [np.empty(0, np.uint64)], 0
-        for low in range(0, len(sets), _BLOCK):
-            starts = sets.starts[low : low + _BLOCK + 1]
+        for low in range(0, len(sets), BLOCK):
+            starts = sets.starts[low : low + BLOCK + 1]
             words = np.asarray(sets.words[starts[0] : starts[-1]])
             sizes, begins, own = np.diff(starts), starts[:-1] - starts[0], number[low:]
             filled = np.flatnonzero(sizes)
             if not len(filled):
                 continue
-            bit = np.uint64(1) << ((words >> _BUCKET_BITS) & 63).view(np.uint64)
+            bit = np.uint64(1) << ((words >> BUCKET_BITS) & 63).view(np.uint64)
             self._bits[own[filled]] = np.bitwise_xor.reduceat(bit, begins[filled])
             rows = np.repeat(np.arange(len(sizes)), sizes)
-            ranked = (rows << _BUCKET_BITS) | rarity[words & _BUCKETS]
+            ranked = (rows << BUCKET_BITS) | rarity[words & BUCKETS]
             ranked.sort()
-            ranked &= _BUCKETS
+            ranked &= BUCKETS
             places = np.arange(len(rows)) - begins[rows]
             taken = (places < _prefix(sizes, self._threshold)[rows]) & (ranked >= once)
             keys = ranked[taken].view(np.uint64) << self._word
@@ -188,8 +188,8 @@ class _Join:
             return None
         below = np.concatenate([[0], np.cumsum(np.bincount(self._sizes))])  # sets of fewer words
         windows = [np.empty((2, 0), np.int64)]
-        for begin in range(0, len(self._keys), _CHUNK):
-            here = self._keys[begin : begin + _CHUNK + 1]
+        for begin in range(0, len(self._keys), CHUNK):
+            here = self._keys[begin : begin + CHUNK + 1]
             own = np.flatnonzero(here[1:] >> self._word == here[:-1] >> self._word)
             size = self._sizes[self._number(here[own])]
             # the first word of those that two sets share: what is left of both is shared at most
@@ -203,7 +203,7 @@ class _Join:
             some = (largest >= size) & (count > 0)
             windows.append(np.stack([own[some] + begin, count[some]]))
         first, count = np.concatenate(windows, 1)
-        return None if count.sum() > _PAIRS_A_WORD * self._words else self._close(first, count)
+        return None if count.sum() > PAIRS_A_WORD * self._words else self._close(first, count)
 
     def _close(self, first: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
         """Entries with those behind them that may be similar: by bits, sizes, what is left."""
@@ -213,7 +213,7 @@ class _Join:
         ends, begin = np.cumsum(count), 0
         while begin < len(first):
             done = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, done + _CHUNK, "right")))
+            end = max(begin + 1, int(np.searchsorted(ends, done + CHUNK, "right")))
             here, times = first[begin:end], count[begin:end]
             other = np.arange(done, ends[end - 1])
             other += np.repeat(here + 1 - (ends[begin:end] - times), times)
@@ -249,15 +249,15 @@ def _prefix(sizes: Ints, threshold: float) -> Ints:
 
 def _rarity(sets: Sets) -> tuple[Ints, int]:
     """(buckets,) ranks of buckets of words, the rarest first; the first of two words and more."""
-    counts = np.zeros(_BUCKETS + 1, np.int64)
-    for low in range(0, int(sets.starts[-1]), _CHUNK):
-        counts += np.bincount(sets.words[low : low + _CHUNK] & _BUCKETS, minlength=len(counts))
+    counts = np.zeros(BUCKETS + 1, np.int64)
+    for low in range(0, int(sets.starts[-1]), CHUNK):
+        counts += np.bincount(sets.words[low : low + CHUNK] & BUCKETS, minlength=len(counts))
     used = np.flatnonzero(counts)
-    order = (counts[used] << _BUCKET_BITS) | used  # equally rare ones by their number
+    order = (counts[used] << BUCKET_BITS) | used  # equally rare ones by their number
     order.sort()
     rarity = np.zeros(len(counts), np.int64)
-    rarity[order & _BUCKETS] = np.arange(len(order))
-    return rarity, int(np.searchsorted(order, 2 << _BUCKET_BITS))
+    rarity[order & BUCKETS] = np.arange(len(order))
+    return rarity, int(np.searchsorted(order, 2 << BUCKET_BITS))
 
 
 # --- MinHash ----------------------------------------------------------------------------------
@@ -270,8 +270,8 @@ def _keys(sets: Sets) -> Iterator[NDArray[np.uint64]]:
     count = len(sets)
     for band in range(_BANDS):
         keys = np.zeros(count, np.uint64)
-        for low in range(0, count, _BLOCK):
-            starts = sets.starts[low : low + _BLOCK + 1]
+        for low in range(0, count, BLOCK):
+            starts = sets.starts[low : low + BLOCK + 1]
             words = np.asarray(sets.words[starts[0] : starts[-1]])
             filled = np.flatnonzero(np.diff(starts))
             if not len(filled):
@@ -347,7 +347,7 @@ class _Proof:
         low = 0
         while low < len(a):
             done = ends[low - 1] if low else 0
-            high = max(low + 1, int(np.searchsorted(ends, done + _CHUNK, "right")))
+            high = max(low + 1, int(np.searchsorted(ends, done + CHUNK, "right")))
             x, y = a[low:high], b[low:high]
             low = high
             ask = kept.undecided_pairs(x, y) & (

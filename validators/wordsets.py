@@ -21,7 +21,7 @@ WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once 
 
 # texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
 _ROWS = 1024
-_IN_MEMORY = 1 << 20  # words of all sets
+IN_MEMORY = 1 << 20  # words of all sets
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HIGH, _LOW = np.uint64(32), np.uint64(29)
 
@@ -72,7 +72,7 @@ class WordSets(RuleState):
     def sets(self, scratch: str | None = None) -> Sets:
         """All sets; many in a file of the folder `scratch`, which is read where it is looked at."""
         starts = np.concatenate([[0], *self.sizes]).cumsum(dtype=np.int64)
-        if starts[-1] <= _IN_MEMORY:
+        if starts[-1] <= IN_MEMORY:
             return Sets(np.concatenate([np.empty(0, np.int64), *self.words]), starts)
         handle, path = tempfile.mkstemp(prefix="words-", dir=scratch)
         with open(handle, "wb") as file:

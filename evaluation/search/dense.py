@@ -30,7 +30,7 @@ from retgen.progress import Progress
 
 BLOCK = 16_384  # documents read at a time
 _ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
-_QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
+QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 _CANDIDATES = 1_024  # texts of candidate sets encoded at a time
 
 
@@ -89,7 +89,7 @@ class DenseRetriever:
 
     def queries(self, texts: Sequence[str], cut: dict[str, int], progress: Progress) -> Tensor:
         """Vectors (texts, dimension) on the device; `cut`: see `embed`."""
-        return self.encoded(f"{self.name}: queries", texts, "query", _QUERIES, cut, progress)
+        return self.encoded(f"{self.name}: queries", texts, "query", QUERIES, cut, progress)
 
     def documents(
         self,
@@ -195,7 +195,7 @@ def search(
     One `Rankings` for each of `dims`, to which vectors are cut; whole ones are of length 1 for the
     cosine, as `Dense` makes them. `priority`: see `TopK`.
     """
-    parts = queries.split(_QUERIES)
+    parts = queries.split(QUERIES)
     device = str(queries.device)
     tops = {dim: [TopK(priority, len(part), depth, device) for part in parts] for dim in dims}
     for first, vectors in blocks:

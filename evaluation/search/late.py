@@ -29,7 +29,7 @@ _BYTES = 1 << 28  # of a block's padded token vectors, and of its scores
 _BLOCK = {"cpu": 256}  # documents between two reports of progress, at most; else:
 _BLOCK_GPU = 4_096
 _LONGEST = 8_192  # tokens of a text for a model without a limit
-_TOKENS = 1 << 25  # token pairs compared at a time: 128 MB of scores
+TOKENS = 1 << 25  # token pairs compared at a time: 128 MB of scores
 _HELD = 512  # documents of candidate sets whose tokens are held
 
 
@@ -177,7 +177,7 @@ def maxsim(queries: Sequence[Tensor], documents: Sequence[Tensor]) -> Tensor:
     while start < len(queries):
         stop, tokens = start, 0
         while stop < len(queries) and (
-            tokens == 0 or (tokens + len(queries[stop])) * beyond.numel() <= _TOKENS
+            tokens == 0 or (tokens + len(queries[stop])) * beyond.numel() <= TOKENS
         ):
             tokens += len(queries[stop])
             stop += 1

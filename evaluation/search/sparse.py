@@ -97,7 +97,7 @@ class SparseRetriever:
             self._cut["queries" if kind == "query" else "documents"] += sum(
                 count > limit for count in counts
             )
-            yield from _rows(result)
+            yield from sparse_rows(result)
 
 
 class Index:
@@ -138,7 +138,7 @@ class Index:
         return result.astype(np.float32)
 
 
-def _rows(vectors: Tensor) -> Iterator[_Vector]:
+def sparse_rows(vectors: Tensor) -> Iterator[_Vector]:
     """The columns that are not 0, and their values, of each row of a sparse matrix."""
     vectors = vectors.coalesce().cpu()
     rows, columns = vectors.indices().numpy()

@@ -24,6 +24,7 @@ import orjson
 
 from retgen.errors import SourceRefused, UsageError
 from retgen.generators.capretrieval.agents import ANNOTATE, WRITE_QUERIES
+from retgen.generators.capretrieval.asked import describe_forms, like_note
 from retgen.generators.capretrieval.judging import (
     FIGURES,
     GIVEN,
@@ -231,10 +232,10 @@ class CapRetrieval(Family[CapRetrievalParams]):
             },
             card=[
                 *_card(mined), *_large_card(tables), *_found_card(tables),
-                *_two_documents_card(judged),
+                *_like_card(job, tables), *_two_documents_card(judged),
             ],
             notes={
-                **_large_line(tables), **_found_line(tables),
+                **_large_line(tables), **_found_line(tables), **_like_line(job, tables),
                 **_written_line(job, tables), **_two_documents_line(judged), **_lines(mined),
             },
             facts=_facts(tables),
@@ -508,6 +509,23 @@ def _two_documents_card(judged: Mapping[str, Any]) -> list[str]:
         "and from neither alone; both are relevant, each by its evidence (`source` and `span`, "
         "`other_source` and `other_span`)."
         for text in _two_documents_line(judged).values()
+    ]
+
+
+def _like_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of the queries that users asked, and of those that were written."""
+    like = job.params.queries.like
+    if like is None:
+        return {}
+    written = describe_forms(one.text for one in tables.queries)
+    return {"like": f"{like_note(like)}; written: {written}"}
+
+
+def _like_card(job: Job[CapRetrievalParams], tables: QueryTables) -> list[str]:
+    return [
+        f"Their lengths and the share of questions follow queries that users asked ({line}). No "
+        "text of that sample is a query of this data set."
+        for line in _like_line(job, tables).values()
     ]
 
 

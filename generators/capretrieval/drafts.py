@@ -168,7 +168,7 @@ def places_of(place: str) -> list[str]:
     return result
 
 
-_BATCH = 300_000  # characters of documents that a process works on at a time
+BATCH = 300_000  # characters of documents that a process works on at a time
 _EACH = 500  # what a document takes besides its text, in characters
 _SECONDS = 1.0  # what a batch takes
 
@@ -251,7 +251,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[slice]:
     begin, held = 0, 0
     for number, length in enumerate(lengths, 1):
         held += length + _EACH
-        if held >= _BATCH or number == len(lengths):
+        if held >= BATCH or number == len(lengths):
             yield slice(begin, number)
             begin, held = number, 0
 

@@ -14,6 +14,7 @@ from retgen.generators.capretrieval.agents import (
     PAGE,
     WRITE_QUERIES,
 )
+from retgen.generators.capretrieval.asked import like_note
 from retgen.generators.capretrieval.judging import given_queries
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
@@ -90,10 +91,14 @@ def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) 
 
 
 def plan_notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
-    """What the plan says: languages without a baseline, and what only a model writes."""
+    """What the plan says: whose queries they are like, languages without a baseline, and what only
+    a model writes.
+    """
+    like = job.params.queries.like
+    notes = [] if like is None else [like_note(like)]
     if agents_of(job.params) <= job.live:
-        return []
-    notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
+        return notes
+    notes += ["hypernyms and questions are a model's work (--model); rules write the other queries"]
     languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(

@@ -22,6 +22,12 @@ from retgen.generators.capretrieval.agents import (
     AskQueries,
     Queries,
 )
+from retgen.generators.capretrieval.asked import (
+    asked_queries,
+    like_asked,
+    shown_examples,
+    without_asked,
+)
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.drafts import draft_in_processes
 from retgen.generators.capretrieval.language import (
@@ -100,9 +106,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     rejected: list[Rejection] = clean
     drafted = await draft_in_processes(documents, passages, document_of, params, context)
     every = drafted.queries
-    every += await _written(passages, drafted.counts, params, context, rejected)
+    every += await _written(passages, drafted.counts, job, context, rejected)
     every = without_test_queries(every, passages, tests, params, rejected)
-    every = without_lowest(every, passages, params.queries.quality, rejected)
+    asked = asked_queries(params.queries.like) if params.queries.like else None
+    every = _chosen(every, passages, asked, params.queries.quality, rejected)
     splits = [side[i] for i in document_of]
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
     labels = PassageLabels(passages, holders(drafted.words, phrases))
@@ -114,6 +121,8 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
             params.queries.two_documents, run, taken, drafted.counts, job.seed, context
         )
         more = without_test_queries(more, passages, tests, params, rejected)
+        if asked:
+            more = without_asked(more, passages, asked, rejected)
         kept += more
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
     kept = drop_near_duplicates(kept, passages, rejected)
@@ -135,7 +144,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
 async def _written(
     passages: Sequence[Passage],
     counts: CorpusCounts,
-    params: CapRetrievalParams,
+    job: Job[CapRetrievalParams],
     context: Context,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
@@ -146,11 +155,14 @@ async def _written(
         context.show(stage, now=True)
         return []
 
+    wanted = job.params.queries
+    shown = shown_examples(wanted.like, job.seed) if wanted.like else ""
+
     async def work(number: int) -> tuple[int, Queries]:
         one = passages[number]
         asked = AskQueries(
             language=one.language, title=one.title, passage=one.text,
-            keywords=params.queries.keywords, summaries=params.queries.summaries,
+            keywords=wanted.keywords, summaries=wanted.summaries, asked=shown,
         )  # fmt: skip
         return number, await context.answer(WRITE_QUERIES, asked)
 
@@ -166,6 +178,20 @@ async def _written(
     except ChecksFailed as error:  # what people wrote is there all the same
         context.notice(f"{error} The run goes on with what people wrote.")
     return every
+
+
+def _chosen(
+    queries: list[PassageQuery],
+    passages: Sequence[Passage],
+    asked: Sequence[str] | None,
+    share: float,
+    rejected: list[Rejection],
+) -> list[PassageQuery]:
+    """What is kept of the rules' queries: the best ones, or those that are like users' queries."""
+    if asked is None:
+        return without_lowest(queries, passages, share, rejected)
+    queries = without_asked(queries, passages, asked, rejected)
+    return like_asked(queries, passages, asked, share, rejected)
 
 
 def _nothing_asked(

@@ -106,7 +106,7 @@ class Placed(NamedTuple):
 
 def place_attributes(params: FactorialPattern, seed: int) -> Placed:
     """Deal documents to the combinations of every row's attributes."""
-    deck = _Deck(Stream(seed, "limit/combinations"), params.docs)
+    deck = Deck(Stream(seed, "limit/combinations"), params.docs)
     cells = list(params.cells())
     asked = np.full((len(cells), 3), NOBODY, np.int64)
     owners: list[int] = []
@@ -155,7 +155,7 @@ def _counts(operator: Operator, size: int) -> dict[int, int]:
     return result | dict.fromkeys(meaning.others(), size)
 
 
-class _Deck:
+class Deck:
     """Documents in a random order, no one again before all have been dealt."""
 
     def __init__(self, stream: Stream, documents: int) -> None:

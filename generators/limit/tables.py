@@ -147,7 +147,7 @@ class DocumentTable:
             _bytes(tables["tail"][template], n),
             *(_bytes(column, n) for column in numbers if column.size),
             _constant('],"column":', n),
-            _bytes(self._columns(start, stop), n),
+            _bytes(self.matrix_columns(start, stop), n),
             _constant("}}\n", n),
         ]
         width = sum(field.shape[1] for field in fields)
@@ -180,7 +180,7 @@ class DocumentTable:
             sets[special] = np.take_along_axis(sets[special], order, axis=1)
         return sets
 
-    def _columns(self, start: int, stop: int) -> NDArray[np.bytes_]:
+    def matrix_columns(self, start: int, stop: int) -> NDArray[np.bytes_]:
         """The matrix column of each document as text, -1 for a distractor: (n,)."""
         low, high = np.searchsorted(self.latent.special, [start, stop])
         columns = np.full(stop - start, -1, np.int64)

@@ -54,35 +54,19 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 DOCUMENTS = "documents.jsonl"
-
-
 DOCUMENT = {"title": str, "entity": int, "facts": list[str], "text": str, "read": list[str]}
-
-
 CALIBRATION = "calibration.json"
-
-
 MEASURED = {
     "model": str, "wrong": list[dict[str, str]],
     **dict.fromkeys(("documents", "agreed", "facts", "missed", "not_stated"), int),
 }  # fmt: skip
-
-
 _REPAIRS = 2  # of a document that is read otherwise
-
-
 _SAMPLE = 20  # documents whose prompts stand for all, in plans
-
-
 _CALLS = (1.0, 1.6)  # of a document, by each agent: with none read otherwise, and with 3 in 10
-
-
 LABEL_SOURCE = (
     "that a document states all of its facts and no others rests on a model (read_facts) that read "
     "it without knowing them; sources/documents.jsonl has what it read"
 )
-
-
 STRUCTURE = (
     "that the reader's facts are those of the metadata, that their values stand in the text, and "
     "that the qrels are what each query, read back from its words, asks of these facts"

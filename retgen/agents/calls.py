@@ -26,6 +26,7 @@ from retgen.agents.chat import NO_KEY, OFFLINE_COSTS, ChatModel
 from retgen.agents.context import Context, Stage
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Spent, Writer
+from retgen.agents.ledger.address import ServerAddress, ledger_address
 from retgen.agents.ledger.care import check_before_sending
 from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
@@ -44,12 +45,12 @@ _LISTEN = 0.1  # seconds between two looks at whether somebody interrupts
 class ModelOptions:
     """How models are asked: what a command line says beside the recipe.
 
-    `ledger`: its file; default `ledger.sqlite` beside the run directory. `max_usd`: the most that
-    the run may cost, in dollars. `prices`: as `--price` has them. `replay`: a file of answers to
-    use in place of the models.
+    `ledger`: its file, or postgresql://...; default `ledger.sqlite` beside the run directory.
+    `max_usd`: the most that the run may cost, in dollars. `prices`: as `--price` has them.
+    `replay`: a file of answers to use in place of the models.
     """
 
-    ledger: Path | None = None
+    ledger: Path | str | ServerAddress | None = None
     max_usd: float | None = None
     prices: Sequence[str] = ()
     replay: Path | None = None
@@ -84,10 +85,10 @@ class CallReport:
         }
 
 
-def ledger_of(folder: Path, model_options: ModelOptions) -> Path:
-    """The ledger of a run directory."""
+def ledger_of(folder: Path, model_options: ModelOptions) -> Path | ServerAddress:
+    """The ledger of a run directory. Raises `UsageError` for a URL of another kind."""
     named = model_options.ledger or os.environ.get("RETGEN_LEDGER")
-    return Path(named) if named else folder.resolve().parent / "ledger.sqlite"
+    return ledger_address(named) if named else folder.resolve().parent / "ledger.sqlite"
 
 
 def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
@@ -100,8 +101,17 @@ def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
         )
 
 
-def run_name(folder: Path, ledger: Path) -> str:
-    """What a ledger calls a run: its path from the ledger's folder, or the whole path."""
+def run_name(folder: Path, ledger: Path | ServerAddress) -> str:
+    """What a ledger calls a run: its path from the ledger's folder, or the whole path.
+
+    On a server it is the same wherever a machine has the directory, and the same as beside its own
+    `ledger.sqlite`: the directory's name, or RUN/NAME of a folder in a run directory.
+    """
+    if isinstance(ledger, ServerAddress):
+        home = folder = folder.resolve()
+        while (home.parent / "recipe.yaml").is_file():
+            home = home.parent
+        return folder.relative_to(home.parent).as_posix()
     name = os.path.relpath(folder.resolve(), ledger.resolve().parent)
     return str(folder.resolve()) if name.startswith("..") else Path(name).as_posix()
 
@@ -148,10 +158,10 @@ def call_models(
     call_report.priced = all(price is not None for price in priced.values())
     path = folder / _REPLAY if model_options.replay else ledger_of(folder, model_options)
     name = run_name(folder, path)
-    if not model_options.replay:
+    if not model_options.replay and isinstance(path, Path):
         _warn_of_network_drive(path)
     with _ledger(path, model_options.replay, name) as ledger:
-        ledger.abandon(name)  # whoever runs this holds the run directory, so its sender is dead
+        ledger.abandon(name)  # whoever runs this holds the run directory: its sender is dead
         if cap is not None and any(not part.priced for part in ledger.parts(name)):
             raise UsageError(
                 "--max-usd: earlier calls of this run had no known price, so its cost is unknown. "
@@ -210,16 +220,17 @@ def call_models(
 
 
 @contextlib.contextmanager
-def _ledger(path: Path, replay: Path | None, run: str) -> Iterator[Ledger]:
+def _ledger(path: Path | ServerAddress, replay: Path | None, run: str) -> Iterator[Ledger]:
     """The ledger, or one made of a replay file."""
 
     def remove() -> None:
+        assert isinstance(path, Path)
         for end in ("", "-wal", "-shm", ".state"):
             path.with_name(path.name + end).unlink(missing_ok=True)
 
     if replay is not None:
         remove()
-    ledger = Ledger(path)
+    ledger = Ledger(path, notice=_notice)
     try:
         check_before_sending(ledger)
         if replay is not None:

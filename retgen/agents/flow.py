@@ -1,10 +1,10 @@
-"""How many requests are in flight, and how many a minute: what a model's owner can bear.
+"""How many requests are in flight: what a model's owner can bear.
 
 `ConcurrencyGate` bounds what is in flight by a number that adapts: twice as many a round until the
 first answer that is to be retried, or silence, which halves it, and one more a round from then on
 (slow start, then additive increase and multiplicative decrease).
-`Probe` lets few through until the first answer, which tells how much room others need. `RateLimit`
-spaces what a user has limited by the minute. `Flight` counts what is out, `Stop` ends all.
+`Probe` lets few through until the first answer, which tells how much room others need. `Flight`
+counts what is out, `Stop` ends all. What a user has limited by the minute, the ledger spaces.
 """
 
 from __future__ import annotations
@@ -182,17 +182,3 @@ class Flight:
                 return False
             await self._change.wait()
         return True
-
-
-class RateLimit:
-    """So much a minute, evenly spaced."""
-
-    def __init__(self, per_minute: float | None) -> None:
-        self._each = 60.0 / per_minute if per_minute else 0.0
-        self._next = 0.0
-
-    def wait(self, amount: float, now: float) -> float:
-        """Seconds to wait before so much may go out, which is then taken as gone."""
-        begins = max(now, self._next)
-        self._next = begins + amount * self._each
-        return begins - now

@@ -21,7 +21,7 @@ from tenacity.wait import wait_exponential_jitter
 from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
 from retgen.agents.attribution import FailureAttribution
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
-from retgen.agents.flow import ConcurrencyGate, Flight, Probe, RateLimit, Stop
+from retgen.agents.flow import ConcurrencyGate, Flight, Probe, Stop
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.outcomes import OutcomeRow, classify, costs_nothing, states_all
@@ -135,9 +135,8 @@ class Sender:
         self._attempts = attempts
         self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
         self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
-        self._requests = RateLimit(settings.requests_per_minute)
-        self._tokens = RateLimit(settings.tokens_per_minute)
-        self._limited = bool(settings.requests_per_minute or settings.tokens_per_minute)
+        self._requests, self._tokens = settings.requests_per_minute, settings.tokens_per_minute
+        self._limited = bool(self._requests or self._tokens)
         self._timeout, self._lease = settings.timeout, settings.timeout + _LEASE
         self._whom = settings.endpoint(), settings.name
         # whose documentation says what costs nothing; nobody's, of a server of one's own
@@ -265,10 +264,16 @@ class Sender:
             text = await self._from_ledger(request, agent, result)
             if text is not None:
                 return text
-        now = time.monotonic()
         # as providers count: a quarter of the prompt's bytes, and all the room for the answer
         tokens = len(request.body) / 4 + room
-        await self._stop.sleep(max(self._requests.wait(1, now), self._tokens.wait(tokens, now)))
+        limits = ("requests", 1.0, self._requests), ("tokens", tokens, self._tokens)
+        # one key may be all an account has, wherever it is used
+        turns = {
+            f"{what} {' '.join(self._whom)}": amount * 60 / rate
+            for what, amount, rate in limits
+            if rate
+        }
+        await self._stop.sleep(await self._do(lambda: self._ledger.take_turns(turns)))
         return None
 
     async def _send(self, request: Request, send: Send, agent: str, room: int) -> Sent:

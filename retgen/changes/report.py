@@ -13,7 +13,7 @@ from retgen.changes.records import NONE, Example, LabelChanges, TextChanges
 from retgen.changes.runs import KeyDifferences, ScoreChange
 from retgen.evaluation.scoring.panels import p_value, signed_interval
 from retgen.highlights import Marked, mark_differences
-from retgen.results.page import ChangedRecord, Page, Section
+from retgen.results.page import MarkedRecord, Page, Section
 from retgen.results.tables import TableView
 from retgen.tokenizer import laid_out
 
@@ -275,7 +275,7 @@ def diff_page(diff: Diff) -> Page:
     """Counts, what is said otherwise, scores, examples with words marked."""
     sections = _sections(diff)
     if diff.examples:
-        changes = [ChangedRecord(_title(one), _texts(one)) for one in diff.examples]
+        changes = [MarkedRecord(_title(one), _texts(one)) for one in diff.examples]
         sections.append(Section("Examples", changes=changes))
     if diff.notes:
         sections.append(Section("Notes", notes=diff.notes))

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -21,6 +21,9 @@ from typer.core import TyperCommand, TyperGroup
 from retgen.errors import DatasetMissing, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
+
+if TYPE_CHECKING:
+    from retgen.agents.ledger.address import ServerAddress
 
 # as `gen --help` lists them
 _PANELS = {
@@ -130,6 +133,16 @@ def given_path(text: str) -> Path:
     return Path(text)
 
 
+def given_ledger(text: Any) -> Any:
+    """Where a ledger is: a path, or the address of a database, whose text has no password."""
+    from retgen.agents.ledger.address import ledger_address
+
+    try:
+        return ledger_address(text if "://" in str(text) else given_path(str(text)))
+    except UsageError as error:
+        fail(str(error), error.exit_code)
+
+
 RecipeArgument = Annotated[
     str,
     typer.Argument(
@@ -173,11 +186,12 @@ PriceOption = Annotated[
     ),
 ]
 LedgerOption = Annotated[
-    Path | None,
+    Any,
     typer.Option(
-        parser=given_path,
+        parser=given_ledger,
+        metavar="PATH|URL",
         envvar="RETGEN_LEDGER",
-        help="Ledger of all calls; default ledger.sqlite beside the run.",
+        help="Ledger of all calls: a file, default ledger.sqlite beside the run; or postgresql://...",
     ),
 ]
 RunArgument = Annotated[
@@ -254,6 +268,8 @@ _COMES_WITH = {
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),
+    "cluster": frozenset(),
+    "postgresql": frozenset(),
 }
 
 
@@ -276,7 +292,7 @@ def install_command(module: str) -> str:
 
 def again(more: bool = False) -> str:
     """The command that resumes. `more`: it stopped at its cap, so another one is to be named."""
-    words = [word for word in sys.argv[1:] if word != "--fresh"]
+    words = [word for word in given_words() if word != "--fresh"]
     for i, word in enumerate(words if more else ()):
         if words[i - 1] == "--max-usd":
             words[i] = "MORE"
@@ -377,7 +393,7 @@ def model_options_of(
     max_usd: float | None,
     prices: list[str] | None,
     replay: Path | None,
-    ledger: Path | None,
+    ledger: Path | ServerAddress | None,
 ) -> Any:
     """How models are called; None without an option, since most runs call none."""
     if Path(".env").is_file():  # keys, for whoever looks for them in the environment
@@ -415,9 +431,19 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def given_words() -> list[str]:
+    """The words of the command as they were typed, without passwords."""
+    words = sys.argv[1:]
+    if any("://" in word for word in words):
+        from retgen.agents.ledger.address import without_password
+
+        return [without_password(word) for word in words]
+    return words
+
+
 def given_command() -> str:
     """The command as it was typed."""
-    return shlex.join(["gen", *sys.argv[1:]])
+    return shlex.join(["gen", *given_words()])
 
 
 def without_rank() -> str:

@@ -15,6 +15,7 @@ from retgen.cli.base import (
     LedgerOption,
     app,
     command,
+    given_ledger,
     given_path,
     plural,
     print_json,
@@ -24,6 +25,7 @@ from retgen.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from retgen.agents.ledger import Ledger
+    from retgen.agents.ledger.address import ServerAddress
     from retgen.agents.ledger.care import Checked
 
 RunOption = Annotated[
@@ -38,7 +40,8 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only show
 commands = typer.Typer(
     help="Calls, tokens and dollars by run, model and agent; check, copy and shrink the ledger.",
     epilog="Examples:  gen ledger  |  gen ledger --run outputs/limit_semantic  |  "
-    "gen ledger export answers.jsonl --run outputs/limit_semantic  |  gen ledger check",
+    "gen ledger export answers.jsonl --run outputs/limit_semantic  |  gen ledger check  |  "
+    "gen ledger --ledger postgresql://me@host/database",
     invoke_without_command=True,
 )
 app.add_typer(commands, name="ledger")
@@ -58,7 +61,7 @@ def ledger_command(
     unpriced = {part.run for part in parts if not part.priced}
     if json:
         print_json({
-            "ledger": str(result.path),
+            "ledger": str(result.where),
             "runs": [_in_dollars(one, one.run not in unpriced) for one in spent],
             "parts": [_in_dollars(one, one.priced) for one in parts],
         })  # fmt: skip
@@ -119,9 +122,9 @@ def check_command(
     from retgen.agents.ledger import Ledger, LostAnswers
     from retgen.agents.ledger.care import Checked, check, recount
 
-    path = _ledger_path(ledger, None, lost=True)
+    where = _ledger_place(ledger, None, lost=True)
     try:
-        with closing(Ledger(path, accept=accept, create=False)) as result:
+        with closing(Ledger(where, accept=accept, create=False)) as result:
             if accept:
                 with result.transaction() as db:
                     recount(db)
@@ -129,20 +132,20 @@ def check_command(
     except (LostAnswers, OutputError) as error:
         checked = Checked([str(error)])
     if json:
-        shown: dict[str, Any] = {"ledger": str(path), "ok": not checked.findings}
+        shown: dict[str, Any] = {"ledger": str(where), "ok": not checked.findings}
         print_json({**shown, **vars(checked)})
     else:
-        print("\n".join(_check_lines(path, checked)))
+        print("\n".join(_check_lines(where, checked)))
     if checked.findings:
         raise typer.Exit(1)
 
 
-def _check_lines(path: Path, checked: Checked) -> Iterator[str]:
+def _check_lines(where: Path | ServerAddress, checked: Checked) -> Iterator[str]:
     if checked.states:
         states = ", ".join(f"{number:,} {state}" for state, number in checked.states.items())
-        yield f"{path}: {_size(checked.bytes)}, {states}"
+        yield f"{where}: {_size(checked.bytes)}, {states}"
     elif not checked.findings:
-        yield f"{path}: {_size(checked.bytes)}, it holds no request"
+        yield f"{where}: {_size(checked.bytes)}, it holds no request"
     yield from (f"note: {one}" for one in checked.notes)
     yield from (f"wrong: {one}" for one in checked.findings)
     yield from (f"to do: {one}" for one in checked.advice)
@@ -201,7 +204,7 @@ def forget_command(
         rows = forget(result, run=name, agent=agent, model=model, states=states, dry=not yes)
     if json:
         shown = [_in_dollars(row, True) for row in rows]
-        print_json({"ledger": str(result.path), "forgotten": yes, "requests": shown})
+        print_json({"ledger": str(result.where), "forgotten": yes, "requests": shown})
         return
     for row in rows:
         others = f"; other runs have used {row.others:,} of them" if row.others else ""
@@ -250,7 +253,7 @@ def prune_command(
     with _opened(ledger) as (result, _):
         pruned = prune(result, names, dry=not yes)
     if json:
-        print_json({"ledger": str(result.path), "pruned": yes, **pruned._asdict()})
+        print_json({"ledger": str(result.where), "pruned": yes, **pruned._asdict()})
         return
     did, about = ("dropped", "") if yes else ("would drop", "about ")
     print(
@@ -262,46 +265,76 @@ def prune_command(
         print("add --yes to do it")
 
 
-@command("copy", "gen ledger copy /backup/ledger.sqlite", group=commands)
-def copy_command(file: TargetArgument, ledger: LedgerOption = None) -> None:
-    """Copy the ledger into one file, also during a run."""
+@command(
+    "copy",
+    "gen ledger copy /backup/ledger.sqlite",
+    "gen ledger copy outputs/ledger.sqlite postgresql://me@host/database",
+    "gen ledger copy postgresql://me@host/database ledger.sqlite",
+    group=commands,
+)
+def copy_command(
+    places: Annotated[
+        list[Any],
+        typer.Argument(
+            parser=given_ledger,
+            metavar="[FROM] TO",
+            help="A file or URL to copy from (default: --ledger), and a new one to copy to.",
+            show_default=False,
+        ),
+    ],
+    ledger: LedgerOption = None,
+) -> None:
+    """Copy the ledger into a file or a PostgreSQL database, also during a run."""
     from retgen.agents.ledger.care import copy
 
-    _check_target(file)
-    with _opened(ledger) as (result, _):
-        copy(result, file)
-    print(f"copied {_size(file.stat().st_size)} to {file}")
+    *source, target = places
+    if len(source) > 1:
+        raise UsageError("gen ledger copy takes one place to copy from and one to copy to")
+    if isinstance(target, Path):
+        _check_target(target)
+    with _opened(source[0] if source else ledger) as (result, _):
+        copy(result, target)
+        size = target.stat().st_size if isinstance(target, Path) else result.database.size()
+    print(f"copied {_size(size)} to {target}")
 
 
 @contextmanager
-def _opened(ledger: Path | None, run: str | None = None) -> Iterator[tuple[Ledger, str | None]]:
+def _opened(
+    ledger: Path | ServerAddress | None, run: str | None = None
+) -> Iterator[tuple[Ledger, str | None]]:
     """The ledger that is meant, and the run's name in it."""
     from retgen.agents.calls import run_name
     from retgen.agents.ledger import Ledger
 
-    path, folder = _ledger_path(ledger, run), _folder(run)
-    with closing(Ledger(path, create=False)) as result:
-        name = run if folder is None else run_name(folder, path)
+    where, folder = _ledger_place(ledger, run), _folder(run)
+    with closing(Ledger(where, create=False)) as result:
+        name = run if folder is None else run_name(folder, where)
         known = [one.run for one in result.runs()]
         if name is not None and name not in known:
             raise UsageError(
-                f"{result.path} has no run {name!r}. It has: {', '.join(known) or 'none'}"
+                f"{result.where} has no run {name!r}. It has: {', '.join(known) or 'none'}"
             )
         yield result, name
 
 
-def _ledger_path(ledger: Path | None, run: str | None, *, lost: bool = False) -> Path:
+def _ledger_place(
+    ledger: Path | ServerAddress | None, run: str | None, *, lost: bool = False
+) -> Path | ServerAddress:
     """Where the ledger is that is meant. `lost`: or where only its state file is left."""
     from retgen.agents.calls import ModelOptions, ledger_of
     from retgen.agents.ledger.sidecar import state_path
 
-    path = ledger_of(_folder(run) or Path("outputs") / "any", ModelOptions(ledger=ledger))
-    if not path.is_file() and not (lost and state_path(path).is_file()):
+    where = ledger_of(_folder(run) or Path("outputs") / "any", ModelOptions(ledger=ledger))
+    if (
+        isinstance(where, Path)
+        and not where.is_file()
+        and not (lost and state_path(where).is_file())
+    ):
         raise UsageError(
-            f"there is no ledger at {os.path.relpath(path)}: no run has asked a model there. Name "
+            f"there is no ledger at {os.path.relpath(where)}: no run has asked a model there. Name "
             "another with --ledger"
         )
-    return path
+    return where
 
 
 def _folder(run: str | None) -> Path | None:

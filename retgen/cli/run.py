@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from retgen.cli.base import (
     Workers,
     command,
     given_path,
+    given_words,
     interruptible,
     model_options_of,
     overrides_of,
@@ -39,6 +39,7 @@ from retgen.errors import UsageError
     "gen run limit_dense",
     "gen run my.yaml --out /data/mine",
     "gen run limit_dense --set seed=7 --set params.docs=5000",
+    "gen run kb.yaml --model openai:gpt-5-mini --ledger postgresql://me@host/database",
 )
 def run_command(
     recipe: RecipeArgument,
@@ -119,7 +120,7 @@ def run_command(
             )  # fmt: skip
         print_plan(planned, json)
         if not json:
-            words = [word for word in sys.argv[1:] if word != "--fresh"]
+            words = [word for word in given_words() if word != "--fresh"]
             at = next(i for i, word in enumerate(words) if word.startswith("--pilot"))
             del words[at : at + (1 if "=" in words[at] else 2)]
             print(f"All of it, with what was answered so far:\n  {shlex.join(['gen', *words])}")

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-_LISTED = 100_000_000  # pairs of rows listed one by one: some 5 s
-_PRODUCT = 200_000_000_000  # multiply-adds of the Gram matrix: some 5 s
-_SUBSETS = 30_000_000  # subsets of rows, for inclusion and exclusion
-_BLOCK = 4_000_000  # pairs, or entries of the Gram matrix, held at a time
+LISTED = 100_000_000  # pairs of rows listed one by one: some 5 s
+PRODUCT = 200_000_000_000  # multiply-adds of the Gram matrix: some 5 s
+SUBSETS = 30_000_000  # subsets of rows, for inclusion and exclusion
+BLOCK = 4_000_000  # pairs, or entries of the Gram matrix, held at a time
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ def _shared_pairs(matrix: QrelMatrix) -> Shared | None:
             result[size, size] += equal
     listed = int((distinct.column_sums**2).sum())
     k = int(sizes.max(initial=0))
-    if k <= 20 and bool((sizes == k).all()) and distinct.queries << k <= min(listed, _SUBSETS):
+    if k <= 20 and bool((sizes == k).all()) and distinct.queries << k <= min(listed, SUBSETS):
         return result + _by_subsets(distinct, copies)
     blocks: Iterator[tuple[NDArray[np.int64], ...]]
-    if listed <= _LISTED:
+    if listed <= LISTED:
         blocks = _blocks_of_pairs(distinct)
-    elif distinct.queries**2 * distinct.documents <= _PRODUCT:
+    elif distinct.queries**2 * distinct.documents <= PRODUCT:
         blocks = _products(distinct)
     else:
         return None
@@ -122,7 +122,7 @@ def _blocks_of_pairs(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ..
     before = np.concatenate([[0], np.cumsum(others)])[matrix.indptr]
     low = 0
     while low < m:
-        high = max(low + 1, int(np.searchsorted(before, before[low] + _BLOCK, side="right")) - 1)
+        high = max(low + 1, int(np.searchsorted(before, before[low] + BLOCK, side="right")) - 1)
         entries = slice(int(matrix.indptr[low]), int(matrix.indptr[high]))
         count = others[entries]
         starts = indptr[matrix.indices[entries]]
@@ -147,7 +147,7 @@ def _count(codes: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], NDA
 
 def _products(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ...]]:
     """The same from blocks of A A^T; float32 holds integers below 2**24 exactly."""
-    step = max(1, min(2048, 16 * _BLOCK // matrix.documents))
+    step = max(1, min(2048, 16 * BLOCK // matrix.documents))
     for low in range(0, matrix.queries, step):
         high = min(low + step, matrix.queries)
         left = matrix.take_rows(np.arange(low, high)).dense().astype(np.float32)

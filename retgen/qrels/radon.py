@@ -125,7 +125,7 @@ def _search(matrix: QrelMatrix, k: int, size: int) -> list[int] | None:
 
 
 CELLS = 8_000_000  # of a matrix that is searched
-_WORK = 6_000_000_000  # additions before the search gives up: some seconds
+WORK = 6_000_000_000  # additions before the search gives up: some seconds
 _STEP = 200_000  # additions that take as long as a step's overhead
 
 
@@ -170,7 +170,7 @@ def find_shattered(matrix: QrelMatrix) -> ShatteredSet:
             return True
         classes = 1 << len(chosen)
         work += classes * rows * len(allowed) + _STEP
-        if work > _WORK:
+        if work > WORK:
             return False
         size = np.bincount(code, minlength=classes)
         member = np.zeros((classes, rows), np.float32)

@@ -1,7 +1,6 @@
 """`gen report`: report.json, and the page that shows it.
 
-The page is one file without scripts or requests. What it says is decided in view.py, as
-plain values; report_page.html sets them, and escapes them: texts and names come from anywhere.
+What the page says is decided in view.py; `results` shows it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from retgen.dataset_files import enclosing_dataset_hint
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.recipe import Recipe, written_out
 from retgen.reporting.evidence import solved_blindly
-from retgen.reporting.view import page_values
-from retgen.results.page import render
+from retgen.reporting.view import run_page
 from retgen.validators.validation import Validation
 from retgen.write import dump_json, write_file
 
@@ -81,7 +79,7 @@ def write_report(folder: Path, content: Mapping[str, Any]) -> None:
 
 def report_page(content: Mapping[str, Any]) -> str:
     """The page of a report.json."""
-    return render("report_page.html", page_values(content))
+    return run_page(content).html()
 
 
 def report(path: str | Path) -> Path:

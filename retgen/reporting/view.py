@@ -1,557 +1,396 @@
-"""What the report page says, from report.json to the variables of report_page.html.
+"""The page of a run, from its report.json: what it says, as a `Page` of results.
 
-Everything is plain values; nothing is escaped here, the template does that. Whatever a run that
-stopped early could not say is left out.
+Whatever a run that stopped early could not say is left out.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import shorten
+from typing import Any
 
-from retgen.highlights import Marked, query_examples, text_differences
+from retgen.highlights import text_differences
 from retgen.reporting import evidence
-from retgen.results.measurements import Measurement
-from retgen.results.numbers import number, score
+from retgen.reporting.claims import (
+    Report,
+    count_text,
+    tiles,
+    value_range,
+    verdicts,
+    what_it_does_not_test,
+    what_it_tests,
+)
+from retgen.results.measurements import Measure, Measurement
+from retgen.results.numbers import number
+from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
+from retgen.results.panel import Panel, columns_by
 from retgen.results.pictures import Bars, Level, Line, Lines, Matrix, Picture, bins
+from retgen.results.tables import Place, TableView
 from retgen.validators.baselines import solves
-from retgen.validators.origin import in_words, is_separable
+from retgen.validators.origin import in_words
+from retgen.write import size_text
 from retgen.yaml_text import to_yaml
 
-_FINDING_BYTES = 150_000  # of the page, shared evenly by the rules that found something
+_FINDINGS = 500  # of the page, shared evenly by the rules that found something
 _SHOWN = 5  # findings of a rule above the fold
-_IDS = 8  # ids of a finding above the fold
+_IDS = 20  # ids of a finding
 _FILES = 200  # rows of the table of files
 _YAML = 40_000  # characters of the recipe
 _LOW = 0.1  # recall; lines below it would lie on each other on a scale from 0 to 1
 
+Content = Mapping[str, Any]  # of report.json, or of a part of it
 
-def page_values(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables of report_page.html. Whatever a failed run could not say is empty here."""
-    manifest = content.get("manifest") or {}
-    statistics = content.get("statistics") or {}
-    elsewhere = bool(manifest.get("tests"))  # a score is of something else than the whole corpus
-    certificate = ({} if elsewhere else content.get("certificate")) or {}
-    baselines = content.get("floors") or {}
-    shown = {} if elsewhere and not manifest.get("candidate_sets") else baselines
-    recipe = content.get("recipe") or {}
-    labels = manifest.get("evidence") or {}
-    own = content.get("own", "nothing")
-    ok = content.get("ok", False)
-    traced = evidence.traces_labels(content.get("family", ""))
-    # own documents are no set that was balanced against such rankings
-    head_start = "" if traced else _head_start(statistics, baselines)
-    groups = _groups(content.get("findings") or [])
-    examples = query_examples(content.get("samples") or {})
-    yaml = to_yaml(recipe) if recipe else ""
+
+def run_page(content: Content) -> Page:
+    """The page of a report.json."""
+    report = Report(content)
+    recipe, versions = report.recipe, report.part("versions", "manifest")
     folder = str(content.get("folder") or content.get("name") or "RUN")
-    files = list((manifest.get("files") or {}).items())
-    return {
-        "name": content.get("name", "unnamed"),
-        "what": evidence.what_it_is(own),
-        "summary": content.get("summary", ""),
-        "paper": content.get("paper", ""),
-        "card": [_code_spans(text) for text in content.get("card") or ()],
-        "created": manifest.get("created", ""),
-        "versions": manifest.get("versions") or {},
-        "seed": recipe.get("seed"),
-        "pattern": (recipe.get("params") or {}).get("pattern"),
-        "verdict": _verdict(content, statistics),
-        "poor_texts": evidence.model_answers(manifest)[0],
-        "tiles": _tiles(
-            manifest.get("counts") or {},
-            statistics,
-            certificate,
-            labels,
-            evidence.split_counts(manifest.get("files") or ()),
-            traced,
-            manifest.get("source_documents"),
-        ),
-        # of data that did not pass its checks nothing is claimed
-        "tests": _tests(statistics, {} if traced else baselines, manifest) if ok else [],
-        "solved": bool(content.get("solved_blindly") or head_start),
-        "not_tests": _not_tests(content, head_start, certificate, examples, manifest) if ok else [],
-        "failed": [g for g in groups if g["severity"] == "error"],
-        "warned": [g for g in groups if g["severity"] == "warning"],
-        "examples": examples,
-        "elsewhere": elsewhere,
-        "facts": manifest.get("facts") or {},
-        "example": example_rows(manifest.get("example")),
-        "certificate": certificate_part(certificate),
-        "baselines": baselines_part(shown),
-        "origin": origin_part(content.get("origin") or {}),
-        "figures": figures(statistics, content.get("samples") or {}, content.get("picture")),
-        "groups": groups,
-        "errors": content.get("errors", 0),
-        "warnings": content.get("warnings", 0),
-        "switched_off": content.get("switched_off") or {},
-        "severities": content.get("severities") or {},
-        "files": files[:_FILES],
-        "more_files": max(0, len(files) - _FILES),
-        "timings": manifest.get("timings") or {},
-        "seconds": content.get("seconds") or {},
-        "agents": _agents(manifest),
-        "word_lists": manifest.get("word_lists") or {},
-        "licences": manifest.get("licences") or {},
-        "evidence": labels,
-        "recipe": yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml",
-        "run": shlex.quote(folder),
-        "run_path": folder,
-        "again": f"gen report {shlex.quote(folder)}",
+    boxes = list(_finding_boxes(content.get("findings") or []))
+    if report.ok:  # of data that did not pass its checks nothing is claimed
+        boxes.append(Box("What this set tests", "good", [*what_it_tests(report)]))
+        boxes.append(Box("What it does not test", "fair", [*what_it_does_not_test(report)]))
+    lede = evidence.what_it_is(content.get("own", "nothing"))
+    lede += f": {content['summary']}" if content.get("summary") else ""
+    lede += (
+        f", pattern `{name}`" if (name := report.part("params", "recipe").get("pattern")) else ""
+    )
+    lede += f", seed {recipe['seed']}" if "seed" in recipe else ""
+    created = (report.manifest.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
+    sections = (
+        _about(report), _example(report.part("example", "manifest")), _examples(report.examples),
+        None if report.elsewhere else _certificate(report.certificate), _baselines(report),
+        _shape(report), _findings(report), _files(report), _use(folder),
+    )  # fmt: skip
+    return Page(
+        content.get("name", "unnamed"),
+        "retgen report" + (f" · {created}" if created else ""),
+        f"{lede}.",
+        [],
+        [one for one in sections if one is not None],
+        f"gen report {shlex.quote(folder)}",
+        verdicts=[*verdicts(report)],
+        tiles=[*tiles(report)],
+        boxes=[one for one in boxes if one.statements],
+        footer="Everything on this page stands in report.json. Written by retgen "
+        f"{versions.get('retgen', '')}.",
+    )
+
+
+def _about(report: Report) -> Section | None:
+    card, facts = report.content.get("card") or (), report.part("facts", "manifest")
+    tables = [TableView([*facts], [[*facts.values()]], len(facts))] if facts else []
+    return Section("What it holds", card, tables) if card or facts else None
+
+
+def _example(example: Content) -> Section | None:
+    """A record laid out; where the second text of a row is the first one changed, how is marked."""
+    if not example:
+        return None
+    head, rows = example["head"], example["rows"]
+    if not example.get("changed", True):
+        return Section("A record", [example["title"]], [TableView(head, rows, len(head))])
+    changes = [
+        MarkedRecord(what, [(head[1], True, before), (head[2], False, after)])
+        for what, a, b in rows
+        for before, after in [text_differences(a, b)]
+    ]
+    return Section("A record", [example["title"]], changes=changes)
+
+
+def _examples(examples: Content) -> Section:
+    records = [
+        MarkedRecord(one["query"], [("", False, text) for text in one["relevant"]])
+        for one in examples["queries"]
+    ]
+    if documents := examples["documents"]:
+        title = "The first documents of the corpus"
+        records.append(MarkedRecord(title, [("", False, text) for text in documents]))
+    none = [] if records else ["No query with a relevant document was found."]
+    return Section("Examples", none, changes=records)
+
+
+_DENSITIES = (
+    ("query graph density",
+     "share of the query pairs that have a relevant document in common (“graph density” in the "
+     "paper's Table 2)"),
+    ("document graph density",
+     "share of the pairs of relevant documents that are relevant to a common query (the paper's "
+     "Appendix F)"),
+    ("average query strength",
+     "mean over the queries of the summed Jaccard similarity to all others"),
+)  # fmt: skip
+
+
+_BOUND = ("dimension", "notion", "theorem", "reference")
+
+
+def _certificate(stated: Content) -> Section:
+    title = "Certificate: how many dimensions"
+    if not stated:
+        none = "No certificate: there are no positive qrels, or the run stopped before."
+        return Section(title, [none])
+    lower, upper = stated.get("lower"), stated.get("upper")
+    text = [
+        "A single-vector embedder scores a document by the inner product of its vector with the "
+        "query's. How many dimensions must it have so that every query's relevant documents come "
+        "first (the qrel matrix in row order)? The theorem beside each bound proves it."
+    ]
+    if upper:
+        exact = f"exactly {number(upper)}"
+        between = f"at least {number(lower)} and at most {number(upper)}"
+        text += [
+            f"Needs {exact if lower == upper else between} dimensions: the qrel matrix excludes no "
+            f"embedder of {number(upper)} or more dimensions.",
+            "“At most” is about vectors that exist for this matrix; a trained model is another "
+            "question.",
+        ]
+    rows, best, details = list[list[str]](), set[Place](), dict[Place, str]()
+    for end, side, falling in (("at least", "lower", True), ("at most", "upper", False)):
+        bounds = stated.get(f"{side}_bounds") or []
+        for bound in sorted(bounds, key=lambda one: one["dimension"], reverse=falling):
+            best |= {(len(rows), 1)} if bound["dimension"] == stated.get(side) else set()
+            details[len(rows), 3] = _details(bound)
+            texts = (bound.get(name, "") for name in _BOUND[1:])
+            rows.append([end, number(bound["dimension"]), *texts])
+    for one in stated.get("skipped") or []:
+        rows.append(["skipped", "–", "", one["theorem"], one["reason"]])
+    head = ["bound", "dimensions", *_BOUND[1:]]
+    densities = [
+        [name, number(stated.get(name.replace(" ", "_")), 6), meaning]
+        for name, meaning in _DENSITIES
+    ]
+    tables = [TableView(head, rows, len(head), best=best, beside=details)] if rows else []
+    tables.append(TableView(["density", "value", "meaning"], densities, 3, title="Densities"))
+    return Section(title, text, tables)
+
+
+def _details(bound: Content) -> str:
+    """What else is known of a bound."""
+    rest = ((name, one) for name, one in bound.items() if name not in _BOUND)
+    return "; ".join(
+        f"{name.replace('_', ' ')}: "
+        + (number(one, 6) if isinstance(one, float) else shorten(str(one).strip("[]"), 60))
+        for name, one in rest
+    )
+
+
+def _baselines(report: Report) -> Section | None:
+    origin, baselines = report.origin, report.baselines
+    if report.elsewhere and not report.manifest.get("candidate_sets"):
+        baselines = {}
+    title = "Query-blind baselines: rankings that never read the query"
+    notes = []
+    if origin:
+        notes = [f"Positives and hard negatives without the query: {in_words(origin)}."]
+        if words := ", ".join(origin["words"]):
+            notes.append(f"Words that stand more often on one side: {words}.")
+    random = baselines.get("random") or {}
+    if not random:
+        text = [] if report.elsewhere else ["No baselines were computed."]
+        return Section(title, text, notes=notes) if text or origin else None
+    rankings = {"random order": random, **(baselines.get("rankings") or {})}
+    measured = {
+        name: [Measurement(name, "recall", {"cutoff": c}, scores.get(c)) for c in random]
+        for name, scores in rankings.items()
     }
+    solved = [
+        f"{name} solves {cutoff}."
+        for name, scores in rankings.items()
+        for cutoff in random
+        if solves(cutoff, scores.get(cutoff), random)
+    ]
+    every = [one for of in measured.values() for one in of]
+    columns = columns_by(Measure("recall"), "cutoff", random)
+    table = Panel("", every, columns, heads=["ranking"], baselines=frozenset({"random order"}))
+    what, pictures = "How often the better of two documents comes first, whatever the query.", []
+    if all("@" in cutoff for cutoff in random):
+        what = "recall@k of the corpus in one fixed order, the same for all queries."
+        curves = [
+            Line.of(name, sorted((int(one.by["cutoff"].rpartition("@")[2]), one) for one in of),
+                    dashed=name == "random order")
+            for name, of in measured.items()
+        ]  # fmt: skip
+        low = max(one.value or 0 for one in every) < _LOW
+        pictures = [Lines(
+            caption="recall@k of the query-blind rankings over the cutoff k", curves=curves,
+            log_x=True, log_y=low, fraction=not low, x="cutoff k", y="recall@k",
+        )]  # fmt: skip
+    text = [f"{what} Read a retriever against the best of these; what they solve tests nothing."]
+    return Section(title, text, [table], pictures, [*solved, *notes])
 
 
-def _agents(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+_COUNTED = (
+    ("words_per_document", "Words per document", "words", "documents"),
+    ("relevant_per_query", "Relevant documents per query", "relevant documents", "queries"),
+    ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
+)
+
+
+def _shape(report: Report) -> Section:
+    pictures, notes = list[Picture](), list[str]()
+    for key, title, x, counted in _COUNTED:
+        values = report.part(key, "statistics")
+        counts = bins(values.get("histogram") or {})
+        if len(counts) == 1:
+            [(value, total)] = counts.items()
+            notes.append(f"{title}: {value} in each of the {number(total)} {counted}.")
+        elif counts:
+            caption = f"{title}: {value_range(values)}, mean {number(values['mean'], 2)}"
+            pictures.append(_histogram(counts, x, counted, caption))
+    positions = report.part("samples").get("positions") or []
+    if 0 < sum(positions) < report.statistics.get("documents", 0):
+        share, expected = 100 / len(positions), sum(positions) / len(positions)
+        parts = {f"{number(i * share, 1)}%": count for i, count in enumerate(positions)}
+        level = Level(f"by chance {number(expected, 2)} each", expected)
+        caption = (
+            "Where relevant documents stand: where they crowd, a ranking by position finds them"
+        )
+        x, y = "position in the corpus", "relevant documents"
+        pictures.append(_histogram(parts, x, y, caption, [level]))
+    if picture := report.part("picture"):
+        x, y = (
+            f"{number(picture['documents'])} relevant documents",
+            f"{picture['queries']:,} queries",
+        )
+        caption = "The qrel matrix, reordered: marks are relevant pairs (darker: more of them)"
+        pictures.append(Matrix(rows=picture["matrix"], x=x, y=y, caption=caption))
+        if picture["shared"]:
+            caption = "The document graph: marks are documents relevant to a common query"
+            rows = picture["shared"]
+            pictures.append(Matrix(rows=rows, x=x, y="the same", caption=caption))
+    none = [] if pictures or notes else ["No statistics were collected."]
+    return Section("Shape", none, pictures=pictures, notes=notes, small=True)
+
+
+def _histogram(
+    counts: Mapping[str, int], x: str, y: str, caption: str, levels: Sequence[Level] = ()
+) -> Picture:
+    heights = [Measurement("", y, {}, count) for count in counts.values()]
+    return Bars(
+        groups=[*counts], series={y: heights}, counts=True, levels=levels, x=x, y=y, caption=caption
+    )
+
+
+# --- findings ------------------------------------------------------------------------------------
+
+
+def _by_rule(findings: Iterable[Content]) -> dict[tuple[str, str], list[Content]]:
+    """Findings by severity and rule, errors first."""
+    rules: dict[tuple[str, str], list[Content]] = {}
+    for finding in findings:
+        rules.setdefault((finding["severity"], finding["rule"]), []).append(finding)
+    order = {"error": 0, "warning": 1, "info": 2}
+    return dict(sorted(rules.items(), key=lambda rule: order.get(rule[0][0], 3)))
+
+
+def _finding_boxes(findings: Sequence[Content]) -> Iterator[Box]:
+    """What failed, and what was warned of: how often, and the first of each rule."""
+    for title, kind, own in (("What failed", "bad", "error"), ("Warnings", "fair", "warning")):
+        rules = [
+            (rule, of) for (severity, rule), of in _by_rule(findings).items() if severity == own
+        ]
+        first = [(rule, f"{count_text(len(of), own)}: {_message(of[0])}") for rule, of in rules[:6]]
+        more = [("...", f"and {len(rules) - 6} more rules, below")] if len(rules) > 6 else []
+        yield Box(title, kind, [*first, *more])
+
+
+def _findings(report: Report) -> Section:
+    """A table a rule, more of its findings on request; the rest is in report.json."""
+    rules = _by_rule(report.content.get("findings") or [])
+    tables, folded = list[TableView](), list[Fold]()
+    for (severity, rule), found in rules.items():
+        rows = [[_message(one), _ids_text(one["ids"])] for one in found[: _FINDINGS // len(rules)]]
+        title = f"{severity}: {rule} ({number(len(found))})"
+        tables.append(TableView(["finding", "ids"], rows[:_SHOWN], 2, title=title))
+        if rest := rows[_SHOWN:]:
+            left = len(found) - len(rows)
+            title = f"{rule}: {number(len(rest))} more" + (
+                f", and {number(left)} more in report.json" if left else ""
+            )
+            folded.append(Fold(title, [TableView(["finding", "ids"], rest, 2)]))
+    for key, title, what in (
+        ("switched_off", "Switched off by the recipe", "reason"),
+        ("severities", "Severities that the recipe gives", "severity"),
+    ):
+        if pairs := [[*pair] for pair in report.part(key).items()]:
+            tables.append(TableView(["rule", what], pairs, 2, title=title))
+    text = [] if rules else ["Every rule passed; nothing was found."]
+    return Section("Findings", text, tables, folded=folded)
+
+
+def _message(finding: Content) -> str:
+    message = str(finding["message"])
+    return message if len(message) <= 1000 else message[:1000] + " …"
+
+
+def _ids_text(ids: Sequence[str]) -> str:
+    more = f" ... and {number(len(ids) - _IDS)} more in report.json" if len(ids) > _IDS else ""
+    return " ".join(one[:200] for one in ids[:_IDS]) + more
+
+
+# --- files, and what to do with them -------------------------------------------------------------
+
+
+def _files(report: Report) -> Section:
+    def rows_of(key: str, prefix: str = "") -> list[list[Any]]:
+        return [[f"{prefix}{name}", value] for name, value in report.part(key, "manifest").items()]
+
+    folded = []
+    if files := rows_of("files"):
+        rows = [[path, info["sha256"], size_text(info["bytes"])] for path, info in files[:_FILES]]
+        more = f"; {len(files) - _FILES} more in report.json" if len(files) > _FILES else ""
+        title = f"{number(len(files))} files with their sizes and SHA-256{more}"
+        folded.append(Fold(title, [TableView(["file", "SHA-256", "size"], rows, 2)]))
+    if report.recipe:
+        yaml = to_yaml(report.recipe)
+        cut = yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml"
+        folded.append(Fold("The resolved recipe", code=cut))
+    if lists := rows_of("word_lists"):
+        table = TableView(["list", "SHA-256"], lists, 2)
+        folded.append(Fold("Word lists and their SHA-256", [table]))
+    versions = ", ".join(" ".join(pair) for pair in rows_of("versions"))
+    facts = [*_agents(report.manifest), *rows_of("licences", "licence: ")]
+    facts += [["method", report.content.get("paper", "")], ["made with", versions]]
+    seconds = [*rows_of("timings")]
+    seconds += [[f"of the checks: {key}", one] for key, one in report.part("seconds").items()]
+    tables = []
+    if facts := [row for row in facts if row[1]]:
+        tables.append(TableView(["fact", "value"], facts, 2))
+    if seconds:
+        rows = [[stage, number(value, 3)] for stage, value in seconds]
+        tables.append(TableView(["stage", "seconds"], rows))
+    labels = ", ".join(f"{number(count)} {kind}" for kind, count in rows_of("evidence"))
+    text = [f"Evidence of the labels: {labels}."] if labels else []
+    return Section("Files and sources", text, tables, folded=folded)
+
+
+def _agents(manifest: Content) -> list[list[str]]:
     """Who did the agents' work, how sure the judges were, and what all of it took."""
     rows, judges = [], manifest.get("judges") or {}
     for agent, one in (manifest.get("models") or {}).items():
         work = evidence.worker_name(one["model"])
-        rows.append((agent, evidence.judge_with_accuracy(work, judges.get(agent))))
+        rows.append([agent, evidence.judge_with_accuracy(work, judges.get(agent))])
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
-        rows.append(
-            (
-                "calls",
-                f"{manifest['calls']:,}, and {manifest['cache_hits']:,} answers from the ledger; "
-                f"{tokens['in']:,} tokens in, {tokens['out']:,} out; {price}",
-            )
-        )
-    rows += [("answers", line) for line in evidence.model_answers(manifest)[1]]
-    return rows
+        text = f"{manifest['calls']:,}, and {manifest['cache_hits']:,} answers from the ledger; "
+        text += f"{tokens['in']:,} tokens in, {tokens['out']:,} out; {price}"
+        rows.append(["calls", text])
+    return rows + [["answers", line] for line in evidence.model_answers(manifest)[1]]
 
 
-class _Verdict(NamedTuple):
-    kind: str  # "good", "fair" or "bad", the colour
-    word: str
-    text: str
+def _use(folder: str) -> Section:
+    run, data = shlex.quote(folder), f"{folder}/dataset"
+    commands = f"""\
+gen validate {run}                     # check every file and label again
+gen export {run} --to beir             # or mteb
+gen run {run}/recipe.yaml --out again  # make it again: the same bytes of dataset/"""
+    python = f"""\
+from datasets import load_dataset
 
-
-def _verdict(content: Mapping[str, Any], statistics: Mapping[str, Any]) -> _Verdict:
-    qrels, proven = statistics.get("qrels", 0), content.get("proven_qrels", 0)
-    manifest = content.get("manifest") or {}
-    split = evidence.split_counts(manifest.get("files") or ())
-    count = f"{number(proven)} of {number(qrels)} {split}qrels"
-    proof = manifest.get("proof") or "rebuilt from the words of the documents"
-    if not content.get("ok", False):
-        errors = content.get("errors", 0)
-        return _Verdict(
-            "bad",
-            "NOT OK",
-            f"{_count_text(errors, 'error')}. The data did not pass its checks: do not use it.",
-        )
-    if qrels and proven == qrels and evidence.traces_labels(content.get("family", "")):
-        text = f"{count}: {proof}, as a check by other code found; {evidence.NOT_SHOWN}"
-        return _Verdict("good", "Every label traced to its text", text)
-    if qrels and proven == qrels:
-        return _Verdict(
-            "good",
-            "PROVEN",
-            f"{count}, {proof}, by a check that shares no code with the generator",
-        )
-    if content.get("human_qrels"):
-        kinds = {"proven": proven, "judged": content.get("judged_qrels", 0),
-                 "settled by people": content["human_qrels"],
-                 "of texts that people changed": content.get("edited_qrels", 0)}  # fmt: skip
-        said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
-        return _Verdict("fair", "REVIEWED", f"of {number(qrels)} qrels {said}")
-    if judged := content.get("judged_qrels", 0):
-        judges = manifest.get("judged") or "they are a judge's"
-        return _Verdict(
-            "fair",
-            "JUDGED",
-            f"{number(judged)} of {number(qrels)} qrels: {judges}",
-        )
-    if proven:
-        return _Verdict("fair", "PARTLY PROVEN", f"{count}, {proof}; no errors")
-    return _Verdict("fair", "NOT PROVEN", "no rule found an error, but no qrel is proven")
-
-
-def _tiles(
-    counts: Mapping[str, Any],
-    statistics: Mapping[str, Any],
-    certificate: Mapping[str, Any],
-    labels: Mapping[str, int],
-    split: str,
-    traced: bool,
-    source_documents: int | None,
-) -> list[tuple[str, str, str]]:
-    """(number, what, small print) of the row of counts. `split`: of which the qrels are.
-
-    `traced`: what is known of structural labels is where they come from. `source_documents`: those
-    that the corpus is passages of, if any.
-    """
-    merged = {**counts, **statistics}
-    names = {"qrels": f"{split}qrels", "structural": "traced" if traced else "proven"}
-    unit, cut = "document", ""
-    if source_documents is not None:
-        unit, cut = "passage", f"of {number(source_documents)} documents, "
-        names["documents"] = "passages"
-    words = statistics.get("words_per_document") or {}
-    relevant = statistics.get("relevant_per_query") or {}
-    play, asked = statistics.get("relevant_documents"), _queries_counted(statistics)
-    # of several splits only the queries of one are looked at
-    tested = f"{number(asked)} in test: " if asked < merged.get("queries", 0) else ""
-    small = {
-        "documents": f"{cut}{number(play)} relevant" if play is not None else "",
-        "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
-        "qrels": ", ".join(f"{number(n)} {names.get(k, k)}" for k, n in labels.items() if n),
-    }
-    tiles = [
-        (number(merged[key]), names.get(key, key), small[key]) for key in small if key in merged
-    ]
-    if words:
-        tiles.append((number(words["mean"], 1), f"words per {unit}", value_range(words)))
-    if evidence.dimensions_needed(certificate):
-        span = {"min": certificate.get("lower", 0), "max": certificate["upper"]}
-        tiles.append((value_range(span), "dimensions needed", "to rank relevant first, proven"))
-    if counts.get("rejected"):
-        tiles.append((number(counts["rejected"]), "rejected", "see rejected.jsonl"))
-    return tiles
-
-
-def _queries_counted(statistics: Mapping[str, Any]) -> int:
-    """How many queries have a relevant document in the qrels that are looked at."""
-    histogram = (statistics.get("relevant_per_query") or {}).get("histogram") or {}
-    return sum(histogram.values())
-
-
-def _tests(
-    statistics: Mapping[str, Any], baselines: Mapping[str, Any], manifest: Mapping[str, Any]
-) -> list[tuple[str, str]]:
-    """(bold, plain) statements of what a score on this set means."""
-    if manifest.get("tests"):
-        what = "Order." if manifest.get("candidate_sets") else "What a score is of."
-        return [(what, manifest["tests"])]
-    text = []
-    relevant, columns = (
-        statistics.get(key) or {} for key in ("relevant_per_query", "queries_per_relevant_document")
-    )
-    if relevant and statistics.get("documents"):
-        text.append((
-            "Finding.",
-            f"Whether a retriever puts the {value_range(relevant)} relevant "
-            f"document{'' if value_range(relevant) == '1' else 's'} of each of "
-            f"{_count_text(_queries_counted(statistics), 'query', 'queries')} before the rest of "
-            f"{number(statistics['documents'])}.",
-        ))  # fmt: skip
-    if columns and columns["mean"] > 1:
-        text.append((
-            "Combining.",
-            f"The queries draw on {number(statistics['relevant_documents'])} documents, each "
-            f"relevant to {number(columns['mean'], 1)} queries on average: the same "
-            "documents must come first for different queries.",
-        ))  # fmt: skip
-    rankings = (baselines.get("rankings") or {}).values()
-    best = {
-        c: max((r[c] for r in rankings if c in r), default=0.0)
-        for c in baselines.get("random") or {}
-    }
-    telling = [(cutoff, recall) for cutoff, recall in best.items() if recall < 0.5]
-    if telling:
-        text.append((
-            "Informative cutoffs.",
-            ", ".join(f"{name} (baseline {score(value)})" for name, value in telling)
-            + ". The baseline is what the best query-blind ranking reaches.",
-        ))  # fmt: skip
-    if manifest.get("complete"):
-        text.append(("Complete labels.", "A pair without a qrel is not relevant."))
-    return text
-
-
-def _head_start(statistics: Mapping[str, Any], baselines: Mapping[str, Any]) -> str:
-    """How far a query-blind ranking is above chance, "" where luck could explain it."""
-    play = statistics.get("relevant_documents", 0)
-    best: tuple[float, float, str, str] = (0.0, 0.0, "", "")
-    for name, scores in (baselines.get("rankings") or {}).items():
-        for cutoff, chance in (baselines.get("random") or {}).items():
-            recall = scores.get(cutoff, 0.0)
-            # ten relevant documents where at most two are expected: one in 20,000 by luck
-            if chance and recall * play >= 10 and recall >= 5 * chance:
-                best = max(best, (recall, recall / chance, name, cutoff))
-    recall, times, name, cutoff = best
-    if not times:
-        return ""
-    return (
-        f"A ranking that never reads it ({name}) reaches {cutoff} = {score(recall)}, "
-        f"{times:.0f} times chance. Print the query-blind baselines beside every score."
-    )
-
-
-def _not_tests(
-    content: Mapping[str, Any],
-    head_start: str,
-    certificate: Mapping[str, Any],
-    examples: Mapping[str, Any],
-    manifest: Mapping[str, Any],
-) -> list[tuple[str, str]]:
-    """(bold, plain) statements of what no score on this set can show."""
-    text = []
-    shortcut = content.get("solved_blindly")
-    if shortcut:
-        text.append((
-            "Reading the query.",
-            f"This set can be solved without it: {shortcut}. {evidence.what_to_report(shortcut)}",
-        ))  # fmt: skip
-    elif head_start:
-        text.append(("Reading the query, in part.", head_start))
-    if is_separable(content.get("origin") or {}):
-        text.append((
-            "Hard negatives as such.",
-            "They can be told from the positives without the query, which scores and trainings "
-            "on them may exploit.",
-        ))  # fmt: skip
-    if evidence.dimensions_needed(certificate):
-        upper = number(certificate["upper"])
-        text.append((
-            "Limits of dimension.",
-            f"{upper} dimensions suffice for these qrels: a low score of an embedder with as many, "
-            "or more, is no limit of dimension.",
-        ))  # fmt: skip
-    if examples["literal"]:
-        text.append((
-            "Understanding.",
-            "In every example below the asked words stand literally in the relevant documents: "
-            "a lexical retriever can find them.",
-        ))  # fmt: skip
-    if manifest and not manifest.get("complete"):
-        text.append(("Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."))
-    text.append(evidence.what_it_is_not(content.get("own", "nothing")))
-    return text
-
-
-# --- findings -----------------------------------------------------------------------------------
-
-
-def _groups(findings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Findings by rule, errors first, within the bytes that the page gives them.
-
-    A group's `shown` stand open, `folded` behind a fold, `left` only in report.json.
-    """
-    rules: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for finding in findings:
-        rules.setdefault((finding["severity"], finding["rule"]), []).append(finding)
-    order = {"error": 0, "warning": 1, "info": 2}
-    groups = []
-    for (severity, rule), members in sorted(rules.items(), key=lambda g: order.get(g[0][0], 3)):
-        room = _FINDING_BYTES // len(rules)
-        kept: list[dict[str, Any]] = []
-        for finding in members:
-            # half of what is left, so that one finding with all ids leaves room for the others
-            entry = _entry(finding, room // 2)
-            room -= entry.pop("bytes")
-            if room < 0 and len(kept) >= _SHOWN:
-                break
-            kept.append(entry)
-        groups.append({
-            "rule": rule,
-            "severity": severity,
-            "count": len(members),
-            "shown": kept[:_SHOWN],
-            "folded": kept[_SHOWN:],
-            "left": len(members) - len(kept),
-        })  # fmt: skip
-    return groups
-
-
-def _entry(finding: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """A finding with as many ids as fit into `room` bytes; `bytes` is what it takes, about."""
-    message = str(finding["message"])
-    message = message if len(message) <= 1000 else message[:1000] + " …"
-    used = len(escape(message).encode()) + 120  # with its tags
-    ids: list[str] = []
-    for record in finding["ids"]:
-        cost = len(escape(record).encode()) + 15
-        if used + cost > room and len(ids) >= 2:
-            break
-        ids.append(record[:200])
-        used += cost
-    return {
-        "message": message,
-        "ids": ids[:_IDS],
-        "folded": ids[_IDS:],
-        "left": len(finding["ids"]) - len(ids),
-        "bytes": used,
-    }
-
-
-# --- parts of the page ---------------------------------------------------------------------------
-
-
-def example_rows(example: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A record laid out; where the second text of a row is the first one changed, how is marked."""
-    if not example:
-        return None
-    pieces = text_differences if example.get("changed", True) else _side_by_side
-    rows = [(what, *pieces(a, b)) for what, a, b in example["rows"]]
-    return {"title": example["title"], "head": example["head"], "rows": rows}
-
-
-def _side_by_side(a: str, b: str) -> tuple[Marked, Marked]:
-    return [(a, False)], [(b, False)]
-
-
-def value_range(values: Mapping[str, Any]) -> str:
-    low, high = number(values["min"]), number(values["max"])
-    return low if low == high else f"{low}–{high}"
-
-
-def certificate_part(stated: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not stated:
-        return None
-    lower, upper = stated.get("lower"), stated.get("upper")
-    bounds = []
-    for key, end in (("lower_bounds", "at least"), ("upper_bounds", "at most")):
-        best = stated.get(key.partition("_")[0])
-        for bound in sorted(
-            stated.get(key) or [], key=lambda b: b["dimension"], reverse=end == "at least"
-        ):
-            plain = ("dimension", "notion", "theorem", "reference")
-            details = {name: value for name, value in bound.items() if name not in plain}
-            bounds.append({
-                "end": end,
-                "dimension": bound["dimension"],
-                "best": bound["dimension"] == best,
-                "notion": bound.get("notion", ""),
-                "theorem": bound.get("theorem", ""),
-                "reference": bound.get("reference", ""),
-                "details": "; ".join(f"{k.replace('_', ' ')}: {_plain(v)}"
-                                     for k, v in details.items()),
-            })  # fmt: skip
-    exact = f"exactly {number(upper)}"
-    return {
-        "upper": upper,
-        "needs": "Needs " + (exact if lower == upper else f"at least {number(lower)} and at "
-                             f"most {number(upper)}") + " dimensions",
-        "bounds": bounds,
-        "skipped": stated.get("skipped") or [],
-        "densities": [
-            ("query graph density", stated.get("query_graph_density"),
-             "share of the query pairs that have a relevant document in common "
-             "(“graph density” in the paper's Table 2)"),
-            ("document graph density", stated.get("document_graph_density"),
-             "share of the pairs of relevant documents that are relevant to a common query "
-             "(the paper's Appendix F)"),
-            ("average query strength", stated.get("average_query_strength"),
-             "mean over the queries of the summed Jaccard similarity to all others"),
-        ],
-    }  # fmt: skip
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
-    if isinstance(value, int | float):
-        return number(value, 6)
-    if isinstance(value, list):
-        text = ", ".join(map(_plain, value[:12]))
-        return text + (f" and {len(value) - 12} more" if len(value) > 12 else "")
-    return str(value)
-
-
-def baselines_part(baselines: Mapping[str, Any]) -> dict[str, Any] | None:
-    random = baselines.get("random") or {}
-    if not random:
-        return None
-    rankings = {"random order": random, **(baselines.get("rankings") or {})}
-    best = (baselines.get("best") or {}).get("ranking")
-    rows = [
-        {
-            "name": name,
-            "best": name == best,
-            "scores": [(scores.get(c), solves(c, scores.get(c), random)) for c in random],
-        }
-        for name, scores in rankings.items()
-    ]
-    at_cutoffs = all("@" in c for c in random)
-    curves: list[Line] = []
-    for name, scores in rankings.items() if at_cutoffs else ():
-        points = sorted((int(c.rpartition("@")[2]), scores[c]) for c in random if c in scores)
-        if points:
-            ks, recalls = zip(*points, strict=True)
-            curves.append(Line(name, ks, recalls, dashed=scores is random))
-    low = max((y for line in curves for y in line.y), default=0) < _LOW
-    plot = Lines(
-        caption="recall@k of the query-blind rankings over the cutoff k", curves=curves, log_x=True,
-        log_y=low, fraction=not low, x="cutoff k", y="recall@k",
-    )  # fmt: skip
-    return {
-        "of": (
-            "recall@k of the corpus in one fixed order, the same for all queries."
-            if at_cutoffs
-            else "How often the better of two documents comes first, whatever the query."
-        ),
-        "cutoffs": list(random),
-        "rows": rows,
-        "plot": plot.draw() if curves else "",
-    }
-
-
-def origin_part(result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the page says of hard negatives, None where there are none."""
-    if not result:
-        return None
-    text = in_words(result)
-    return {"text": text[0].upper() + text[1:], "words": result["words"]}
-
-
-def figures(
-    statistics: Mapping[str, Any], samples: Mapping[str, Any], picture: Mapping[str, Any] | None
-) -> list[tuple[str, str, str | tuple[str, str]]]:
-    """(title, SVG, caption); where one number says it all, (title, "", (number, caption))."""
-    figures: list[tuple[str, str, str | tuple[str, str]]] = []
-    for key, title, x_label, counted in (
-        ("words_per_document", "Words per document", "words", "documents"),
-        ("relevant_per_query", "Relevant documents per query", "relevant documents", "queries"),
-        ("queries_per_relevant_document", "Queries per relevant document", "queries", "documents"),
-    ):
-        values = statistics.get(key) or {}
-        counts = bins(values.get("histogram") or {})
-        if len(counts) == 1:
-            [(value, total)] = counts.items()
-            figures.append((title, "", (value, f"in each of the {number(total)} {counted}")))
-        elif counts:
-            caption = f"{value_range(values)}, mean {number(values['mean'], 2)}"
-            figures.append((title, _histogram(counts, x_label, counted).draw(), caption))
-    positions = samples.get("positions") or []
-    if 0 < sum(positions) < statistics.get("documents", 0):
-        share, expected = 100 / len(positions), sum(positions) / len(positions)
-        parts = {f"{number(i * share, 1)}%": count for i, count in enumerate(positions)}
-        level = Level(f"by chance {number(expected, 2)} each", expected)
-        bars = _histogram(parts, "position in the corpus", "relevant documents", [level])
-        caption = "If these crowd somewhere, a ranking by position finds them."
-        figures.append(("Where relevant documents stand", bars.draw(), caption))
-    if picture:
-        queries, documents = (number(picture[key]) for key in ("queries", "documents"))
-        columns = f"{documents} relevant documents"
-        figures.append((
-            "The qrel matrix",
-            Matrix(rows=picture["matrix"], x=columns, y=f"{queries} queries").draw(),
-            "Marks: relevant pairs (darker: more of them). Rows and columns are reordered.",
-        ))  # fmt: skip
-        if picture["shared"]:
-            figures.append((
-                "The document graph",
-                Matrix(rows=picture["shared"], x=columns, y="the same").draw(),
-                "Marks: documents that are relevant to a common query.",
-            ))  # fmt: skip
-    return figures
-
-
-def _histogram(counts: Mapping[str, int], x: str, y: str, levels: Sequence[Level] = ()) -> Picture:
-    heights = [Measurement("", y, {}, count) for count in counts.values()]
-    return Bars(groups=[*counts], series={y: heights}, counts=True, levels=levels, x=x, y=y)
-
-
-# --- words --------------------------------------------------------------------------------------
-
-
-def _code_spans(text: str) -> Marked:
-    """A paragraph of the card cut at its `code`."""
-    return [(piece, i % 2 == 1) for i, piece in enumerate(text.split("`")) if piece]
-
-
-def _count_text(count: int, one: str, many: str = "") -> str:
-    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+corpus = load_dataset({data!r}, "corpus", split="corpus")
+queries = load_dataset({data!r}, "queries", split="queries")
+qrels = load_dataset({data!r}, split="test")"""
+    return Section("Use it", [f"In the folder that holds `{folder}`:"], code=[commands, python])

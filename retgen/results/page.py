@@ -1,22 +1,21 @@
 """HTML pages: one file each, without scripts or requests; whatever is text is escaped.
 
-`page.html` is what all of them share: head, style, heading, summary, sections, and the command that
-makes the page again. Results fill it from a `Page`, the report of a run from report.json.
+`page.html` shows a `Page`: heading, what came out, sections, and the command that makes it again.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from retgen.highlights import Marked
 from retgen.markdown import escape_markdown
-from retgen.results.numbers import number, score
 from retgen.results.tables import TableView
-from retgen.write import size_text, write_file
+from retgen.write import write_file
 
 if TYPE_CHECKING:
     import jinja2
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from retgen.results.pictures import Picture
 
 _TEMPLATES = Path(__file__).parent.parent
+_CODE = re.compile(r"`([^`]+)`")
 
 
 class Table(Protocol):
@@ -41,18 +41,19 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class Fold:
-    """Tables that a page shows on request. `printed`: a terminal shows them too."""
+    """Tables, or code, that a page shows on request. `printed`: a terminal shows them too."""
 
     title: str
-    tables: Sequence[Table]
+    tables: Sequence[Table] = ()
     printed: bool = False
+    code: str = ""
 
 
 @dataclass(frozen=True)
-class ChangedRecord:
-    """A record and its texts before and after: (what it is, whether it is the one before, text)."""
+class MarkedRecord:
+    """A record and its texts: (what it is, whether it is one before a change, text)."""
 
-    title: str
+    title: str | Marked
     texts: Sequence[tuple[str, bool, Marked]]
 
 
@@ -60,6 +61,7 @@ class ChangedRecord:
 class Section:
     """A part of a page of results.
 
+    In `text`, code stands between backticks. `code`: blocks of it. `small`: pictures stand closer.
     `printed`: a terminal shows its tables, under `terminal_title` if there is one.
     """
 
@@ -69,9 +71,11 @@ class Section:
     pictures: Sequence[Picture] = ()
     notes: Sequence[str] = ()
     folded: Sequence[Fold] = ()
-    changes: Sequence[ChangedRecord] = ()
+    changes: Sequence[MarkedRecord] = ()
     printed: bool = True
     terminal_title: str = ""
+    code: Sequence[str] = ()
+    small: bool = False
 
     def views(self) -> list[TableView]:
         """Its tables of texts."""
@@ -105,6 +109,31 @@ class Section:
         return "\n\n".join(parts)
 
 
+class Verdict(NamedTuple):
+    """What came out, in a word and a sentence. `kind`: its colour, "good", "fair" or "bad"."""
+
+    kind: str
+    word: str
+    text: str
+    counts: str = ""
+
+
+class Tile(NamedTuple):
+    """A number, what it counts, and its small print."""
+
+    value: str
+    what: str
+    small: str = ""
+
+
+class Box(NamedTuple):
+    """Statements under a title, each a bold beginning and the rest. `kind`: as of `Verdict`."""
+
+    title: str
+    kind: str
+    statements: Sequence[tuple[str, str]]
+
+
 @dataclass(frozen=True)
 class Page:
     """A page of results. `lede`: what was measured. `summary`: what came out, in sentences.
@@ -118,17 +147,21 @@ class Page:
     summary: Sequence[str]
     sections: Sequence[Section]
     again: str
+    verdicts: Sequence[Verdict] = ()
+    tiles: Sequence[Tile] = ()
+    boxes: Sequence[Box] = ()
+    footer: str = ""
 
     def html(self, figures: Path | None = None) -> str:
-        """The whole file; pictures, if there are any, are drawn and written to `figures`."""
+        """The whole file; its pictures are written to `figures` too, where that is given."""
         values = {key: getattr(self, key) for key in self.__dataclass_fields__}
 
         def svg(picture: Picture) -> str:
-            assert figures is not None, "a page with pictures needs a folder for them"
-            picture.write(figures)
+            if figures is not None:
+                picture.write(figures)
             return picture.draw()
 
-        return render("result_page.html", {**values, "svg": svg})
+        return _render({**values, "svg": svg})
 
     def markdown(self) -> str:
         """The summary, and every section with its tables."""
@@ -154,16 +187,15 @@ class Page:
         return "\n\n".join([*before, *tables]) + "\n" + "\n".join([*lines, f"page: {path}"])
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
-    """A template of this folder with the style that all pages share."""
+def _render(values: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
     style = Markup((_TEMPLATES / "page.css").read_text("utf-8"))
-    return str(_compiled(template).render({**values, "style": style}))
+    return str(_template().render({**values, "style": style}))
 
 
 @cache
-def _compiled(template: str) -> jinja2.Template:
+def _template() -> jinja2.Template:
     import jinja2  # 40 ms, and only pages need it
 
     environment = jinja2.Environment(
@@ -173,5 +205,10 @@ def _compiled(template: str) -> jinja2.Template:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"number": number, "score": score, "size": size_text}
-    return environment.get_template(template)
+    environment.filters["code_cut"] = code_cut
+    return environment.get_template("page.html")
+
+
+def code_cut(text: str) -> Marked:
+    """A text cut at its `code`, which is marked."""
+    return [(piece, i % 2 == 1) for i, piece in enumerate(_CODE.split(text)) if piece]

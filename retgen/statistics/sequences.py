@@ -193,8 +193,8 @@ def at_most(
     Each of the two answers is wrong with probability at most 1 - level.
     """
     low, high, draws = _checked(values, draws, level)
-    holds = _first(_too_high(high, draws, goal, 1 - level))
-    refuted = _first(_too_low(low, draws, goal, 1 - level))
+    holds = _first(rules_out_above(high, draws, goal, 1 - level))
+    refuted = _first(rules_out_at_most(low, draws, goal, 1 - level))
     if holds is None and refuted is None:
         return SequenceDecision("open")
     if refuted is None or (holds is not None and holds < refuted):
@@ -212,7 +212,7 @@ def looks_needed(
     given = np.asarray(values, float)
     _, high, _ = _checked(given, draws.first(len(given)), level)
     rest = np.zeros(len(draws) - len(high))
-    look = _first(_too_high(np.r_[high, rest], draws, goal, 1 - level))
+    look = _first(rules_out_above(np.r_[high, rest], draws, goal, 1 - level))
     return None if look is None else max(0, look - len(high))
 
 
@@ -243,13 +243,15 @@ def _sequence(population: int, level: float, lows: Floats, highs: Floats) -> Con
 
 def _highs(values: Floats, draws: WeightedDraws, alpha: float) -> Floats:
     """After each look (n,), the least mean that is ruled out as too high; 1 while there is none."""
-    highs = _course(lambda mean: _first(_too_high(values, draws, mean, alpha)), len(values))
+    highs = _course(lambda mean: _first(rules_out_above(values, draws, mean, alpha)), len(values))
     return _possible(np.minimum.accumulate(highs), values, draws)
 
 
 def _lows(values: Floats, draws: WeightedDraws, alpha: float) -> Floats:
     """After each look (n,), the greatest mean that is ruled out as too low; 0: none is."""
-    gaps = _course(lambda gap: _first(_too_low(values, draws, 1 - gap, alpha)), len(values))
+    gaps = _course(
+        lambda gap: _first(rules_out_at_most(values, draws, 1 - gap, alpha)), len(values)
+    )
     return _possible(np.maximum.accumulate(1 - gaps), values, draws)
 
 
@@ -260,14 +262,18 @@ def _possible(ends: Floats, values: Floats, draws: WeightedDraws) -> Floats:
     return np.asarray(np.clip(ends, seen, seen + left))
 
 
-def _too_high(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -> NDArray[np.bool_]:
+def rules_out_above(
+    values: Floats, draws: WeightedDraws, mean: float, alpha: float
+) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is above `mean`" stands refuted."""
     left = draws.population - np.arange(1, len(values) + 1)
     certain = np.cumsum(values) + left <= (mean + _EXACT) * draws.population
     return certain | (betting_wealth(values, draws, mean, _BELOW, _BELOW_SHARE) >= 1 / alpha)
 
 
-def _too_low(values: Floats, draws: WeightedDraws, mean: float, alpha: float) -> NDArray[np.bool_]:
+def rules_out_at_most(
+    values: Floats, draws: WeightedDraws, mean: float, alpha: float
+) -> NDArray[np.bool_]:
     """At which looks (n,) "the mean is `mean` or less" stands refuted."""
     certain = np.cumsum(values) > (mean + _EXACT) * draws.population
     return certain | (betting_wealth(values, draws, mean, _ABOVE, _ABOVE_SHARE) >= 1 / alpha)

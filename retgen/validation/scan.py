@@ -39,8 +39,8 @@ _BATCH = 4096  # documents
 _AT_MOST = 2000  # queries that rules see where one of them reads all itself
 _EACH = 100  # qrels of each, at most
 # bytes of corpus that a process scans at a time, and a killed run keeps the proof of: a sixteenth
-_LEAST, _MOST = 1 << 20, 64 << 20
-_BRIEF = 1.0  # seconds of work that is not worth keeping the parts of
+LEAST, MOST = 1 << 20, 64 << 20
+BRIEF = 1.0  # seconds of work that is not worth keeping the parts of
 
 
 def which_split(dataset: Dataset, split: str | None) -> str:
@@ -146,7 +146,7 @@ def scan(
     seconds = _seconds(dataset, rules, parts) if cut is None and len(parts) > 1 else 0.0
     if not engine.pays(seconds):
         engine = Local(1)
-    if cut is None and (len(parts) == 1 or (engine.workers == 1 and seconds < _BRIEF)):
+    if cut is None and (len(parts) == 1 or (engine.workers == 1 and seconds < BRIEF)):
         chunks = [chunk for part in parts for chunk in part]
         result = _scan_part(dataset, rules, chunks, lambda done: progress("proof", done, total))
         whole.take({0: result})
@@ -181,7 +181,7 @@ def scan(
 def _parts(corpus: TableFiles) -> list[list[Chunk]]:
     """The corpus cut into parts, whatever the number of processes; one part at least."""
     parts: list[list[Chunk]] = [[]]
-    filled, most = 0, min(max(_LEAST, corpus.size() // 16), _MOST)
+    filled, most = 0, min(max(LEAST, corpus.size() // 16), MOST)
     for chunk in corpus.chunks(min(most, CHUNK_BYTES)):
         if filled >= most:
             parts.append([])

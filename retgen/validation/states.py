@@ -100,7 +100,9 @@ class States(PartFiles):
 
 def identity(run: Path, *others: Any) -> bytes:
     """A digest of what results depend on: recipe, the user's files, code, versions, and others."""
-    return hashlib.sha256(orjson.dumps([_inputs(run), _versions(), _code(), list(others)])).digest()
+    return hashlib.sha256(
+        orjson.dumps([_inputs(run), installed_versions(), rules_hash(), list(others)])
+    ).digest()
 
 
 def _inputs(run: Path) -> dict[str, str]:
@@ -114,7 +116,7 @@ def _inputs(run: Path) -> dict[str, str]:
 
 
 @cache
-def _code() -> str:
+def rules_hash() -> str:
     """A hash of the rules, the word lists that they know, and what shows them documents."""
     here = Path(__file__).parent
     paths = [*here.glob("*.py"), *here.parent.glob("*.py")]
@@ -129,7 +131,7 @@ def _code() -> str:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Of Python, of every package that retgen asks for, where it is there, and of added rules."""
     from importlib import metadata
 

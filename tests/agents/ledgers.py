@@ -54,15 +54,14 @@ def fill(ledger: Ledger, count: int, first: int = 0) -> None:
 
 WORKER = """
 import sys
-from pathlib import Path
 from retgen.agents.ledger import Ledger, Send
 from tests.agents.ledgers import reserve
 
-path, what, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+place, what, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 number = 0
 print("begins", flush=True)
 while True:
-    ledger = Ledger(path)
+    ledger = Ledger(place)
     for number in range(number, number + count):
         reserved = reserve(ledger, number)
         if isinstance(reserved, Send) and what != "hold":
@@ -77,10 +76,10 @@ while True:
 """
 
 
-def worker(path: Path, what: str, count: int) -> subprocess.Popen[str]:
+def worker(place: Path | str, what: str, count: int) -> subprocess.Popen[str]:
     """A process that answers so many requests and waits, holds them, or does so again and again."""
     return subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(path), what, str(count)],
+        [sys.executable, "-c", WORKER, str(place), what, str(count)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         cwd=Path(__file__).parents[2],
     )  # fmt: skip

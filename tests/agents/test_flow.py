@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from retgen.agents.flow import ConcurrencyGate, Flight, RateLimit, Stop, Stopped
+from retgen.agents.flow import ConcurrencyGate, Flight, Stop, Stopped
 
 
 def test_the_gate_adapts() -> None:
@@ -81,19 +81,6 @@ def test_who_goes_away_while_waiting_takes_no_place(let_in: bool) -> None:
         await asyncio.wait_for(gate.enter(), 30)
 
     asyncio.run(run())
-
-
-def test_a_rate_spaces_and_saves_nothing_up() -> None:
-    rate = RateLimit(120)  # one in half a second
-    asked = [(1, 100.0), (1, 100.0), (1, 100.25), (4, 102.0), (1, 102.0), (1, 110.0), (1, 110.0)]
-    assert [rate.wait(amount, now) for amount, now in asked] == [
-        0.0, 0.5, 0.75, 0.0, 2.0, 0.0, 0.5,
-    ]  # fmt: skip
-
-
-def test_without_a_rate_nothing_waits() -> None:
-    rate = RateLimit(None)
-    assert [rate.wait(1000, 5.0) for _ in range(3)] == [0.0, 0.0, 0.0]
 
 
 def test_a_flight_tells_of_its_ends() -> None:

@@ -30,8 +30,8 @@ from tests.agents.ledgers import Clock, request, reserve, send
 
 
 @pytest.fixture
-def ledger(path: Path, clock: Clock) -> Iterator[Ledger]:
-    made = Ledger(path, clock)
+def ledger(place: Path | str) -> Iterator[Ledger]:
+    made = Ledger(place)
     yield made
     made.close()
 
@@ -58,7 +58,8 @@ def test_an_answer_is_paid_for_once(ledger: Ledger) -> None:
     ]
 
 
-def test_what_is_out_is_not_sent_again_until_its_lease_ends(ledger: Ledger, clock: Clock) -> None:
+def test_what_is_out_is_not_sent_again_until_its_lease_ends(path: Path, clock: Clock) -> None:
+    ledger = Ledger(path, clock)
     first = send(ledger)
     clock.now = 1020.0
     me = f"process {os.getpid()} on this machine"
@@ -74,6 +75,7 @@ def test_what_is_out_is_not_sent_again_until_its_lease_ends(ledger: Ledger, cloc
     ledger.record_answer(first, b"later", 1, 1, 20)  # and came after all
     assert [(row.run, row.nano_usd) for row in ledger.runs()] == [("a", 20), ("b", 30)]
     assert isinstance(reserve(ledger), LedgerAnswer)
+    ledger.close()
 
 
 def test_refused_and_lost(ledger: Ledger) -> None:
@@ -227,11 +229,10 @@ def test_of_two_answers_the_first_stands(tmp_path: Path) -> None:
 
 WORKER = r"""
 import sys
-from pathlib import Path
 from retgen.agents.ledger import Ledger, Send, Writer
 from retgen.agents.prompt import Message, Request
 
-ledger, run = Ledger(Path(sys.argv[1])), sys.argv[2]
+ledger, run = Ledger(sys.argv[1]), sys.argv[2]
 writer = Writer(ledger)
 for i in range(int(sys.argv[3])):
     request = Request("openai", "small", (Message("user", f"question {i}"),))
@@ -246,26 +247,24 @@ print("end", flush=True)
 """
 
 
-def start(path: Path, run: str, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WORKER, str(path), run, str(count)]
+def start(place: Path | str, run: str, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WORKER, str(place), run, str(count)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_two_processes_never_send_the_same_request(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    Ledger(path).close()
-    processes = [start(path, run, 150) for run in ("a", "b")]
+def test_two_processes_never_send_the_same_request(place: Path | str) -> None:
+    Ledger(place).close()
+    processes = [start(place, run, 150) for run in ("a", "b")]
     outputs = [process.communicate(timeout=100)[0].split("\n") for process in processes]
     sent = [line for lines in outputs for line in lines if line.startswith("sent")]
     assert len(sent) == len(set(sent)) == 150
-    ledger = Ledger(path)
+    ledger = Ledger(place)
     assert sum(row.calls for row in ledger.runs()) == 150
     ledger.close()
 
 
-def test_a_killed_process_has_lost_nothing_that_it_reported(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    process = start(path, "a", 100_000)
+def test_a_killed_process_has_lost_nothing_that_it_reported(place: Path | str) -> None:
+    process = start(place, "a", 100_000)
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(80)]
     time.sleep(0.02)
@@ -275,7 +274,7 @@ def test_a_killed_process_has_lost_nothing_that_it_reported(tmp_path: Path) -> N
     process.stdout.close()
     kept = {int(line.split()[1]) for line in lines if line.startswith("kept")}
     sent = {int(line.split()[1]) for line in lines if line.startswith("sent")}
-    ledger = Ledger(path)
+    ledger = Ledger(place)
     for i in kept:
         question = Request("openai", "small", (Message("user", f"question {i}"),))
         result = ledger.reserve(question, run="a", agent="write", worst=100, lease=600)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from retgen.agents.calls import CallReport, ModelOptions, call_models
 from retgen.agents.ledger import Ledger, LedgerAnswer, Send, StoredAnswer
-from retgen.agents.ledger.care import Pruned, check, copy, prune, recount, size_of
+from retgen.agents.ledger.care import Pruned, check, copy, prune, recount
+from retgen.agents.ledger.file import FileConnection
 from retgen.agents.ledger.schema import RequestTexts, create_tables, join_pieces, text_numbers
 from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import ModelSettings
@@ -32,7 +33,7 @@ contents = st.text(st.sampled_from('"\\{}[],:é\n\x00 contenrol') | st.character
 )
 def test_a_request_is_put_together_as_it_was(texts: list[str], schema: dict[str, str]) -> None:
     body = Request("openai", "m", tuple(Message("user", t) for t in texts), {"a": 0.1}, schema).body
-    with closing(sqlite3.connect(":memory:")) as db:
+    with closing(sqlite3.connect(":memory:", factory=FileConnection)) as db:
         create_tables(db)
         writer = RequestTexts()
         stored = [writer.pieces(db, body) for _ in range(3)]  # written, found, remembered
@@ -183,7 +184,7 @@ def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
     assert about[:2] == (61, 0)
     assert about.before - about.after > 60 * 3000
     done = prune(ledger)
-    assert done == Pruned(61, 0, done.before, size_of(ledger.path))
+    assert done == Pruned(61, 0, done.before, ledger.database.size())
     assert done.after < done.before / 2
     assert (ledger.runs(), ledger.parts(), list(ledger.answers())) == (runs, parts, answers)
     assert check(ledger).findings == []
@@ -283,7 +284,7 @@ def test_a_run_warns_of_a_network_drive(
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/x {tmp_path} nfs4 rw 0 0\n")
     # reason: a test cannot mount a drive
-    monkeypatch.setattr("retgen.agents.ledger.sidecar._MOUNTS", mounts)
+    monkeypatch.setattr("retgen.agents.ledger.sidecar.MOUNTS", mounts)
     settings = ModelSettings(provider="openai", name="small", base_url="http://127.0.0.1:9/v1")
 
     async def work(_: object) -> None: ...

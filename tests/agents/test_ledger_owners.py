@@ -22,12 +22,11 @@ def ledger(path: Path, clock: Clock) -> Iterator[Ledger]:
     made.close()
 
 
-def owned_by(path: Path, **changes: object) -> None:
+def owned_by(ledger: Ledger, **changes: object) -> None:
     """Make the sender of everything another process."""
-    with sqlite3.connect(path) as db:
+    with ledger.transaction() as db:
         for name, value in changes.items():
             db.execute(f"UPDATE owners SET {name} = ?", (value,))
-    db.close()
 
 
 @pytest.mark.parametrize("reaped", [False, True])
@@ -78,13 +77,13 @@ def test_a_clock_that_is_set_changes_nothing(
 
 def test_a_number_that_was_given_out_again(path: Path, ledger: Ledger) -> None:
     send(ledger)
-    owned_by(path, started="1")  # before this process, under its number
+    owned_by(ledger, started="1")  # before this process, under its number
     assert isinstance(reserve(ledger, run="b"), Send)
 
 
 def test_another_machine_is_waited_for(path: Path, ledger: Ledger, clock: Clock) -> None:
     send(ledger)
-    owned_by(path, machine="other", name="node7", boot="other", pid=12)
+    owned_by(ledger, machine="other", name="node7", boot="other", pid=12)
     assert reserve(ledger, run="b") == Busy("node7, process 12", 60.0)
     clock.now += 45
     assert reserve(ledger, run="b") == Busy("node7, process 12", 15.0)
@@ -97,7 +96,7 @@ def test_another_machine_is_waited_for(path: Path, ledger: Ledger, clock: Clock)
     other.close()
     clock.now += 15
     second = send(ledger, run="b")
-    owned_by(path, boot="other", pid=12)  # sent anew by that machine: waited for anew
+    owned_by(ledger, boot="other", pid=12)  # sent anew by that machine: waited for anew
     assert reserve(ledger, run="b") == Busy("node7, process 12", 60.0)
     ledger.record_failure(second, "429")
     # what was taken over has no lease left
@@ -106,7 +105,7 @@ def test_another_machine_is_waited_for(path: Path, ledger: Ledger, clock: Clock)
 
 def test_a_container_is_another_machine(path: Path, ledger: Ledger) -> None:
     send(ledger)
-    owned_by(path, space="pid:[1]", name="box", pid=4_000_000)  # no such process here
+    owned_by(ledger, space="pid:[1]", name="box", pid=4_000_000)  # no such process here
     assert reserve(ledger, run="b") == Busy("box, process 4000000", 60.0)
 
 

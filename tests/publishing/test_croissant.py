@@ -266,7 +266,7 @@ def test_of_a_run_with_splits_by_length(tmp_path: Path, caplog: pytest.LogCaptur
 def test_a_corpus_of_several_files(
     kb: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "_SHARD", 4)
+    monkeypatch.setattr(parquet, "SHARD", 4)
     out = tmp_path / "out"
     publish(kb, f"file:{out}")
     names = [f"corpus/corpus-{n:05}-of-00004.parquet" for n in range(4)]

@@ -42,9 +42,9 @@ def by_definition(matrix: QrelMatrix) -> tuple[float, float, float]:
 def test_every_way(way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows repeat, columns repeat, some are empty."""
     if way != "subsets":
-        monkeypatch.setattr(density, "_SUBSETS", 0)
-    monkeypatch.setattr(density, "_BLOCK", 40)
-    monkeypatch.setattr(density, "_LISTED", 0 if way == "products" else 10**9)
+        monkeypatch.setattr(density, "SUBSETS", 0)
+    monkeypatch.setattr(density, "BLOCK", 40)
+    monkeypatch.setattr(density, "LISTED", 0 if way == "products" else 10**9)
     draw = Stream(seed, "densities")
     k = 2 + seed % 3
     if way == "subsets":
@@ -99,9 +99,9 @@ def test_projective_and_disjoint() -> None:
 
 
 def test_too_large_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(density, "_LISTED", 0)
-    monkeypatch.setattr(density, "_PRODUCT", 0)
-    monkeypatch.setattr(density, "_SUBSETS", 0)
+    monkeypatch.setattr(density, "LISTED", 0)
+    monkeypatch.setattr(density, "PRODUCT", 0)
+    monkeypatch.setattr(density, "SUBSETS", 0)
     result = densities(OFFICIAL)
     assert result.query_graph_density is None
     assert result.average_query_strength is None

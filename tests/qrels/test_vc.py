@@ -69,7 +69,7 @@ def test_a_matrix_too_large_is_refused() -> None:
 
 def test_an_early_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = patterns.hadamard(64)
-    monkeypatch.setattr("retgen.qrels.radon._WORK", 10_000_000)
+    monkeypatch.setattr("retgen.qrels.radon.WORK", 10_000_000)
     result = find_shattered(matrix)
     assert not result.complete
     assert len(cut_out(matrix, tuple(result.columns))) == 2 ** len(result.columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 from retgen.errors import DatasetError
 from retgen.recipe import load_recipe
 from retgen.reporting.report import collect_report, report, write_report
-from retgen.reporting.view import page_values
+from retgen.reporting.view import run_page
+from retgen.results.page import MarkedRecord, Section
 from retgen.validators.validation import Validation
 
 EVIL = "<script>alert('x')</script>\"&"
@@ -154,19 +156,20 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         "1,200.",
         "Informative cutoffs. recall@2 (baseline 0.2500). The baseline is",
         "Reading the query. This set can be solved without it: summed IDF reaches recall@4 = 1.000.",
-        "excludes no embedder of 3 or more dimensions",
-        "Needs at least 2 and at most 3 dimensions: the qrel matrix",
+        "Needs at least 2 and at most 3 dimensions: the qrel matrix excludes no embedder of 3 or more "
+        "dimensions.",
         "at least 2 row order T1 sign rank: 2.5 R1 at most 3 row order T3 R3 at most 4 row order "
         "T2 R2 skipped – T4 the matrix is not square",
         "query graph density 0.8 share of the query pairs",
         "document graph density 1 share of the pairs of relevant documents",
         "average query strength 1.333333 mean over the queries",
-        "ranking @2 @4 random order 0.0017 0.0033 summed IDF 0.1667 1.0000 longest first 0.2500 "
+        "ranking recall@2 recall@4 random order 0.0017 0.0033 summed IDF 0.1667 1.0000 longest first 0.2500 "
         "0.2500",
-        "Relevant documents per query 2 in each of the 6 queries",
+        "summed IDF solves recall@4.",
+        "Relevant documents per query: 2 in each of the 6 queries.",
         "by chance 0.08 each",
         "Every rule passed; nothing was found.",
-        "dataset/corpus.jsonl 52.1 MB " + "0f" * 32,
+        "dataset/corpus.jsonl " + "0f" * 32 + " 52.1 MB",
         "of the checks: scan 0.9",
         "name: limit_tiny seed: 7 params: pattern: dense k: 2",
         "gen validate 'limit tiny' #",
@@ -200,19 +203,28 @@ def test_a_literal_answer_is_not_claimed_where_one_document_has_none(
     assert "stand literally" not in Page(render(tmp_path, content)).text
 
 
+def section(content: dict[str, Any], title: str) -> Section:
+    return next(one for one in run_page(content).sections if one.title == title)
+
+
+def examples(content: dict[str, Any]) -> Sequence[MarkedRecord]:
+    return section(content, "Examples").changes
+
+
+def box(content: dict[str, Any], title: str) -> Sequence[tuple[str, str]]:
+    return next(one.statements for one in run_page(content).boxes if one.title == title)
+
+
 def test_several_asked_attributes_are_found_apart(content: dict[str, Any]) -> None:
     content["samples"]["queries"] = [
         {"query": "Who likes Tea and Jam?", "relevant": ["A likes Jam, Rye and Tea."]}
     ]
     content["samples"]["documents"] = ["B likes Rye and Oats."]
-    assert page_values(content)["examples"]["queries"] == [
-        {
-            "query": [("Who likes ", False), ("Tea", True), (" and ", False), ("Jam", True), ("?", False)],
-            "relevant": [
-                [("A likes ", False), ("Jam", True), (", Rye and ", False), ("Tea", True), (".", False)]
-            ],
-        }
-    ]  # fmt: skip
+    assert examples(content)[0] == MarkedRecord(
+        [("Who likes ", False), ("Tea", True), (" and ", False), ("Jam", True), ("?", False)],
+        [("", False,
+          [("A likes ", False), ("Jam", True), (", Rye and ", False), ("Tea", True), (".", False)])],
+    )  # fmt: skip
 
 
 def test_a_long_document_is_cut_around_what_is_asked(content: dict[str, Any]) -> None:
@@ -221,7 +233,7 @@ def test_a_long_document_is_cut_around_what_is_asked(content: dict[str, Any]) ->
         "queries": [{"query": "Who likes Quokkas?", "relevant": [text]}],
         "documents": ["short"],
     }
-    pieces = page_values(content)["examples"]["queries"][0]["relevant"][0]
+    ((_, _, pieces),) = examples(content)[0].texts
     assert pieces[0] == ("… ", False)
     assert [piece for piece, hit in pieces if hit] == ["Quokkas"]
     assert pieces[-1][0].endswith(" …")
@@ -292,8 +304,8 @@ def test_a_failed_run_claims_nothing(tmp_path: Path, content: dict[str, Any]) ->
         "No query with a relevant document was found.",
         "No certificate: there are no positive qrels, or the run stopped before.",
         "No baselines were computed.",
-        "error schema 2 is not JSON corpus:17 is blank corpus:19 warning order-leak 1 leaks "
-        "Switched off by the recipe encoding Latin-1 on purpose",
+        "error: schema (2) finding ids is not JSON corpus:17 is blank corpus:19 warning: order-leak "
+        "(1) finding ids leaks Switched off by the recipe rule reason encoding Latin-1 on purpose",
     ):
         assert text in page.text, text
     assert "PROVEN" not in page.text
@@ -334,13 +346,13 @@ def test_a_head_start_is_said_where_luck_cannot_explain_it(content: dict[str, An
         "random": {"recall@2": 0.00004, "recall@100": 0.002},
         "rankings": {"summed IDF": {"recall@2": 0.001, "recall@100": 0.05}},
     }
-    assert page_values(content)["not_tests"][0] == (
+    assert box(content, "What it does not test")[0] == (
         "Reading the query, in part.",
         "A ranking that never reads it (summed IDF) reaches recall@100 = 0.0500, 25 times chance. "
         "Print the query-blind baselines beside every score.",
     )
     content["statistics"]["relevant_documents"] = 46  # then 0.05 is two documents: luck
-    assert page_values(content)["not_tests"][0][0] == "Understanding."
+    assert box(content, "What it does not test")[0][0] == "Understanding."
 
 
 def test_labels_that_are_traced_are_not_called_proven(content: dict[str, Any]) -> None:
@@ -348,23 +360,33 @@ def test_labels_that_are_traced_are_not_called_proven(content: dict[str, Any]) -
     content["manifest"]["files"] |= {
         f"dataset/qrels{split}.jsonl": {"bytes": 1, "sha256": ""} for split in ("", ".train")
     }
-    values = page_values(content)
-    assert values["verdict"] == (
+    page = run_page(content)
+    assert page.verdicts[0][:3] == (
         "good", "Every label traced to its text",
         "12 of 12 test qrels: rebuilt from the words of the documents, as a check by other code "
         "found; whether people would call it relevant, a review (gen review) shows",
     )  # fmt: skip
-    assert values["tiles"][2] == ("12", "test qrels", "12 traced")
+    assert page.tiles[2] == ("12", "test qrels", "12 traced")
 
 
 def test_where_all_documents_are_relevant_none_stands_anywhere(content: dict[str, Any]) -> None:
-    assert "Where relevant documents stand" in [
-        title for title, _, _ in page_values(content)["figures"]
-    ]
+    def captions() -> str:
+        return " ".join(one.caption for one in section(content, "Shape").pictures)
+
+    assert "Where relevant documents stand" in captions()
     content["statistics"]["documents"] = 4
-    assert "Where relevant documents stand" not in [
-        title for title, _, _ in page_values(content)["figures"]
-    ]
+    assert "Where relevant documents stand" not in captions()
+
+
+def test_a_record_that_is_changed_is_marked(tmp_path: Path, content: dict[str, Any]) -> None:
+    example = {"title": "A pair", "head": ["what", "text", "twin"], "rows": [["one", "a b", "a c"]]}
+    content["manifest"]["example"] = example
+    html = render(tmp_path, content)
+    assert "A record A pair one text a b twin a c" in Page(html).text
+    assert "<del>b</del>" in html
+    assert "<mark>c</mark>" in html
+    content["manifest"]["example"] = example | {"changed": False}
+    assert "A record A pair what text twin one a b a c" in Page(render(tmp_path, content)).text
 
 
 def test_ten_thousand_findings_stay_small_and_add_up(
@@ -380,32 +402,25 @@ def test_ten_thousand_findings_stay_small_and_add_up(
         }
         for i in range(10_000)
     ]
-    html = render(tmp_path, content)
-    assert len(html.encode()) < 400_000
-    for group in page_values(content)["groups"]:
-        assert group["count"] == 5000
-        assert len(group["shown"]) == 5
-        assert len(group["shown"]) + len(group["folded"]) + group["left"] == 5000
-        assert f"... and {group['left']:,} more in report.json" in html
+    assert len(render(tmp_path, content).encode()) < 400_000
+    found = section(content, "Findings")
+    assert [(one.title, len(one.table().rows)) for one in found.tables[:2]] == [
+        ("error: limit-proof/extra (5,000)", 5), ("error: limit-proof/missing (5,000)", 5),
+    ]  # fmt: skip
+    assert [(one.title, len(one.tables[0].table().rows)) for one in found.folded] == [
+        ("limit-proof/extra: 245 more, and 4,750 more in report.json", 245),
+        ("limit-proof/missing: 245 more, and 4,750 more in report.json", 245),
+    ]
 
 
-def test_a_finding_with_many_ids_keeps_what_fits(tmp_path: Path, content: dict[str, Any]) -> None:
-    ids = [f"d{i:07}" for i in range(500)]
+def test_a_finding_with_many_ids_keeps_some(content: dict[str, Any]) -> None:
+    ids = [f"d{i:07}" for i in range(1_000_000)]
     content["findings"] = [
         {"rule": "order-leak", "severity": "warning", "ids": ids, "message": "leaks"}
     ]
-    page = Page(render(tmp_path, content))
-    assert all(doc_id in page.text for doc_id in ids)
-    assert "492 more ids" in page.text
-
-    content["findings"][0]["ids"] = [f"d{i:07}" for i in range(1_000_000)]
-    content["findings"] *= 2
-    html = render(tmp_path, content)
-    assert len(html.encode()) < 400_000
-    assert "999,992 more ids" in html
-    (group,) = page_values(content)["groups"]
-    for entry in group["shown"]:
-        assert len(entry["ids"]) + len(entry["folded"]) + entry["left"] == 1_000_000
+    ((message, shown),) = section(content, "Findings").tables[0].table().rows
+    assert message == "leaks"
+    assert shown == " ".join(ids[:20]) + " ... and 999,980 more in report.json"
 
 
 # --- collecting, and making the page again ------------------------------------------------------

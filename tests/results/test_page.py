@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from retgen.reporting.view import page_values
-from retgen.results.page import Fold, Page, Section, render
+from retgen.results.page import Box, Fold, MarkedRecord, Page, Section, Tile, Verdict
 from retgen.results.pictures import Bars
 from retgen.results.tables import TableView, best_places
 from tests.pages import Read
@@ -62,14 +61,35 @@ def test_a_page_of_results(tmp_path: Path) -> None:
     assert '<strong title="best of its column">0.9000</strong>' in html
 
 
-def test_the_report_and_the_results_share_a_skeleton() -> None:
-    result = Page("x", "retgen evaluation", "", [], [], "gen eval x").html()
-    report = render("report_page.html", page_values({"name": "x", "folder": "a b"}))
-    begin, end = result.index("</title>"), result.index("<header>")
-    assert result[begin:end] in report
-    assert "<p>Made by <code>gen eval x</code></p></footer>" in result
-    assert "<p>Made by <code>gen report &#39;a b&#39;</code></p></footer>" in report
-    assert '<ul class="summary">' not in result  # nothing is said of nothing
+def test_what_a_page_may_have() -> None:
+    """First a verdict, counts and statements; code between backticks, and marks of either kind."""
+    marked = [("a ", False), ("<b>", True)]
+    section = Section(
+        "One: two", ["Run `gen x` ` now."], code=["gen <x>"], folded=[Fold("All", code="a: <1>")],
+        changes=[MarkedRecord(marked, [("before", True, marked), ("", False, marked)])],
+    )  # fmt: skip
+    html = Page(
+        "x", "retgen", "", [], [section] * 5, "gen x", [Verdict("good", "YES", "All of it.", "0 off")],
+        [Tile("46", "documents", "of all"), Tile("1", "query")], [Box("It shows", "fair", [("A.", "B.")])],
+        "The end.",
+    ).html()  # fmt: skip
+    for text in (
+        '<div class="verdict good"><b>YES</b><span>All of it.</span>\n'
+        '<span class="counts">0 off</span></div>',
+        '<div class="tile"><b>46</b><span>documents</span><small>of all</small></div>',
+        '<div class="box fair"><h3>It shows</h3><ul>\n<li><b>A.</b> B.</li>',
+        '<a href="#part-5">One</a>',
+        "<p>Run <code>gen x</code> ` now.</p>",
+        "<pre>gen &lt;x&gt;</pre>",
+        "<details><summary>All</summary>\n<pre>a: &lt;1&gt;</pre>",
+        '<h3 dir="auto">a <mark>&lt;b&gt;</mark></h3>',
+        '<p class="document" dir="auto">a <del>&lt;b&gt;</del></p>',
+        "<p>The end.</p>\n<p>Made by <code>gen x</code></p></footer>",
+    ):
+        assert text in html, text
+    plain = Page("x", "retgen", "", [], [section], "gen x").html()
+    assert not any(f'class="{name}' in plain for name in ("summary", "verdict", "tiles", "boxes"))
+    assert "<nav>" not in plain
 
 
 def test_what_a_command_prints() -> None:

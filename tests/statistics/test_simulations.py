@@ -18,11 +18,11 @@ from retgen.statistics.rates import (
 )
 from retgen.statistics.sequences import (
     WeightedDraws,
-    _too_high,
-    _too_low,
     at_most,
     draws,
     independent_draws,
+    rules_out_above,
+    rules_out_at_most,
     weighted_order,
     weights,
 )
@@ -54,8 +54,8 @@ def ever_wrong(count: int, items: int, rate: float, kind: str) -> tuple[int, int
     """In how many reviews an end passed the true rate at any look: the upper, the lower one."""
     above = below = 0
     for values, found, true in reviews(count, items, rate, kind):
-        above += _too_high(values, found, true - 1e-8, ALPHA).any()
-        below += _too_low(values, found, true + 1e-8, ALPHA).any()
+        above += rules_out_above(values, found, true - 1e-8, ALPHA).any()
+        below += rules_out_at_most(values, found, true + 1e-8, ALPHA).any()
     return above, below
 
 
@@ -159,5 +159,5 @@ def test_outcomes_of_planted_errors_are_draws_without_end():
     rng = np.random.default_rng(12)
     for _ in range(200):
         outcomes = (rng.random(200) < 0.1).astype(float)
-        failed += _too_high(outcomes, independent_draws(200), 0.1, ALPHA).any()
+        failed += rules_out_above(outcomes, independent_draws(200), 0.1, ALPHA).any()
     assert at_most_promised(failed, 200)

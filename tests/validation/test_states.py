@@ -40,7 +40,7 @@ KILLED = """
 import os, signal, sys
 import retgen.cli, retgen.validation.scan, retgen.validation.states
 scan = sys.modules["retgen.validation.scan"]
-scan._MOST, scan._BRIEF = 20_000, -1.0
+scan.MOST, scan.BRIEF = 20_000, -1.0
 sys.modules["retgen.engines.engine"].START = 0.0
 keep, before = retgen.validation.states.States.keep, int(sys.argv.pop(1))
 def killing(self, *args):
@@ -59,8 +59,8 @@ PARTS = 9
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = sys.modules["retgen.validation.scan"]
-    monkeypatch.setattr(module, "_MOST", 20_000)
-    monkeypatch.setattr(module, "_BRIEF", -1.0)
+    monkeypatch.setattr(module, "MOST", 20_000)
+    monkeypatch.setattr(module, "BRIEF", -1.0)
 
 
 class Stop(Exception):
@@ -167,14 +167,14 @@ def test_a_failed_proof_leaves_nothing(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was found before the interruption is an error at the end; the states are gone."""
-    right = DocumentTable._columns
+    right = DocumentTable.matrix_columns
 
     def wrong(self: DocumentTable, start: int, stop: int) -> Any:
         columns = right(self, start, stop)
         columns[np.flatnonzero(columns == b"-1")[:1]] = b"7"  # the first distractor
         return columns
 
-    monkeypatch.setattr(DocumentTable, "_columns", wrong)
+    monkeypatch.setattr(DocumentTable, "matrix_columns", wrong)
     messages = []
     for name, stops in (("out", 1), ("whole", 0)):
         if stops:
@@ -224,7 +224,7 @@ def test_what_a_state_depends_on(tmp_path: Path) -> None:
     }  # a folder may stand elsewhere on another machine
 
 
-@pytest.mark.parametrize("what", ["_code", "_versions"])
+@pytest.mark.parametrize("what", ["rules_hash", "installed_versions"])
 def test_other_rules_trust_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

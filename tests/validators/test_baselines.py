@@ -80,9 +80,9 @@ def by_definition(texts: Sequence[str], judgements: Judgements, depth: int) -> d
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once as it is, once cut so finely that every boundary is crossed many times."""
     if request.param == "small pieces":
-        monkeypatch.setattr(baselines, "_GROUP", 1)
-        monkeypatch.setattr(containment, "_CELLS", 200)
-        monkeypatch.setattr(containment, "_PAIRS", 7)
+        monkeypatch.setattr(baselines, "GROUP", 1)
+        monkeypatch.setattr(containment, "CELLS", 200)
+        monkeypatch.setattr(containment, "PAIRS", 7)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -96,7 +96,7 @@ def test_rankings_are_those_of_the_definition(tmp_path: Path, seed: int) -> None
 
 def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, judgements = collection(7, documents=400, queries=60)
-    monkeypatch.setattr(baselines, "_GROUP", 2000)
+    monkeypatch.setattr(baselines, "GROUP", 2000)
     rule = spooled(texts, judgements)
     alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,))
     monkeypatch.setattr(engine, "START", 0.0)

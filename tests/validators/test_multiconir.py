@@ -12,9 +12,8 @@ import pytest
 
 from retgen import run, validate
 from retgen.errors import RecipeError
-from retgen.write import dump_json, file_info
 from tests.conftest import read_jsonl
-from tests.shared import sample
+from tests.shared import altered, sample
 
 Row = dict[str, Any]
 
@@ -33,19 +32,6 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Half of them, for what is altered in one ladder: each alteration validates the whole set."""
     folder = tmp_path_factory.mktemp("run") / "two"
     return run("multiconir_legal", out=folder, limit=2, overrides=THREE).path
-
-
-def altered(finished: Path, folder: Path, name: str, change: Callable[[list[Row]], Any]) -> Path:
-    """A copy of the run with one table changed, and a manifest that agrees with it."""
-    copy = folder / "altered"
-    shutil.copytree(finished, copy)
-    rows = read_jsonl(copy / name)
-    change(rows)
-    (copy / name).write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["files"][name] = file_info(copy / name)._asdict()
-    (copy / "manifest.json").write_text(dump_json(manifest))
-    return copy
 
 
 def messages(path: Path) -> list[str]:

@@ -69,7 +69,7 @@ def test_all_pairs_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert (pairs[:, 0].tolist(), exact) == (with_others, True)
     assert all(j >= 250 and alike(made[i], made[j]) for i, j in pairs.tolist())
     # beyond what the join can take, MinHash: of these it misses none
-    monkeypatch.setattr(similar, "_PAIRS_A_WORD", -1)
+    monkeypatch.setattr(similar, "PAIRS_A_WORD", -1)
     labels, exact = similar.groups(word_sets(made))
     assert (labels.tolist(), exact) == (expected, False)
     pairs, exact = similar.matches(word_sets(made), 250)
@@ -108,8 +108,8 @@ def test_the_join_leaves_no_pair_out(
     make: Callable[[random.Random], list[str]], bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In small steps, and with many words in a bucket."""
-    for name, value in (("_CHUNK", 7), ("_BLOCK", 32), ("_PAIRS_A_WORD", 1 << 20),
-                        ("_BUCKET_BITS", bits), ("_BUCKETS", (1 << bits) - 1)):  # fmt: skip
+    for name, value in (("CHUNK", 7), ("BLOCK", 32), ("PAIRS_A_WORD", 1 << 20),
+                        ("BUCKET_BITS", bits), ("BUCKETS", (1 << bits) - 1)):  # fmt: skip
         monkeypatch.setattr(similar, name, value)
     draw = random.Random(7)
     made = [make(draw) for _ in range(70)]
@@ -151,7 +151,7 @@ def test_parts_merge_to_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(one.words, other.words)
     assert np.array_equal(one.starts, other.starts)
     assert np.array_equal(whole.order(), parts[0].order())
-    monkeypatch.setattr(wordsets, "_IN_MEMORY", 0)
+    monkeypatch.setattr(wordsets, "IN_MEMORY", 0)
     assert np.array_equal(whole.sets(str(tmp_path)).words, one.words)
     assert len(list(tmp_path.iterdir())) == 1
     assert one.starts[-1] == sum(len(set(words)) for words in made)
@@ -221,7 +221,7 @@ def test_queries(dataset: Write, monkeypatch: pytest.MonkeyPatch) -> None:
             "in 1 group: q0 and q1",
         )
     ]
-    monkeypatch.setattr(similar, "_PAIRS_A_WORD", -1)  # beyond what the join can take
+    monkeypatch.setattr(similar, "PAIRS_A_WORD", -1)  # beyond what the join can take
     (finding,) = [f for f in validate(folder).findings if f.rule == "near-duplicate-query"]
     assert finding.message.endswith(
         "in 1 group: q0 and q1; a few more may have been missed among so many"

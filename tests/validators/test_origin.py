@@ -110,7 +110,7 @@ def test_queries_that_share_a_document_are_one_group() -> None:
 def test_nothing_is_seen_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the model learns from, it is never asked about."""
     seen: list[tuple[set[int], set[int]]] = []
-    real = separable._model
+    real = separable.linear_classifier
 
     class Watched:
         def __init__(self) -> None:
@@ -125,7 +125,7 @@ def test_nothing_is_seen_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
             seen.append((self.trained, set(features[:, -1].toarray().ravel().tolist())))
             return self.model.decision_function(features)
 
-    monkeypatch.setattr(separable, "_model", Watched)
+    monkeypatch.setattr(separable, "linear_classifier", Watched)
     # a length of its own tells each document
     texts = {
         f"{side}{i}": "word " * (2 * i + (side == "n") + 1) for i in range(80) for side in "pn"
@@ -218,7 +218,7 @@ def test_the_same_figures_on_any_number_of_workers(
     folder = judged(tmp_path)
     alone = validate(folder, workers=1)
     monkeypatch.setattr(retgen.engines.engine, "START", 0.0)
-    monkeypatch.setattr(retgen.validation.scan, "_MOST", 7)
+    monkeypatch.setattr(retgen.validation.scan, "MOST", 7)
     monkeypatch.setattr(retgen.data.TableFiles.chunks, "__defaults__", (20_000,))
     together = validate(folder, workers=2)
     assert together.to_json() == alone.to_json()

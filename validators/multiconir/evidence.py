@@ -48,13 +48,13 @@ def meaning_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str,
             for fault in figure_faults(ladder):
                 yield ladder.id, fault
     if spec.world is not None:
-        meaning = _Meaning(spec.world, spec.opening)
+        reader = LadderReader(spec.world, spec.opening)
         for ladder in ladders:
-            for fault in meaning.faults(ladder):
+            for fault in reader.faults(ladder):
                 yield ladder.id, fault
 
 
-class _Meaning:
+class LadderReader:
     """Reads the ladders of a domain of facts."""
 
     def __init__(self, path: Path, opening: str) -> None:

@@ -7,7 +7,7 @@ kept. `=slot` matches a value that the slot can have, `~slot` one with its own p
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from retgen.validators.world.mentions import Item, Mention
 
@@ -110,6 +110,16 @@ class Automaton:
     def outputs(self, number: int) -> frozenset[Hashable]:
         """What phrases say that end in a state."""
         return self._ends[number]
+
+    def longest(self, items: Sequence[Item], start: int = 0) -> tuple[int, Hashable]:
+        """Where the longest phrase ends that begins at a place, and what it says; 0 for none."""
+        state, found = self.start(), (0, cast(Hashable, None))
+        for i in range(start, len(items)):
+            state = self.step(state, items[i])
+            if state < 0:
+                break
+            found = next(((i + 1, one) for one in self._ends[state]), found)
+        return found
 
     def conflicts(self, mentions: Sequence[Mention]) -> Iterator[tuple[frozenset[Hashable], str]]:
         """(outputs, words) of what several outputs are for. `mentions`: one of each key."""

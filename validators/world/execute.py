@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import orjson
 from retgen.validators.world.definitions import LISTED, Definition
 
 ORDERED = ("year", "date", "number")
+_PRAGMAS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768"
 _FEW = 2000  # entities, up to which an index costs more than it saves
 
 
@@ -22,22 +24,32 @@ class Impossible(Exception):
 class FactTable:
     """The facts of all documents: a row an entity, a column a slot.
 
-    Kept in a file, so that memory stays flat.
+    Kept in a file, so that memory stays flat. Each thread has a connection of its own.
     """
 
     def __init__(self, path: Path, domain: Definition) -> None:
-        self._db = sqlite3.connect(path)
-        self._domain = domain
+        self._path, self._domain = path, domain
+        self._thread, self._connections = threading.local(), list[sqlite3.Connection]()
+        self._known: dict[bytes, str] = {}  # what was ranked
         self._columns = {name: f"s{number}" for number, name in enumerate(domain.slots)}
         self._parents = {
             name: slot.parents() for name, slot in domain.slots.items() if slot.type in LISTED
         }
-        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         columns = ", ".join(self._columns.values())
         self._db.execute(f"CREATE TABLE facts (id TEXT, name TEXT, {columns})")
 
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if not hasattr(self._thread, "db"):
+            self._thread.db = sqlite3.connect(self._path, check_same_thread=False)
+            self._thread.db.executescript(_PRAGMAS)
+            self._connections.append(self._thread.db)
+        db: sqlite3.Connection = self._thread.db
+        return db
+
     def close(self) -> None:
-        self._db.close()
+        for db in self._connections:
+            db.close()
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of (document, name, a value or None for each slot in the domain's order)."""
@@ -54,6 +66,7 @@ class FactTable:
                 column = self._columns[name]
                 self._db.execute(f"CREATE INDEX by_{column} ON facts ({column})")
         self._db.execute("ANALYZE")
+        self._db.commit()  # for the connections of other threads
 
     # --- what must hold of all --------------------------------------------------------------
 
@@ -79,46 +92,48 @@ class FactTable:
 
     def answers(self, expression: Sequence[Any]) -> set[str]:
         """The documents that meet an expression. Raises `Impossible`."""
-        self._check(expression)
         where, values = self._where(expression, "f")
-        return {one for (one,) in self._db.execute(f"SELECT id FROM facts f WHERE {where}", values)}
+        return set(self._json(f"SELECT json_group_array(id) FROM facts f WHERE {where}", values))
 
     def grades(self, expression: Sequence[Any], ids: Sequence[str]) -> dict[str, int]:
         """How many conditions of an expression each of some documents meets."""
         met, values = self._met(expression, "f")
-        listed = orjson.dumps(list(ids)).decode()
-        rows = self._db.execute(
-            f"SELECT id, {met} FROM facts f WHERE id IN (SELECT value FROM json_each(?))",
-            [*values, listed],
+        sql = (
+            f"SELECT json_group_object(id, {met}) FROM facts f "
+            "WHERE id IN (SELECT value FROM json_each(?))"
         )
-        return dict(rows.fetchall())
+        found: dict[str, int] = self._json(sql, [*values, orjson.dumps(list(ids)).decode()])
+        return found
 
-    def _check(self, expression: Sequence[Any]) -> None:
-        """No two values tie at the edge of "the 10 with the latest", and there are 10."""
-        match expression:
-            case ["most" | "least" as kind, int(k), slot, of]:
-                self._check(of)
-                values = [value for (value,) in self._taken(kind, k + 1, slot, of)]
-                if len(values) < k:
-                    raise Impossible(f"asks for {k:,} of {len(values):,} that there are")
-                if len(values) > k and values[k - 1] == values[k]:
-                    raise Impossible(
-                        f"asks for {k:,}, and number {k:,} and number {k + 1:,} tie: both have "
-                        f"{slot}={values[k]}"
-                    )
-            case [_, *parts]:
-                for part in parts:
-                    if isinstance(part, list):
-                        self._check(part)
+    def _json(self, sql: str, values: Sequence[Any]) -> Any:
+        """What a statement gives, in one row: after each row, threads would wait for another."""
+        return orjson.loads(self._db.execute(sql, values).fetchone()[0])
 
-    def _taken(self, kind: str, k: int, slot: str, of: Sequence[Any]) -> list[tuple[Any]]:
+    def _ranked(self, kind: str, k: int, slot: str, of: Sequence[Any]) -> str:
+        """The rows of the k with the most or least of a slot, in JSON.
+
+        Raises `Impossible` where there are fewer, or two tie at the edge.
+        """
+        key = orjson.dumps([kind, k, slot, of])
+        if key in self._known:
+            return self._known[key]
         where, values = self._where(of, "f")
         column, order = f"f.{self._columns[slot]}", "DESC" if kind == "most" else "ASC"
-        sql = (
-            f"SELECT {column} FROM facts f WHERE ({where}) AND {column} IS NOT NULL "
-            f"ORDER BY {column} {order} LIMIT {k}"
+        found = self._json(
+            "SELECT json_group_array(json_array(row, value)) FROM "
+            f"(SELECT f.rowid AS row, {column} AS value FROM facts f WHERE ({where}) "
+            f"AND {column} IS NOT NULL ORDER BY {column} {order} LIMIT {k + 1})",
+            values,
         )
-        return self._db.execute(sql, values).fetchall()
+        if len(found) < k:
+            raise Impossible(f"asks for {k:,} of {len(found):,} that there are")
+        if len(found) > k and found[k - 1][1] == found[k][1]:
+            raise Impossible(
+                f"asks for {k:,}, and number {k:,} and number {k + 1:,} tie: both have "
+                f"{slot}={found[k][1]}"
+            )
+        rows = self._known[key] = orjson.dumps([row for row, _ in found[:k]]).decode()
+        return rows
 
     def _where(self, expression: Sequence[Any], row: str) -> tuple[str, list[Any]]:
         """An expression as a condition of SQL on a row, with its values."""
@@ -128,7 +143,7 @@ class FactTable:
             case ["within", slot, parent]:
                 below = self._parents[slot][parent]
                 marks = ", ".join("?" * len(below))
-                return f"coalesce({row}.{self._columns[slot]} IN ({marks}), 0)", list(below)
+                return self._among(f"{row}.{self._columns[slot]}", marks), list(below)
             case ["between", slot, low, high]:
                 column = f"{row}.{self._columns[slot]}"
                 ends = [(sign, end) for sign, end in ((">=", low), ("<=", high)) if end is not None]
@@ -142,24 +157,24 @@ class FactTable:
                 return f"({yes} AND NOT {no})", values + more
             case ["at least", int(k), *parts]:
                 total, values = self._put(parts, row, self._where, " + ")
-                return f"{total} >= {k}", values
+                # one of so many holds in any case, which an index finds
+                some, more = self._put(parts[: len(parts) - k + 1], row, self._where, " OR ")
+                return f"({some} AND {total} >= {k})", more + values
             case ["via", slot, of]:
                 inner = f"{row}x"
                 where, values = self._where(of, inner)
                 column = f"{row}.{self._columns[slot]}"
                 names = f"SELECT {inner}.name FROM facts {inner} WHERE {where}"
-                return f"coalesce({column} IN ({names}), 0)", values
+                return self._among(column, names), values
             case ["most" | "least" as kind, int(k), slot, of]:
-                inner = f"{row}x"
-                where, values = self._where(of, inner)
-                column = f"{inner}.{self._columns[slot]}"
-                order = "DESC" if kind == "most" else "ASC"
-                rows = (
-                    f"SELECT {inner}.rowid FROM facts {inner} WHERE ({where}) "
-                    f"AND {column} IS NOT NULL ORDER BY {column} {order} LIMIT {k}"
-                )
-                return f"{row}.rowid IN ({rows})", values
+                ranked = self._ranked(kind, k, slot, of)
+                return f"{row}.rowid IN (SELECT value FROM json_each(?))", [ranked]
         raise ValueError(f"no expression: {expression!r}")
+
+    @staticmethod
+    def _among(column: str, values: str) -> str:
+        """Whether a column, which may be NULL, has one of some values."""
+        return f"({column} IS NOT NULL AND {column} IN ({values}))"
 
     def _met(self, expression: Sequence[Any], row: str) -> tuple[str, list[Any]]:
         """The number of conditions that a row meets, as an expression of SQL.

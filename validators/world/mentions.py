@@ -8,15 +8,18 @@ business.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 from retgen.validators.world.definitions import LISTED, Definition
 
-TOKEN = re.compile(
+_TOKEN = re.compile(
     r"(?:Dr|Mr|Mrs|Ms|St|Jr|vs|v)\.(?=\s)"  # no ends of sentences
     r"|(?<!\w)[-\u2212]\d+|\d{1,3}(?:,\d{3})+(?!\w)|\w+(?:[-'\u2019](?!s\b)\w+)*|['\u2019]s\b|[^\w\s]"
 )
+_KEPT = 1 << 17  # tokens, or texts between spaces, of which it is kept what they are
 _SPACED = re.compile(r" (['\u2019]s\b|[,.;:)\]])|(?<=[(\[]) ")
 NUMBER_WORDS = {
     word: number
@@ -77,141 +80,185 @@ class KnownPhrase(NamedTuple):
     mention: Mention
 
 
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a text."""
+    return [*chain.from_iterable(map(_tokens_of_piece, text.split()))]
+
+
+@lru_cache(_KEPT)
+def _tokens_of_piece(piece: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(f"{piece} "))
+
+
 def bare(phrase: str) -> tuple[str, ...]:
     """The tokens of a value, its article left out: "the violin" -> ("violin",)."""
-    tokens = TOKEN.findall(phrase)
+    tokens = tokens_of(phrase)
     return tuple(tokens[1:] if len(tokens) > 1 and tokens[0].lower() in ARTICLES else tokens)
 
 
-class MentionFinder:
-    """Finds mentions of a domain. `parents`: also what values are a kind or a part of."""
+class _Start(NamedTuple):
+    """What may begin with a token. `word`: it, where nothing does."""
 
-    def __init__(self, domain: Definition, parents: bool) -> None:
+    word: str
+    ends: bool = False  # of a sentence
+    names: bool = False
+    number: bool = False
+    values: tuple[KnownPhrase, ...] = ()
+    first_values: tuple[KnownPhrase, ...] = ()  # those of the first token of a sentence
+
+
+class _Starts(dict[str, "_Start | str"]):
+    """Token -> what may begin with it, worked out when it is met first; a word for nothing."""
+
+    def __init__(self, start: Callable[[str], _Start]) -> None:
+        super().__init__()
+        self._start = start
+
+    def __missing__(self, token: str) -> _Start | str:
+        start = self._start(token)
+        found = start if any(start[1:]) else start.word
+        if len(self) < _KEPT:
+            self[token] = found
+        return found
+
+
+class MentionFinder:
+    """Finds mentions of a domain. `parents`: also what values are a kind or a part of.
+
+    `ends`: the tokens that end a sentence.
+    """
+
+    def __init__(self, domain: Definition, parents: bool, ends: Collection[str] = ()) -> None:
         self.domain, self.parents = domain, parents
         self._phrases = _phrases(domain, parents)
         self._names = _Names(domain.name)
         known = domain.persons or (domain.name[0], domain.name[-1])
         self._persons = _Names(known if domain.of_type("person") else ((),))
-        self._units = {
-            slot.name: [tuple(TOKEN.findall(unit)) for unit in slot.unit if unit]
-            for slot in domain.slots.values()
-            if slot.type == "number"
-        }
-        forms = {"name": "relation", "person": "person", "date": "date", "year": "year"}
+        self._ends = ends
+        start, stop = domain.short or (0, 0)
+        self._short = _Names(domain.name[start:stop] or ((),))
+        units: dict[str, list[str]] = {}  # unit -> slots
+        for slot in domain.slots.values():
+            for unit in filter(None, slot.unit if slot.type == "number" else ()):
+                units.setdefault(unit, []).append(slot.name)
+        self._units: dict[str, list[KnownPhrase]] = {}  # by first token, the longest first
+        for unit, slots in units.items():
+            tokens = tuple(tokens_of(unit))
+            form = Mention.of("number", "", dict.fromkeys(slots))
+            self._units.setdefault(tokens[0], []).append(KnownPhrase(tokens, form))
+        for phrases in self._units.values():
+            phrases.sort(key=lambda phrase: -len(phrase.tokens))
+        numbers = domain.of_type("number")
+        plain = [name for name in numbers if not any(domain.slots[name].unit)]
+        forms = {
+            "name": domain.of_type("relation"), "person": domain.of_type("person"),
+            "date": domain.of_type("date"), "year": [*domain.of_type("year"), *plain],
+            "figure": numbers,
+        }  # fmt: skip
         self._forms = {
-            kind: Mention.of(kind, "", dict.fromkeys(domain.of_type(slot)))
-            for kind, slot in forms.items()
+            kind: Mention.of(kind, "", dict.fromkeys(slots)) for kind, slots in forms.items()
         }
-        plain = [name for name, units in self._units.items() if not units]
-        self._forms["year"] = Mention.of(
-            "year", "", dict.fromkeys([*domain.of_type("year"), *plain])
+        self._forms["figure"] = self._forms["figure"]._replace(
+            labels=tuple(f"{'=' if name in plain else '#'}{name}" for name in numbers)
         )
-        self._forms["figure"] = Mention.of("figure", "", dict.fromkeys(self._units))._replace(
-            labels=tuple(f"{'#' if units else '='}{name}" for name, units in self._units.items())
-        )
-        self._kinds: dict[str, int] = {}  # what may begin with a token
-        self._first_kinds: dict[str, int] = {}  # the same of the first token of a sentence
+        self._starts = _Starts(self._start)
 
-    def find_mentions(
-        self, tokens: Sequence[str], own: Sequence[str] = (), short: Sequence[str] = ()
-    ) -> list[Item]:
-        """The words (in lower case) and mentions of a sentence.
+    def sentences(
+        self, tokens: list[str], own: tuple[str, ...] = (), short: tuple[str, ...] = ()
+    ) -> Iterator[tuple[int, int, list[Item]]]:
+        """(begin, end, words in lower case and mentions) of each sentence of some tokens.
 
         `own`: the name of the entity that the text is about, `short` its short form: both stand as
         `SELF`.
         """
-        result: list[Item] = []
-        kinds, i, end = self._kinds, 0, len(tokens)
-        first = short[0] if short else ""
-        while i < end:
-            token = tokens[i]
-            kind = kinds.get(token)
-            if kind is None:
-                kind = self._kind(token)
-            if not i and token[0].isupper():
-                if token not in self._first_kinds:
-                    of_word = self._kind(token[0].lower() + token[1:]) & _VALUE
-                    self._first_kinds[token] = kind | of_word
-                kind = self._first_kinds[token]
-            if kind:
-                stop, found = self._at(tokens, i, kind, own)
-                if found is not None:
-                    if type(found) is Mention and found.kind == "value":
-                        while result and type(result[-1]) is str and result[-1] in ARTICLES:
-                            result.pop()
-                    result.append(found)
-                    i = stop
-                    continue
-            if token == first and tuple(tokens[i : i + len(short)]) == short:
-                result.append(SELF)
-                i += len(short)
+        found: list[Any] = [*map(self._starts.__getitem__, tokens)]
+        items: list[Item] = []
+        begin = done = 0  # of the sentence, and before which token all is among the items
+        for i in [i for i, one in enumerate(found) if type(one) is not str]:
+            if i < done:
                 continue
-            result.append(token.lower())
-            i += 1
-        return result
+            start = found[i]
+            if start.ends:
+                items += found[done:i]
+                if items:
+                    yield begin, i, items
+                items = []
+                begin = done = i + 1
+                continue
+            stop, item = self._at(tokens, i, start, own, short, first=i == begin)
+            if item is None:
+                found[i] = start.word
+                continue
+            items += found[done:i]
+            if type(item) is Mention and item.kind == "value":
+                while items and type(items[-1]) is str and items[-1] in ARTICLES:
+                    items.pop()
+            items.append(item)
+            done = stop
+        items += found[done:]
+        if items:
+            yield begin, len(tokens), items
 
     def kinds(self) -> list[Mention]:
         """A mention of each key that there can be."""
-        found = [*self._forms.values(), *(p.mention for one in self._phrases.values() for p in one)]
-        for units in {units: 0 for each in self._units.values() for units in each}:
-            slots = [name for name, each in self._units.items() if units in each]
-            found.append(Mention.of("number", "", dict.fromkeys(slots)))
+        phrases = (*self._phrases.values(), *self._units.values())
+        found = [*self._forms.values(), *(phrase.mention for one in phrases for phrase in one)]
         return list({one.key: one for one in found}.values())
 
     def short_of(self, name: str) -> tuple[str, ...] | None:
         """The tokens of the short form of a name, () where there is none; None for no name."""
-        tokens = TOKEN.findall(f"{name} ")
-        for ends in self._names.ends(tokens, 0):
-            if ends[-1] == len(tokens):
-                if self.domain.short is None:
-                    return ()
-                start, stop = self.domain.short
-                return tuple(tokens[ends[start - 1] if start else 0 : ends[stop - 1]])
-        return None
+        tokens = tokens_of(name)
+        ends = self._names.ends(tokens, 0)
+        if ends[-1:] != (len(tokens),):
+            return None
+        if self.domain.short is None:
+            return ()
+        start, stop = self.domain.short
+        return tuple(tokens[ends[start - 1] if start else 0 : ends[stop - 1]])
 
-    def starts(self, token: str) -> bool:
-        """Whether a value or a name begins with a token."""
-        return bool(self._kind(token) & (_VALUE | _NAME))
-
-    def _kind(self, token: str) -> int:
-        kind = 0
-        if token in self._phrases:
-            kind |= _VALUE
-        if token[0].isdigit() or token in MONTHS or token.partition("-")[0].lower() in NUMBER_WORDS:
-            kind |= _NUMBER
-        if token in self._names.first or token in self._persons.first:
-            kind |= _NAME
-        if len(self._kinds) < _KEPT:
-            self._kinds[token] = kind
-        return kind
+    def _start(self, token: str) -> _Start:
+        lowered = token[0].lower() + token[1:]
+        values = tuple(self._phrases.get(token, ()))
+        others = self._phrases.get(lowered, ()) if lowered != token else ()
+        names = (self._names, self._persons, self._short)
+        return _Start(
+            token.lower(),
+            token in self._ends,
+            any(token in one.first for one in names),
+            token[0].isdigit()
+            or token in MONTHS
+            or token.partition("-")[0].lower() in NUMBER_WORDS,
+            values,
+            (*values, *others),
+        )
 
     def _at(
-        self, tokens: Sequence[str], i: int, kind: int, own: Sequence[str]
-    ) -> tuple[int, Item | None]:
+        self, tokens: Sequence[str], i: int, start: _Start,
+        own: tuple[str, ...], short: tuple[str, ...], *, first: bool,
+    ) -> tuple[int, Item | None]:  # fmt: skip
         """Where what begins at a token ends, and what it is; None for a word."""
-        if kind & _NAME:
-            if stop := self._names.end(tokens, i):
-                if tuple(tokens[i:stop]) == own:
-                    return stop, SELF
-                return stop, self._of("name", _joined(tokens[i:stop]))
-            if stop := self._persons.end(tokens, i):
-                return stop, self._of("person", _joined(tokens[i:stop]))
-        if kind & _VALUE:
-            lowered = tokens[i][0].lower() + tokens[i][1:] if not i else tokens[i]
-            for token in {tokens[i]: 0, lowered: 0}:
-                for phrase in self._phrases.get(token, ()):
-                    stop = i + len(phrase.tokens)
-                    if tuple(tokens[i + 1 : stop]) == phrase.tokens[1:]:
-                        return stop, phrase.mention
-        if kind & _NUMBER and (found := self._number(tokens, i)):
-            return found
+        if start.names:
+            if ends := self._names.ends(tokens, i):
+                name = tokens[i : ends[-1]]
+                return ends[-1], SELF if tuple(name) == own else self._of("name", _joined(name))
+            if ends := self._persons.ends(tokens, i):
+                return ends[-1], self._of("person", _joined(tokens[i : ends[-1]]))
+        for phrase in start.first_values if first else start.values:
+            stop = i + len(phrase.tokens)
+            if stop == i + 1 or tuple(tokens[i + 1 : stop]) == phrase.tokens[1:]:
+                return stop, phrase.mention
+        if start.number and (number := self._number(tokens, i)):
+            return number
+        if short and tokens[i] == short[0] and tuple(tokens[i : i + len(short)]) == short:
+            return i + len(short), SELF
         return i + 1, None
 
-    def _of(self, kind: str, text: str, value: str | int | None = None) -> Mention:
-        """A mention of a value that all slots of a kind have alike."""
-        form = self._forms[kind]
+    def _of(self, form: str | Mention, text: str, value: str | int | None = None) -> Mention:
+        """A mention of a value that all slots of a form, or of a kind, have alike."""
+        if isinstance(form, str):
+            form = self._forms[form]
         slots = dict.fromkeys(form.slots, text if value is None else value)
-        return Mention(kind, form.key, text, slots, form.labels, {})
+        return Mention(form.kind, form.key, text, slots, form.labels, {})
 
     def _number(self, tokens: Sequence[str], i: int) -> tuple[int, Mention] | None:
         """A date, a year or a number that begins at a token."""
@@ -224,24 +271,14 @@ class MentionFinder:
         number = int(plain) if plain.isdecimal() else NUMBER_WORDS.get(figure.lower(), 0)
         if not number and plain != "0":
             return None
-        slots: dict[str, int] = {}
-        stop = i + 1
-        for slot, units in self._units.items():
-            for one in units:
-                if unit and one == (unit,):
-                    slots[slot] = number
-                elif not unit and tuple(tokens[i + 1 : i + 1 + len(one)]) == one:
-                    stop = i + 1 + len(one)
-                    slots[slot] = number
-        if slots:
-            return stop, Mention.of("number", _joined(tokens[i:stop]), slots)
+        behind = [unit] if unit else tokens[i + 1 : i + 2]
+        for phrase in self._units.get(behind[0], ()) if behind else ():
+            stop = i + 1 + (0 if unit else len(phrase.tokens))
+            if phrase.tokens == ((unit,) if unit else tuple(tokens[i + 1 : stop])):
+                return stop, self._of(phrase.mention, _joined(tokens[i:stop]), number)
         if unit or (not plain.isdecimal() and (self.parents or number == 1)):
             return None  # "one film", "two of these"
-        return stop, self._of("year" if len(token) == 4 else "figure", token, number)
-
-
-_VALUE, _NUMBER, _NAME = 1, 2, 4
-_KEPT = 1 << 17  # tokens whose kind is kept
+        return i + 1, self._of("year" if len(token) == 4 else "figure", token, number)
 
 
 def date_at(tokens: Sequence[str], i: int) -> tuple[int, str] | None:
@@ -306,26 +343,21 @@ class _Names:
         for piece in pattern:
             starts: dict[str, list[tuple[str, ...]]] = {}
             for one in (piece,) if isinstance(piece, str) else piece:
-                tokens = tuple(TOKEN.findall(f"{one} "))
+                tokens = tuple(tokens_of(one))
                 starts.setdefault(tokens[0], []).append(tokens)
             for several in starts.values():
                 several.sort(key=len, reverse=True)
             self._pieces.append(starts)
         self.first = frozenset(self._pieces[0])
 
-    def end(self, tokens: Sequence[str], i: int) -> int:
-        """Where the name that begins at a token ends, 0 for none."""
-        return next((ends[-1] for ends in self.ends(tokens, i)), 0)
-
-    def ends(self, tokens: Sequence[str], i: int, piece: int = 0) -> Iterator[tuple[int, ...]]:
-        """Where each piece ends, of every way to read a name at a token."""
-        if i >= len(tokens):
-            return
-        for one in self._pieces[piece].get(tokens[i], ()):
+    def ends(self, tokens: Sequence[str], i: int, piece: int = 0) -> tuple[int, ...]:
+        """Where each piece of the name ends that begins at a token; () for none."""
+        known = self._pieces[piece].get(tokens[i]) if i < len(tokens) else None
+        for one in known or ():
             stop = i + len(one)
-            if tuple(tokens[i:stop]) == one:
+            if stop == i + 1 or tuple(tokens[i:stop]) == one:
                 if piece + 1 == len(self._pieces):
-                    yield (stop,)
-                else:
-                    for rest in self.ends(tokens, stop, piece + 1):
-                        yield (stop, *rest)
+                    return (stop,)
+                if rest := self.ends(tokens, stop, piece + 1):
+                    return (stop, *rest)
+        return ()

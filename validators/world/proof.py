@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Qrel, Query
+from retgen.progress import usable_cores
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
@@ -31,6 +33,7 @@ _OPERATORS = {
     "via": "two-hop",
 }  # fmt: skip
 _EXACT = 10  # up to so many answers a query has exactly those asked for; above, within 10%
+_THREADS = 8  # that execute queries, at most: each has a cache
 
 
 class WorldSpec(NamedTuple):
@@ -82,24 +85,29 @@ class WorldProof(CorpusRule):
         for doc_id, title, text, metadata in zip(
             batch.ids, batch.titles, batch.texts, batch.metadata, strict=True
         ):
-            facts, problems = self.reader.document(title, text)
-            stated = [str(fact) for fact in facts]
             noted = metadata.get("facts") if isinstance(metadata, dict) else None
-            if noted != stated:
-                problems = problems or [_unlike(stated, noted)]
-            held: dict[str, str] = {}
-            for fact in facts:
-                if fact.holder == "self":
-                    if fact.slot in held:
-                        problems.append(f"it states {fact.slot} twice")
-                    held[fact.slot] = fact.value
+            held, problems = self._held(title, text, noted)
             if not problems and (lacks := [name for name in self._always if name not in held]):
-                problems.append(f"it does not state its {lacks[0]}, which every document does")
+                problems = [f"it does not state its {lacks[0]}, which every document does"]
             self.state.wrong += [(doc_id, problem) for problem in problems]
             row = row_of(doc_id, title, held, self.domain)
             lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         self.state.documents += len(batch)
         self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
+
+    def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
+        """The facts of a document, and what is wrong with it. `noted`: those of its metadata."""
+        facts, problems = self.reader.document(title, text)
+        stated = [str(fact) for fact in facts]
+        if noted != stated:
+            problems = problems or [_unlike(stated, noted)]
+        held: dict[str, str] = {}
+        for fact in facts:
+            if fact.holder == "self":
+                if fact.slot in held:
+                    problems.append(f"it states {fact.slot} twice")
+                held[fact.slot] = fact.value
+        return held, problems
 
     def _rows(self) -> Iterator[Any]:
         for some in self.state.rows:
@@ -153,19 +161,25 @@ class WorldProof(CorpusRule):
         }  # "" is the split under test
         elsewhere = {one for split, rows in judged.items() if split for one in rows}
         graded = self._graded()
-        for query_id, expression in asked.items():
+
+        def findings(query_id: str) -> list[Finding]:
+            query, expression = queries[query_id], asked[query_id]
             try:
                 answers = facts.answers(expression)
             except Impossible as error:
-                yield _of_query(queries[query_id], str(error))
-                continue
-            yield from _size(queries[query_id], len(answers))
+                return [_of_query(query, str(error))]
+            found = [*_size(query, len(answers))]
             for split, rows in judged.items():
                 if query_id in rows or (not split and query_id not in elsewhere):
-                    yield from _compare(query_id, split, rows.get(query_id, {}), answers)
+                    found += _compare(query_id, split, rows.get(query_id, {}), answers)
             if query_id in graded:
                 grades = facts.grades(expression, list(graded[query_id]))
-                yield from _grades(query_id, graded[query_id], grades)
+                found += _grades(query_id, graded[query_id], grades)
+            return found
+
+        with ThreadPoolExecutor(min(usable_cores(), _THREADS)) as pool:
+            for found in pool.map(findings, asked):
+                yield from found
 
     def _graded(self) -> dict[str, dict[str, float]]:
         """The grades of the split under test, which may not be there."""
@@ -289,22 +303,7 @@ class ProseProof(WorldProof):
     what its metadata say and that the qrels follow from the facts.
     """
 
-    def scan(self, batch: Batch) -> None:
-        lines = []
-        for doc_id, title, text, metadata in zip(
-            batch.ids, batch.titles, batch.texts, batch.metadata, strict=True
-        ):
-            noted = metadata.get("facts") if isinstance(metadata, dict) else None
-            held, problems = self._held(noted)
-            problems = problems or [*self._unstated(held, text), *self._unread(title, text, held)]
-            self.state.wrong += [(doc_id, problem) for problem in problems]
-            row = row_of(doc_id, title, held, self.domain)
-            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        self.state.documents += len(batch)
-        self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
-
-    def _held(self, noted: Any) -> tuple[dict[str, str], list[str]]:
-        """The facts of a document's metadata, and what is wrong with them."""
+    def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
         if not isinstance(noted, list) or not all(isinstance(one, str) for one in noted):
             return {}, ["its metadata has no facts"]
         held: dict[str, str] = {}
@@ -316,10 +315,9 @@ class ProseProof(WorldProof):
             if name in held:
                 return {}, [f"its metadata has {name} twice"]
             held[name] = value
-        lacks = [name for name in self._always if name not in held]
-        if lacks:
-            return held, [f"it does not state its {lacks[0]}, which every document does"]
-        return held, []
+        if not held.keys() >= set(self._always):
+            return held, []
+        return held, [*self._unstated(held, text), *self._unread(title, text, held)]
 
     def _unstated(self, held: Mapping[str, str], text: str) -> Iterator[str]:
         words = _words(text)

@@ -5,49 +5,59 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition, SlotDefinition
+from retgen.validators.world.lexicon import phrase_nodes
 from retgen.validators.world.mentions import MONTHS, Item, Mention
 
-# of time and of numbers; of time alone; of numbers alone
-_BEFORE = {
-    "<": (("less than", "under", "below"),
-          ("before", "prior to", "earlier than", "ahead of", "not yet"),
-          ("fewer than", "smaller than", "shorter than", "lower than", "cheaper than",
-           "younger than", "thinner than", "briefer than", "not as many as")),
-    "<=": (("at most", "no more than", "not more than", "up to", "not above", "not over"),
-           ("until", "till", "no later than", "not later than", "not after", "by", "up until",
-            "in or before", "on or before"),
-           ("a maximum of", "no longer than", "not longer than", "no older than", "no taller than",
-            "not taller than", "not older than", "not exceeding")),
-    ">": (("more than", "over", "above", "past", "beyond"),
-          ("after", "later than", "following", "subsequent to"),
-          ("greater than", "longer than", "larger than", "exceeding", "higher than",
-           "in excess of", "bigger than", "taller than", "older than", "thicker than")),
-    ">=": (("at least", "no less than", "not less than"),
-           ("since", "not before", "no earlier than", "not earlier than", "in or after",
-            "on or after"),
-           ("no fewer than", "not fewer than", "a minimum of", "not under", "not below",
-            "no shorter than", "not shorter than", "no younger than")),
+# what compares, before figures and behind them: #t is a year or day, #n a number
+_PHRASES = {
+    "<": (
+        "(less than|under|below) (#t|#n)",
+        "(before|prior to|earlier than|ahead of|not yet) #t",
+        "(fewer|smaller|shorter|lower|cheaper|younger|thinner|briefer) than #n",
+        "not as many as #n",
+    ),
+    "<=": (
+        "(at most|no more than|not more than|up to|not above|not over) (#t|#n)",
+        "(until|till|[up] until|by|in or before|on or before|not after|(no|not) later than) #t",
+        "(a maximum of|not exceeding|(no|not) (longer|older|taller) than) #n",
+        "[from] (#t|#n) or under", "[from] #t or (earlier|before)",
+        "[from] #n or (less|fewer|shorter)",
+    ),
+    ">": (
+        "(more than|over|above|past|beyond) (#t|#n)",
+        "(after|later than|following|subsequent to) #t",
+        "(greater|longer|larger|higher|bigger|taller|older|thicker) than #n",
+        "(exceeding|in excess of) #n",
+    ),
+    ">=": (
+        "(at least|no less than|not less than) (#t|#n)",
+        "(since|not before|(no|not) earlier than|in or after|on or after) #t",
+        "(a minimum of|not under|not below|(no|not) (fewer|shorter|younger) than) #n",
+        "[from] (#t|#n) (or over|and upwards)",
+        "[from] #t (or later|or after|onwards|onward|and later)",
+        "[from] #n (or more|or longer|and more)",
+    ),
+    "-": (
+        "between [the] (#t|#n) (and|to) [the] (#t|#n)",
+        "from [the] (#t|#n) (to|until|till|through|up to) [the] (#t|#n)",
+        "(#t|#n) to [the] (#t|#n)",
+    ),
 }  # fmt: skip
-_BEHIND = {
-    "<=": (("or under",), ("or earlier", "or before"), ("or less", "or fewer", "or shorter")),
-    ">=": (("or over", "and upwards"), ("or later", "or after", "onwards", "onward", "and later"),
-           ("or more", "or longer", "and more")),
-}  # fmt: skip
+_COMPARISONS = Automaton()
+for _how, _phrases in _PHRASES.items():
+    for _phrase in _phrases:
+        _COMPARISONS.add(phrase_nodes(_phrase, {}), _how)
 _DECADES = {
     name: 1900 + 10 * number
     for number, name in enumerate(
         "twenties thirties forties fifties sixties seventies eighties nineties".split(), 2
     )
 }
-_FROM_TO = (
-    ("between", ("and", "to")),
-    ("from", ("to", "until", "till", "through", "up to")),
-    ("", ("to",)),
-)
 # "30-40", no day such as 1987-05-03; "two or more years"
 FIGURES = re.compile(r"(?<![-\w])(\d[\d,]*)\s?[-\u2013\u2014]\s?(\d[\d,]*)(?![-\w])")
 OR_MORE = re.compile(r"\b([\d,]+|[a-z]+) or (more|fewer|less) (?!of\b)(?=\w)")
@@ -170,76 +180,33 @@ def _is_year(item: Item) -> bool:
 
 def _compared(items: list[Item | _Quantity]) -> list[Item | _Quantity]:
     """The quantities with the words that compare them."""
+    kinds: list[Item] = []
+    for i, one in enumerate(items):
+        if not isinstance(one, _Quantity):
+            kinds.append(one)
+        elif one.text.isdecimal() and items[i + 1 : i + 2] == ["of"]:  # "at least 2 of these"
+            kinds.append("#")
+        else:
+            kinds.append("#n" if one.kind == "number" else "#t")
     result: list[Item | _Quantity] = []
     i = 0
     while i < len(items):
-        one = items[i]
-        if not isinstance(one, _Quantity):
-            result.append(one)
-            i += 1
-            continue
-        other = next((j for j in range(i + 2, i + 4) if j < len(items)
-                      and isinstance(items[j], _Quantity)), None)  # fmt: skip
-        if other is not None and (joined := _range(result, items[i : other + 1])):
-            result.append(joined)
-            i = other + 1
-            continue
-        how, words = _comparison(result, _BEFORE, one.kind, behind=False)
-        i += 1
-        if one.text.isdecimal() and items[i : i + 1] == ["of"]:  # "at least 2 of these"
-            how = ""
-        if how:
-            del result[len(result) - words :]
-        else:
-            how, words = _comparison(items[i:], _BEHIND, one.kind, behind=True)
-            i += words
-            if how and result[-1:] == ["from"]:
-                result.pop()
-        result.append(one.bounded(how) if how else one)
+        end, how = _COMPARISONS.longest(kinds, i)
+        quantities = [one for one in items[i:end] if isinstance(one, _Quantity)]
+        compared = None
+        if quantities and how:
+            compared = _joined(*quantities) if how == "-" else quantities[0].bounded(str(how))
+        result.append(compared or items[i])
+        i = end if compared else i + 1
     return result
 
 
-def _range(before: list[Item | _Quantity], items: Sequence[Item | _Quantity]) -> _Quantity | None:
-    """What stands from one figure to another: "between 1950 and 1960"; `before` loses its word."""
-    low, *words, high = items
-    assert isinstance(low, _Quantity)
-    assert isinstance(high, _Quantity)
-    said = [str(word) for word in words if word not in ("the",)]
-    first = before[-1] if before else ""
-    article = first == "the" and low.kind == "year"
-    if article:
-        first = before[-2] if len(before) > 1 else ""
-    for start, middles in _FROM_TO:
-        if (first == start or not start) and " ".join(said) in middles:
-            slots = low.slots & high.slots
-            if (
-                high.kind == "number"
-                and low.kind in ("year", "number")
-                and low.text.isdecimal() | (low.kind == "number")
-            ):
-                slots = high.slots  # the unit follows the second
-            elif low.kind != high.kind:
-                return None
-            if start:
-                del before[-2 if article else -1 :]
-            text = f"{low.text} to {high.text}"
-            return _Quantity(high.kind, low.low, high.high, slots, text, bound=True)
-    return None
-
-
-def _comparison(
-    items: Sequence[Item | _Quantity],
-    listed: Mapping[str, Sequence[Sequence[str]]],
-    kind: str,
-    *,
-    behind: bool,
-) -> tuple[str, int]:
-    """The comparison whose words end (or begin) some items, and how many words; "" for none."""
-    for length in (3, 2, 1):
-        some = items[:length] if behind else items[-length:]
-        if len(some) == length and all(isinstance(item, str) for item in some):
-            phrase = " ".join(map(str, some))
-            for how, (both, of_time, of_numbers) in listed.items():
-                if phrase in both or phrase in (of_numbers if kind == "number" else of_time):
-                    return how, length
-    return "", 0
+def _joined(low: _Quantity, high: _Quantity) -> _Quantity | None:
+    """What stands from one figure to another: "between 1950 and 1960"."""
+    slots = low.slots & high.slots
+    if high.kind == "number" and (low.kind == "number" or low.text.isdecimal()):
+        slots = high.slots  # the unit follows the second
+    elif low.kind != high.kind:
+        return None
+    text = f"{low.text} to {high.text}"
+    return _Quantity(high.kind, low.low, high.high, slots, text, bound=True)

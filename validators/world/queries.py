@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition, read_definition
 from retgen.validators.world.lexicon import Lexicon, own_lexicon, phrase_nodes, read_lexicon
-from retgen.validators.world.mentions import NUMBER_WORDS, TOKEN, Item, Mention, MentionFinder
+from retgen.validators.world.mentions import NUMBER_WORDS, Item, Mention, MentionFinder, tokens_of
 from retgen.validators.world.quantities import FIGURES, OR_MORE, conditions
 from retgen.validators.world.reader import DocumentReader, word_at
 
@@ -126,11 +126,12 @@ class QueryReader:
     def query(self, text: str) -> Expression:
         """The expression. Raises `UnreadableQuery`."""
         text = OR_MORE.sub(lambda m: f"at {'least' if m[2] == 'more' else 'most'} {m[1]} ", text)
-        tokens = TOKEN.findall(FIGURES.sub(r"\1 to \2", text))
+        tokens = tokens_of(FIGURES.sub(r"\1 to \2", text))
         while tokens and tokens[-1] in ".?!":
             tokens.pop()
         items: list[Item] = []
-        for item in conditions(self._finder.find_mentions(tokens), self.domain):
+        found = [one for *_, sentence in self._finder.sentences(tokens) for one in sentence]
+        for item in conditions(found, self.domain):
             known = isinstance(item, str) and item in _SHORT
             items += [_SHORT[str(item)], "not"] if known else [item]
         return _Parse(self, items).expression()

@@ -7,27 +7,26 @@ a whole phrase that is listed as stating no fact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition
 from retgen.validators.world.lexicon import Lexicon
-from retgen.validators.world.mentions import ARTICLES, SELF, TOKEN, Item, Mention, MentionFinder
-from retgen.validators.world.orders import OTHER, Order, Placed, other_orders
+from retgen.validators.world.mentions import ARTICLES, SELF, Item, MentionFinder, tokens_of
+from retgen.validators.world.orders import OTHER, Placed, other_orders
 
 _ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
 _CONTRASTS = ("while", "whereas")
-_JOINTS: tuple[tuple[str, ...], ...] = (
-    ("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), (",", "but"), (";",),
-    ("while",), (",", "while"), ("whereas",), (",", "whereas"),
-)  # fmt: skip
+_JOINTS = ("and", "but", *_CONTRASTS)
 _SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
-_SUBJECTS = ([SELF], ["it"], ["he"], ["she"])
-_BOUNDS = ([], [","], ["and"], ["but"], [";"], *([one] for one in _CONTRASTS))
-_POSSESSIVES = (("its",), ("his",), ("her",), (SELF, "'s"))
+_SUBJECTS = [[",", one] for one in (SELF, "it", "he", "she")]
+_BOUNDS = (",", ";", *_JOINTS)
+_ALSO = ["and", "also"]
+_OWNERS = ("its", "his", "her", SELF)
 
 
 class Fact(NamedTuple):
@@ -50,7 +49,7 @@ class DocumentReading(NamedTuple):
 
 
 class _Stated(NamedTuple):
-    """A fact of a sentence whose value is left out. `place`: of the value among its mentions."""
+    """A fact of a sentence whose value is left out. `place`: of the value among its items."""
 
     place: int
     holder: str
@@ -58,6 +57,13 @@ class _Stated(NamedTuple):
 
 
 _Facts = tuple[_Stated, ...]
+
+
+class _Clause(NamedTuple):
+    """What a clause is about; `holder` is "" where it does not say."""
+
+    holder: str
+    slots: tuple[str, ...]
 
 
 class _Reading(NamedTuple):
@@ -75,12 +81,10 @@ class DocumentReader:
         self._clauses, self._others = lexicon.documents, lexicon.others
         self._free, self._leads = lexicon.free, lexicon.leads
         nouns = dict.fromkeys((*domain.nouns, f"the {domain.singular}"))
-        self._nouns: dict[str, list[list[str]]] = {}  # by first word
-        for noun in nouns:
-            words = noun.lower().split()
-            self._nouns.setdefault(words[0], []).append(words)
-        self._finder = MentionFinder(domain, parents=False)
+        self._nouns = [noun.lower().split() for noun in nouns]
+        self._finder = MentionFinder(domain, parents=False, ends=_ENDS)
         self._readings: dict[str, _Reading] = {}
+        self._known: dict[str, _Clause] = {}
         self._ranged = {
             name: (slot.low, slot.high, slot.type == "date") for name, slot in domain.slots.items()
             if slot.low is not None and slot.high is not None
@@ -99,13 +103,12 @@ class DocumentReader:
             problems.append("its text asks something")
         if not text.isprintable():
             problems.append("its text holds a character that cannot be seen")
-        own = tuple(TOKEN.findall(f"{title} "))
-        for sentence in sentences(text):
-            items = self._finder.find_mentions(sentence, own, short or ())
+        own, tokens = tuple(tokens_of(title)), tokens_of(text)
+        for begin, end, items in self._finder.sentences(tokens, own, short or ()):
             found, problem = self._sentence(items)
             facts += found
             if problem:
-                problems.append(f"{problem}: {_shown(sentence)!r}")
+                problems.append(f"{problem}: {_shown(tokens[begin:end])!r}")
         return DocumentReading(facts, problems)
 
     def _sentence(self, items: Sequence[Item]) -> tuple[list[Fact], str]:
@@ -117,12 +120,9 @@ class DocumentReader:
                 self._readings.clear()
             reading = self._readings[key] = self._read(items)
         stated, problem = reading
-        if not stated:
-            return [], problem
-        mentions = [item for item in items if type(item) is not str]
         facts = []
         for place, holder, slot in stated:
-            value = mentions[place].slots[slot]  # type: ignore[union-attr]
+            value = items[place].slots[slot]  # type: ignore[union-attr]
             if slot in self._ranged:
                 low, high, is_date = self._ranged[slot]
                 if not low <= (int(value[:4]) if is_date else value) <= high:
@@ -134,13 +134,17 @@ class DocumentReader:
 
     def _read(self, items: Sequence[Item]) -> _Reading:
         """What the words of a sentence say of its values."""
-        items = self._named(list(items))
-        if _longest(self._free, items, 0) == len(items):
+        named = self._named(list(items))
+        if self._free.longest(named)[0] == len(named):
             return _Reading(())
-        parse = _Parse(self._clauses, items[_longest(self._leads, items, 0) :])
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        parse = _Parse(self._clauses, self._known, named[self._leads.longest(named)[0] :])
         readings = set(parse.sentence())
         if len(readings) == 1:
-            return _Reading(next(iter(readings)))
+            places = [n for n, item in enumerate(items) if not isinstance(item, str)]
+            (stated,) = readings
+            return _Reading(tuple(one._replace(place=places[one.place]) for one in stated))
         if readings:
             said = sorted({" and ".join(one.slot for one in reading) for reading in readings})
             return _Reading((), f"reads as {' and as '.join(said)}")
@@ -148,49 +152,29 @@ class DocumentReader:
 
     def _named(self, items: list[Item]) -> list[Item]:
         """The items with what the domain calls an entity, and others, each as one item."""
-        result: list[Item] = []
-        i = 0
-        while i < len(items):
-            item = items[i]
-            for noun in self._nouns.get(item, ()) if isinstance(item, str) else ():
+        for noun in self._nouns:
+            for i in reversed([i for i, item in enumerate(items) if item == noun[0]]):
                 if items[i : i + len(noun)] == noun:
-                    result.append(SELF)
-                    i += len(noun)
-                    break
-            else:
-                result.append(item)
-                i += 1
-        i = 0
-        while i < len(result):
-            whose = next((p for p in _POSSESSIVES if result[i] == p[0]
-                          and tuple(result[i : i + len(p)]) == p), ())  # fmt: skip
-            if whose and (stop := _longest(self._others, result, i + len(whose))):
-                result[i:stop] = [OTHER]
-            i += 1
-        return result
-
-
-def _longest(automaton: Automaton, items: Sequence[Item], start: int) -> int:
-    """Where the longest phrase ends that begins at a place, 0 for none."""
-    state, stop = automaton.start(), 0
-    for i in range(start, len(items)):
-        state = automaton.step(state, items[i])
-        if state < 0:
-            break
-        if automaton.outputs(state):
-            stop = i + 1
-    return stop
+                    items[i : i + len(noun)] = [SELF]
+        for i in reversed([i for i, item in enumerate(items) if item in _OWNERS]):
+            their = i + 1 + (items[i] == SELF)
+            if (their == i + 1 or items[i + 1 : their] == ["'s"]) and (
+                stop := self._others.longest(items, their)[0]
+            ):
+                items[i:stop] = [OTHER]
+        return items
 
 
 class _Parse:
-    """The ways in which clauses hold all words of a sentence."""
+    """The ways in which clauses hold all words of a sentence. `known`: clauses by their words."""
 
-    def __init__(self, clauses: Automaton, items: list[Item]) -> None:
-        self._clauses, self._items = clauses, items
-        self._placed = [Placed(place, item) for place, item in enumerate(items)]
-        mentions = (isinstance(item, Mention) for item in items)
-        self._values = [*accumulate(mentions, initial=0)]  # mentions before each place
-        self._furthest = 0
+    def __init__(self, clauses: Automaton, known: dict[str, _Clause], items: list[Item]) -> None:
+        self._clauses, self._known, self._items = clauses, known, items
+        self._keys = [item if isinstance(item, str) else item.key for item in items]
+        self._values = [n for n, item in enumerate(items) if not isinstance(item, str)]
+        self._values.append(len(items))
+        self._bounds = [n for n, item in enumerate(items) if item in _BOUNDS] + [len(items)]
+        self._begun: dict[tuple[int, tuple[str, ...]], None] = {}  # the clauses that were tried
         self._unclear = ""  # a pronoun that may be the entity or another one
 
     def sentence(self) -> Iterator[_Facts]:
@@ -198,94 +182,99 @@ class _Parse:
         items = self._items
         subject = items[0]
         if subject in _CONTRASTS:  # "While her brother ..., she ..."
-            for end, stated in self._clause(1):
-                stated = _held_by(self._holder(1, end) or "self", stated)
+            for end, one in self._clause(1):
                 if items[end : end + 1] == [","]:
-                    yield from self._whole(end + 1, stated, "")
+                    yield from self._whole(end + 1, (one,), "")
             return
         yield from self._whole(0, (), "")
         if subject in (SELF, OTHER) and items[1:2] == [","]:  # "S, which ..., ..."
             holder = "other" if subject == OTHER else "self"
             if items[2:3] in (["which"], ["who"]):
-                yield from self._behind(3, (), holder)
+                yield from self._part(3, (), holder)
             elif items[2:3] == ["whose"]:
                 yield from self._part(3, (), holder, (SELF, "'s"))
             else:
                 yield from self._part(2, (), holder, (SELF, "was"))
-        else:  # "Set in Turin, S ...", "Set in Turin, it ..."
-            for end, stated in self._clause(0, (SELF, "was")):
-                if items[end : end + 1] == [","] and items[end + 1 : end + 2] in _SUBJECTS:
-                    yield from self._whole(end + 1, stated, "self")
+        elif behind := [n for n in self._bounds if self._keys[n : n + 2] in _SUBJECTS]:
+            for end, one in self._clause(0, subject=(SELF, "was")):  # "Set in Turin, it ..."
+                if end in behind:
+                    yield from self._whole(end + 1, (one,), "self")
 
     def _whole(self, i: int, before: _Facts, holder: str) -> Iterator[_Facts]:
         """Readings whose clause at a place has a subject. `holder`: of those before."""
-        for end, stated in self._clause(i):
-            own = self._holder(i, end)
-            if holder == "other" and own == "self" and SELF not in self._items[i:end]:
-                self._unclear = next(str(one) for one in self._items[i:end] if one in _SELVES)
+        for end, one in self._clause(i, holder):
+            if holder == "other" and one.holder == "self" and SELF not in self._items[i:end]:
+                self._unclear = next(str(x) for x in self._items[i:end] if x in _SELVES)
                 continue
-            holder_here = own or holder or "self"
-            yield from self._behind(end, before + _held_by(holder_here, stated), holder_here)
-
-    def _holder(self, i: int, end: int) -> str:
-        """Whom a clause is about, "" where it does not say."""
-        items = self._items[i:end]
-        if OTHER in items:
-            return "other"
-        return "self" if any(one in _SELVES for one in items) else ""
+            yield from self._behind(end, (*before, one), one.holder)
 
     def _part(
         self, i: int, before: _Facts, holder: str, subject: tuple[str, ...] = (SELF,)
     ) -> Iterator[_Facts]:
         """Readings whose clause at a place lacks its subject."""
-        for end, stated in self._clause(i, subject):
-            yield from self._behind(end, before + _held_by(holder, stated), holder)
+        for end, one in self._clause(i, holder, subject):
+            yield from self._behind(end, (*before, one), holder)
 
     def _behind(self, i: int, stated: _Facts, holder: str) -> Iterator[_Facts]:
         """Readings of what stands behind a clause."""
         if i == len(self._items):
             yield stated
             return
-        if not stated:
-            yield from self._part(i, (), holder)
+        comma = i + (self._items[i] == ",")
+        word = self._keys[comma] if comma < len(self._items) else ""
+        if word in _JOINTS or (word == ";" and comma == i):
+            last = "" if word in _CONTRASTS else holder
+            for begin in (comma + 1, comma + 2)[: 1 + (self._keys[comma : comma + 2] == _ALSO)]:
+                yield from self._whole(begin, stated, last)
+                yield from self._part(begin, stated, holder)
+        elif comma > i:
+            yield from self._part(comma, stated, holder)
+
+    def _clause(
+        self, i: int, holder: str = "", subject: tuple[str, ...] = ()
+    ) -> Iterator[tuple[int, _Stated]]:
+        """(end, what is stated) of the clauses at a place, which have one value.
+
+        `holder`: of those before, and of a clause whose `subject` is to be thought of; others say
+        themselves whom they are about.
+        """
+        self._begun[i, subject] = None
+        value = bisect_left(self._values, i)
+        if value + 1 == len(self._values):
             return
-        self._furthest = max(self._furthest, i)
-        for joint in _JOINTS:
-            j = i + len(joint)
-            if tuple(self._items[i:j]) == joint and j < len(self._items):
-                contrast = joint[-1] in _CONTRASTS
-                yield from self._whole(j, stated, "" if contrast else holder)
-                yield from self._part(j, stated, holder)
-        if self._items[i] == ",":
-            yield from self._part(i + 1, stated, holder)
+        for end in self._bounds:
+            if self._values[value] < end <= self._values[value + 1]:
+                key = " ".join((*subject, "|", *self._keys[i:end]))
+                found = self._known.get(key)
+                if found is None:
+                    found = self._known[key] = self._read(i, end, subject)
+                own, slots = found
+                for slot in slots:
+                    yield end, _Stated(value, (not subject and own) or holder or "self", slot)
 
-    def _clause(self, i: int, subject: tuple[str, ...] = ()) -> Iterator[tuple[int, _Facts]]:
-        """(end, what is stated) of the clauses at a place. `subject`: what is to be thought of."""
-        items = self._items
-        state = self._clauses.start()
-        for word in subject:
-            state = self._clauses.step(state, word)
-        clause = self._placed[i:]
-        yield from ((i + count, stated) for count, stated in self._run(state, clause))
-        if not subject:
-            ends = (k for k in range(i + 1, len(items) + 1) if items[k : k + 1] in _BOUNDS)
-            for end in ends:
-                for order in other_orders(clause[: end - i]):
-                    found = self._run(state, order)
-                    yield from ((end, stated) for count, stated in found if count == len(order))
+    def _read(self, i: int, end: int, subject: tuple[str, ...]) -> _Clause:
+        """What a clause says of its value."""
+        items = self._items[i:end]
+        own = "other" if OTHER in items else "self" if any(x in _SELVES for x in items) else ""
+        slots = dict.fromkeys(slot for _, ends in self._runs(i, end, subject) for slot in ends)
+        return _Clause(own, tuple(map(str, slots)))
 
-    def _run(self, state: int, order: Order) -> Iterator[tuple[int, _Facts]]:
-        """(how many, what is stated) of the phrases with which some items begin."""
-        value = -1
-        for count, (place, item) in enumerate(order, 1):
-            self._furthest = max(self._furthest, place)
-            if isinstance(item, Mention):
-                value = self._values[place]
-            state = self._clauses.step(state, SELF if item == OTHER else item)
-            if state < 0:
-                return
-            for slot in self._clauses.outputs(state):
-                yield count, (_Stated(value, "self", str(slot)),)
+    def _runs(
+        self, i: int, end: int, subject: tuple[str, ...]
+    ) -> Iterator[tuple[int, frozenset[Hashable]]]:
+        """(the last place that phrases reach, what those say that end there), of a clause as it
+        stands behind its subject, and in other orders where it has its own.
+        """
+        clause = [Placed(place, self._items[place]) for place in range(i, end)]
+        thought = [Placed(-1, word) for word in subject]
+        for order in chain([[*thought, *clause]], () if subject else other_orders(clause)):
+            state, furthest = self._clauses.start(), 0
+            for place, item in order:
+                furthest = max(furthest, place)
+                state = self._clauses.step(state, SELF if item == OTHER else item)
+                if state < 0:
+                    break
+            yield furthest, self._clauses.outputs(state) if state >= 0 else frozenset()
 
     def problem(self) -> str:
         """Why there is no reading."""
@@ -294,9 +283,11 @@ class _Parse:
         for item in self._items:
             if isinstance(item, str) and item not in self._clauses.words and not _known(item):
                 return f"no phrase holds {item!r}"
-        if self._furthest >= len(self._items):
+        spans = ((i, end, of) for i, of in self._begun for end in self._bounds if end > i)
+        furthest = max((place for one in spans for place, _ in self._runs(*one)), default=0)
+        if furthest >= len(self._items):
             return "no phrase ends as it does"
-        return f"no phrase goes on with {word_at(self._items, self._furthest)!r}"
+        return f"no phrase goes on with {word_at(self._items, furthest)!r}"
 
 
 def word_at(items: Sequence[Item], place: int) -> str:
@@ -306,26 +297,7 @@ def word_at(items: Sequence[Item], place: int) -> str:
 
 
 def _known(word: str) -> bool:
-    return word == OTHER or any(word in joint for joint in _JOINTS)
-
-
-def _held_by(holder: str, stated: _Facts) -> _Facts:
-    return tuple(one._replace(holder=holder) for one in stated)
-
-
-def sentences(text: str) -> list[list[str]]:
-    """The tokens of each sentence, without the stop at its end."""
-    result: list[list[str]] = []
-    tokens = TOKEN.findall(text)
-    start = 0
-    for i, token in enumerate(tokens):
-        if token in _ENDS:
-            if i > start:
-                result.append(tokens[start:i])
-            start = i + 1
-    if start < len(tokens):
-        result.append(tokens[start:])
-    return result
+    return word in (OTHER, "also", *_BOUNDS)
 
 
 def _shown(tokens: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ and twin state the same but one fact in the same words, base and control the sam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,8 @@ from typing import Any, NamedTuple
 from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
 from retgen.validators.world.execute import FactTable
-from retgen.validators.world.mentions import TOKEN
+from retgen.validators.world.mentions import tokens_of
 from retgen.validators.world.proof import FactState, WorldProof, WorldSpec
-from retgen.validators.world.reader import sentences
 
 __all__ = ["COVERS", "RULES", "TwinsProof", "twins_rules"]
 
@@ -24,6 +24,7 @@ __all__ = ["COVERS", "RULES", "TwinsProof", "twins_rules"]
 COVERS = frozenset({"boilerplate", "lexical-ambiguity", "near-duplicate", "near-duplicate-query"})
 RULES = frozenset({"world-proof"})
 
+_SENTENCE = re.compile(r"(?<=[.!?]) ")
 _ROLES = ("base", "twin", "control")
 
 
@@ -114,11 +115,10 @@ class TwinsProof(WorldProof):
             yield _of(control, f"does not state the facts of its base: {', '.join(apart)}")
         if len(base.facts) > 1 and base.facts == control.facts:
             yield _of(control, "states its facts in the order of its base")
-        said = {" ".join(one) for one in sentences(base.text)}
-        for one in sentences(control.text):
-            text = " ".join(one)
-            if text in said and self.reader.document(base.title, f"{text}.").facts:
-                yield _of(control, f"has a sentence of its base: {text!r}")
+        said = set(_SENTENCE.split(base.text))
+        for one in _SENTENCE.split(control.text):
+            if one in said and self.reader.document(base.title, one).facts:
+                yield _of(control, f"has a sentence of its base: {one.rstrip('.')!r}")
 
     def _of_query(
         self,
@@ -162,7 +162,7 @@ def _of_twin(base: _Document, twin: _Document) -> Iterator[Finding]:
     if len(apart) != 1 or slots != {base.changed}:
         said = "; ".join(f"{first} and {second}" for first, second in apart) or "none"
         yield _of(twin, f"must differ from its base in {base.changed} alone; it differs in {said}")
-    mine, other = _difference(TOKEN.findall(base.text), TOKEN.findall(twin.text))
+    mine, other = _difference(tokens_of(base.text), tokens_of(twin.text))
     if "." in (*mine, *other):
         yield _of(twin, "is worded otherwise than its base, beyond the value that is changed")
 

@@ -13,7 +13,10 @@ and none is reported done before its transaction is.
 |---|---|
 | `ledger` | the operations: reserve, record_answer, ...; many callers, one transaction |
 | `schema` | the tables and their version, the records of operations, requests in pieces, sums |
+| `address` | where it is: a file, or a server whose password is never shown |
+| `database` | what the operations need of either: transactions, leases, turns |
 | `file` | opening and closing the file, one transaction; what to do about a damaged file |
+| `server` | PostgreSQL: connections, signs of life, what is done again after one broke |
 | `sidecar` | the state file, which tells when the database went back in time; network drives |
 | `owners` | which process sent a request, whether it still runs, how long to wait for it |
 | `care` | `gen ledger check`, `forget`, `prune` and `copy` |

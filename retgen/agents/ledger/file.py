@@ -11,15 +11,23 @@ import contextlib
 import os
 import shlex
 import sqlite3
-import threading
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from retgen.agents.ledger.schema import VERSION, RequestTexts, create_tables
+from retgen.agents.ledger.database import (
+    Database,
+    in_use,
+    insert_owner,
+    no_ledger,
+    wrong_version,
+)
+from retgen.agents.ledger.owners import Leases, this_process
+from retgen.agents.ledger.schema import VERSION, Connection, create_tables
 from retgen.agents.ledger.sidecar import LedgerState, Sidecar, state_path
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.write import make_folder
@@ -33,21 +41,35 @@ class LostAnswers(UsageError):
     """The ledger lacks answers that were paid for."""
 
 
-class LedgerFile:
-    """An open ledger. Raises `LostAnswers` where answers that were paid for are missing.
+class FileConnection(sqlite3.Connection):
+    """A connection of the `sqlite3` module, with what PostgreSQL does another way."""
 
-    `accept`: take what is there as all there is; `create`: make a ledger where there is none, else
-    `UsageError`. What cannot be written is opened for reading.
+    stream = sqlite3.Connection.execute
+
+    def insert(self, words: str, values: Any) -> int:
+        """Insert one row; its `id`, or 0 where it was there."""
+        inserted = self.execute(words, values)
+        return int(inserted.lastrowid or 0) if inserted.rowcount == 1 else 0
+
+
+class LedgerFile(Database):
+    """An open file. Raises `LostAnswers` where answers that were paid for are missing.
+
+    `clock`: monotonic, in seconds; `accept`: take what is there as all there is; `create`: make a
+    ledger where there is none, else `UsageError`. What cannot be written is opened for reading.
     """
 
-    def __init__(self, path: Path, *, accept: bool = False, create: bool = True) -> None:
+    def __init__(
+        self, path: Path, forget: Callable[[], None], clock: Callable[[], float], *,
+        accept: bool = False, create: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(forget)
         self.path = path
-        self._open = threading.local()  # .db: of this thread's transaction
-        self._parts: dict[tuple[str, str, str], int] = {}  # their numbers
-        self._texts = RequestTexts()
+        self._leases, self._clock = Leases(clock), clock
+        self._turns: dict[str, float] = {}
         self._owner: int | None = None  # this process, in `owners`
         self._state: LedgerState | None = None  # as it was last seen
-        with self._failures():
+        with self.failures():
             if path.is_dir():
                 raise sqlite3.OperationalError(_NO_LEDGER[0])
             if create:
@@ -63,75 +85,39 @@ class LedgerFile:
         self._closing = weakref.finalize(self, _close, self._connections, self._sidecar)
 
     def close(self) -> None:
-        """Close the file."""
         self._closing()
 
-    @property
-    def writable(self) -> bool:
-        """Whether it can be written, or lies on a read-only medium."""
-        return self._writable
-
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction for all calls within; nothing of it stands until it ends."""
-        known: sqlite3.Connection | None = getattr(self._open, "db", None)
-        if known is not None:
-            yield known
-            return
-        with self._failures():
-            try:
-                with self._connections.transaction() as db:
-                    self._open.db = db
-                    yield db
-                    state = _state(db)
-            except BaseException:  # what was remembered of it is not there
-                self._parts.clear()
-                self._texts.forget()
-                self._owner = None
-                raise
-            finally:
-                self._open.db = None
+    def _write(self) -> Iterator[Connection]:
+        try:
+            with self._connections.transaction() as db:
+                yield db
+                state = _state(db)
+        except BaseException:
+            self._owner = None
+            raise
         if state != self._state:
             self._state = state
             self._sidecar.write(state)
 
     @contextmanager
-    def read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """One moment of the ledger, while others may write; or the transaction under way."""
-        known: sqlite3.Connection | None = getattr(self._open, "db", None)
-        if known is not None:
-            yield known
-            return
-        with self._failures(), self._connections.transaction("BEGIN") as db:
+    def _read(self) -> Iterator[Connection]:
+        with self._connections.transaction("BEGIN") as db:
             yield db
 
     @contextmanager
     def exclusive_access(self) -> Iterator[None]:
-        """Keep other processes out. Raises `UsageError` where one has the ledger open."""
         alone = self._sidecar.lock_exclusively()
         try:
             if alone is False:
-                raise UsageError(f"{self.path} is in use: end the runs that have it open first")
+                raise in_use(self.path)
             yield
         finally:
             self._sidecar.share()
 
-    def execute_outside(self, words: str) -> list[Any]:
-        """The rows of a statement that no transaction may hold (PRAGMA, VACUUM)."""
-        with self._failures(), self._connections.one() as db:
-            return db.execute(words).fetchall()
-
-    def backup(self, other: sqlite3.Connection) -> None:
-        """Copy all of it, as it is now."""
-        with self._failures(), self._connections.one() as db:
-            db.backup(other)
-
-    def forget_texts(self) -> None:
-        """Texts were removed."""
-        self._texts.forget()
-
     @contextmanager
-    def _failures(self) -> Iterator[None]:
+    def failures(self) -> Iterator[None]:
+        """Turns the errors of SQLite into ours."""
         try:
             yield
         except sqlite3.Error as error:
@@ -139,15 +125,64 @@ class LedgerFile:
         except (TypeError, UnicodeDecodeError) as error:  # of a cell, or of SQLite's own words
             raise failure(self.path, f"malformed: {error}") from error
 
+    def failure(self, reason: str) -> RetgenError:
+        return failure(self.path, f"malformed: {reason}")
+
+    def owner(self, db: Connection) -> int:
+        if self._owner is None:
+            self._owner = insert_owner(db, this_process())
+        return self._owner
+
+    def lease_left(self, db: Connection, key: bytes, send: int, lease: float) -> float:
+        """Seconds until a lease ends at the latest, as this process has seen it."""
+        return self._leases.left(key, send, lease)
+
+    def lease_over(self, key: bytes) -> None:
+        """Nobody waits for this request any longer."""
+        self._leases.over(key)
+
+    def now(self, db: Connection) -> float:
+        """The time of day on this machine."""
+        return time.time()
+
+    def take_turn(self, db: Connection, name: str, seconds: float) -> float:
+        """Seconds to wait for the next turn, of those that this process takes."""
+        now = self._clock()
+        begins = max(now, self._turns.get(name, now))
+        self._turns[name] = begins + seconds
+        return begins - now
+
+    def damage(self, most: int) -> list[str]:
+        """What SQLite finds, in its words."""
+        try:
+            found = [row[0] for row in self._outside(f"PRAGMA integrity_check({most})")]
+        except OutputError as error:  # too much so to be told in detail
+            return [str(error.__cause__)]
+        return [] if found == ["ok"] else found
+
+    def size(self) -> int:
+        return size_of(self.path)
+
+    def shrink(self) -> None:
+        self._outside("VACUUM")
+        self._outside("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def backup(self, other: sqlite3.Connection) -> None:
+        """Copy all of it, as it is now."""
+        with self.failures(), self._connections.one() as db:
+            db.backup(other)
+
+    def _outside(self, words: str) -> list[Any]:
+        """The rows of a statement that no transaction may hold (PRAGMA, VACUUM)."""
+        with self.failures(), self._connections.one() as db:
+            return db.execute(words).fetchall()
+
     def _enter(self, real: Path, accept: bool, create: bool) -> None:
         alone = self._sidecar.enter()
         known = self._sidecar.read()  # before the database, which only grows
         found = _peek(real)
         if found.version not in (0, VERSION):
-            raise UsageError(
-                f"{self.path} is a ledger of version {found.version}, and this retgen reads "
-                f"{VERSION}: use the retgen that wrote it, or name another --ledger"
-            )
+            raise wrong_version(self.path, found.version)
         if found.pages:
             raise LostAnswers(
                 f"{self.path} is cut off: {found.size:,} of its {found.pages:,} bytes are there. "
@@ -157,13 +192,11 @@ class LedgerFile:
         if missing and not accept:
             raise LostAnswers(_message(self.path, missing))
         if not found.version and not missing and not create:
-            raise UsageError(
-                f"{self.path} is empty: it holds no ledger. Name another with --ledger"
-            )
+            raise no_ledger(self.path)
         if accept and alone is False:
-            raise UsageError(f"{self.path} is in use: end the runs that have it open first")
-        self._writable = _can_write(real) and self._sidecar.writable
-        self._connections = _Connections(real, self._writable, found.wal)
+            raise in_use(self.path)
+        self.writable = _can_write(real) and self._sidecar.writable
+        self._connections = _Connections(real, self.writable, found.wal)
         try:
             self._prepare(found, alone is True, accept)
         except BaseException:
@@ -172,7 +205,7 @@ class LedgerFile:
         self._sidecar.share()
 
     def _prepare(self, found: _FoundFile, alone: bool, accept: bool) -> None:
-        if not self._writable:
+        if not self.writable:
             if not found.version:
                 raise sqlite3.OperationalError("it holds no ledger, and is read-only")
             self._state = found.state
@@ -183,11 +216,18 @@ class LedgerFile:
                 db.execute("UPDATE meta SET in_use = 1")
             self._state = state = _state(db)
         if alone:
-            self.execute_outside("PRAGMA wal_checkpoint(PASSIVE)")
+            self._outside("PRAGMA wal_checkpoint(PASSIVE)")
         self._sidecar.write(state, back=alone or accept)
 
 
-def _state(db: sqlite3.Connection) -> LedgerState:
+def size_of(path: Path) -> int:
+    """Bytes of a ledger's file and of what lies beside it."""
+    real = path.resolve()
+    names = (real.with_name(real.name + end) for end in ("", "-wal"))
+    return sum(one.stat().st_size for one in names if one.exists())
+
+
+def _state(db: Connection) -> LedgerState:
     return LedgerState(*db.execute("SELECT ledger, changes, answers FROM meta").fetchone())
 
 
@@ -276,11 +316,13 @@ def _can_write(real: Path) -> bool:
     return os.access(there, os.W_OK) and os.access(real.parent, os.W_OK)
 
 
-def _read_only(real: Path, wal: bool) -> sqlite3.Connection:
+def _read_only(real: Path, wal: bool) -> FileConnection:
     # immutable: SQLite makes no file beside it
     how = "mode=ro" if wal else "mode=ro&immutable=1"
     where = f"file:{quote(str(real))}?{how}"
-    return sqlite3.connect(where, uri=True, timeout=60, check_same_thread=False)
+    return sqlite3.connect(
+        where, uri=True, timeout=60, check_same_thread=False, factory=FileConnection
+    )
 
 
 class _Connections:
@@ -288,12 +330,12 @@ class _Connections:
 
     def __init__(self, real: Path, writable: bool, wal: bool) -> None:
         self._real, self._writable, self._wal = real, writable, wal
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[FileConnection] = []
         # two readers that both want to write would deadlock
         self._begin = "BEGIN IMMEDIATE" if writable else "BEGIN"
 
     @contextmanager
-    def one(self) -> Iterator[sqlite3.Connection]:
+    def one(self) -> Iterator[FileConnection]:
         """A connection without a transaction."""
         try:
             db = self._idle.pop()
@@ -307,7 +349,7 @@ class _Connections:
         self._idle.append(db)
 
     @contextmanager
-    def transaction(self, begin: str | None = None) -> Iterator[sqlite3.Connection]:
+    def transaction(self, begin: str | None = None) -> Iterator[FileConnection]:
         """A connection with a transaction, which ends with the block."""
         with self.one() as db:
             db.execute(begin or self._begin)
@@ -319,13 +361,14 @@ class _Connections:
         while self._idle:
             self._idle.pop().close()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> FileConnection:
         if not self._writable:
             db = _read_only(self._real, self._wal)
         else:
-            db = sqlite3.connect(self._real, timeout=60, check_same_thread=False)
+            db = sqlite3.connect(
+                self._real, timeout=60, check_same_thread=False, factory=FileConnection
+            )
         db.isolation_level = None  # `transaction` begins them
-        db.row_factory = sqlite3.Row
         if self._writable:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")

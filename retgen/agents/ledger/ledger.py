@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import queue
-import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from retgen.agents.ledger.file import LedgerFile, failure
-from retgen.agents.ledger.owners import Leases, Owner, this_process
+from retgen.agents.ledger.address import ServerAddress, ledger_address
+from retgen.agents.ledger.database import Database
+from retgen.agents.ledger.file import LedgerFile
 from retgen.agents.ledger.schema import (
     Busy,
+    Connection,
     LearnedBudget,
     LedgerAnswer,
     OverCap,
     PartSums,
     Refusal,
+    RequestTexts,
     Send,
     Spent,
     StoredAnswer,
@@ -94,10 +97,11 @@ INSERT INTO uses (key, run) SELECT :key, :run WHERE NOT EXISTS (
 _LEARN = """
 INSERT INTO rooms (endpoint, model, agent, room, most) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (endpoint, model, agent) DO UPDATE
-SET room = max(room, excluded.room), most = max(most, excluded.most)
+SET room = CASE WHEN excluded.room > rooms.room THEN excluded.room ELSE rooms.room END,
+    most = CASE WHEN excluded.most > rooms.most THEN excluded.most ELSE rooms.most END
 """
 _ANSWERS = """
-SELECT key, agent, model, request, coalesce(answer, x''), sends.tokens_in, sends.tokens_out,
+SELECT key, agent, model, request, answer, sends.tokens_in, sends.tokens_out,
     coalesce(why, ''), CASE WHEN state = 'refused' THEN reason ELSE '' END
 FROM sends JOIN parts ON parts.id = sends.part WHERE state IN ('answered', 'refused')
 """
@@ -109,19 +113,51 @@ AND key IN (
 """
 
 
-class Ledger(LedgerFile):
-    """A ledger file. `clock`: monotonic, in seconds; the rest as of `LedgerFile`."""
+class Ledger:
+    """A ledger: a file, or a database on a PostgreSQL server. `where`: its path, or its URL.
+
+    Raises `LostAnswers` where answers that were paid for are missing from a file. `clock`:
+    monotonic, in seconds; `accept`: take what is in a file as all there is; `create`: make a ledger
+    where there is none, else `UsageError`; `notice`: is told what is waited for.
+    """
 
     def __init__(
         self,
-        path: Path,
+        where: Path | str | ServerAddress,
         clock: Callable[[], float] = time.monotonic,
         *,
         accept: bool = False,
         create: bool = True,
+        notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        super().__init__(path, accept=accept, create=create)
-        self._leases = Leases(clock)
+        self.where = ledger_address(where)
+        self._parts: dict[tuple[str, str, str], int] = {}  # their numbers
+        self._texts = RequestTexts()
+        if isinstance(self.where, Path):
+            self.database: Database = LedgerFile(
+                self.where, self.forget_rows, clock, accept=accept, create=create
+            )
+        else:
+            from retgen.agents.ledger.server import LedgerServer  # needs an extra
+
+            self.database = LedgerServer(self.where, self.forget_rows, notice, create=create)
+        self.transaction = self.database.transaction
+        self.read_transaction = self.database.read_transaction
+
+    def close(self) -> None:
+        """Close it."""
+        self.database.close()
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        assert isinstance(self.where, Path), "it is no file"
+        return self.where
+
+    def forget_rows(self) -> None:
+        """What was remembered of rows may not be there: a transaction failed, or rows went."""
+        self._parts.clear()
+        self._texts.forget()
 
     def reserve(
         self,
@@ -148,8 +184,7 @@ class Ledger(LedgerFile):
             if result is not None:
                 if result.state != "sent":
                     return self._use(db, key, run, result)
-                holder = _owner(db, result.owner)
-                busy = self._leases.busy(key, result.id, result.lease, holder)
+                busy = self.database.busy(db, key, result.id, result.lease, result.owner)
                 if busy is not None:
                     return busy
             charged = next((row[0] for row in db.execute(_CHARGED, (run,))), 0)
@@ -160,8 +195,8 @@ class Ledger(LedgerFile):
                 db.execute(_TAKE_OVER, {"key": key, "reason": reason})
             part = self._part(db, run, agent, request.model)
             return self._add_send(
-                db, key, run, part, request.body, time.time(), self._this_owner(db), lease, room,
-                worst, priced,
+                db, key, run, part, request.body, self.database.now(db), self.database.owner(db),
+                lease, room, worst, priced,
             )  # fmt: skip
 
     def find(self, request: Request, *, run: str) -> LedgerAnswer | Refusal | None:
@@ -236,9 +271,10 @@ class Ledger(LedgerFile):
         """
         _check(state)
         with self.transaction() as db:
+            which = "" if raw is None else "AND answer = :raw"
             db.execute(
                 "UPDATE sends SET state = :state, reason = :reason "
-                "WHERE key = :key AND state = 'answered' AND (:raw IS NULL OR answer = :raw)",
+                f"WHERE key = :key AND state = 'answered' {which}",
                 {"key": bytes.fromhex(request.key), "raw": raw, "state": state, "reason": reason},
             )
 
@@ -246,10 +282,23 @@ class Ledger(LedgerFile):
         """Let everything be sent again that this run has out; returns how much that was.
 
         For whoever knows that nobody else works on the run, and that its process was killed. What
-        was sent stays charged.
+        was sent stays charged. On a server others may work on it, so nothing is done: what a
+        process that ended has out is sent again when somebody needs it.
+        """
+        if isinstance(self.where, ServerAddress):
+            return 0
+        with self.transaction() as db:
+            values = {"run": run, "reason": "the process ended"}
+            return int(db.execute(_ABANDON, values).rowcount)
+
+    def take_turns(self, turns: Mapping[str, float]) -> float:
+        """Seconds to wait for what takes so many seconds of each of these rates.
+
+        The next turn of a name begins where this one ends. On a server all processes share them.
         """
         with self.transaction() as db:
-            return db.execute(_ABANDON, {"run": run, "reason": "the process ended"}).rowcount
+            waits = (self.database.take_turn(db, name, turns[name]) for name in sorted(turns))
+            return max(waits, default=0.0)
 
     def learned_budgets(self, endpoint: str, model: str) -> dict[str, LearnedBudget]:
         """What was learned of a model's answers, by agent."""
@@ -280,18 +329,18 @@ class Ledger(LedgerFile):
 
     def answers(self, run: str | None = None) -> Iterator[StoredAnswer]:
         """All requests answered or refused for good, or those that a run needed, by key."""
-        query = f"{_ANSWERS} {_NEEDED if run is not None else ''} ORDER BY key"
+        query = f"{_ANSWERS} {_NEEDED if run is not None else ''} ORDER BY key, sends.id"
         with self.read_transaction() as db:
             for rows, texts in rows_with_texts(db, query, {"run": run}):
-                for key, agent, model, request, *rest in rows:
+                for key, agent, model, request, answer, *rest in rows:
                     try:
                         body = join_pieces(request, texts)
                     except (KeyError, TypeError, ValueError) as error:
                         raise OutputError(
-                            f"{self.path}: a request of {agent} cannot be read: gen ledger check "
+                            f"{self.where}: a request of {agent} cannot be read: gen ledger check "
                             "says what to do"
                         ) from error
-                    yield StoredAnswer(key.hex(), agent, model, body, *rest)
+                    yield StoredAnswer(key.hex(), agent, model, body, answer or b"", *rest)
 
     def add_answers(self, run: str, answers: Iterable[StoredAnswer]) -> None:
         """Take over answers from elsewhere, at no cost; of several to a request the first."""
@@ -311,27 +360,24 @@ class Ledger(LedgerFile):
                     self.record_answer(send, kept.answer, *spent, 0)
 
     def _add_send(
-        self, db: sqlite3.Connection, key: bytes, run: str, part: int, body: bytes,
+        self, db: Connection, key: bytes, run: str, part: int, body: bytes,
         sent_at: float = 0.0, owner: int | None = None, lease: float = 0.0, room: int = 0,
         worst: int = 0, priced: bool = True,
     ) -> Send:  # fmt: skip
         pieces = self._texts.pieces(db, body)
         row = (key, part, sent_at, owner, lease, room, worst, priced, pieces)
-        number = db.execute(_SEND, row).lastrowid
-        return Send(int(number or 0), run, worst)
+        return Send(db.insert(_SEND, row), run, worst)
 
-    def _use(
-        self, db: sqlite3.Connection, key: bytes, run: str, result: _Known
-    ) -> LedgerAnswer | Refusal:
-        self._leases.over(key)
+    def _use(self, db: Connection, key: bytes, run: str, result: _Known) -> LedgerAnswer | Refusal:
+        self.database.lease_over(key)
         db.execute(_USE, {"key": key, "run": run})
         if result.state == "refused":
             return Refusal(result.why, result.reason, result.tokens_in, result.tokens_out)
         if not is_unchanged(result.answer, result.reason):
-            raise failure(self.path, f"malformed: the answer of request {result.id} has changed")
+            raise self.database.failure(f"the answer of request {result.id} has changed")
         return LedgerAnswer(result.answer, result.tokens_in, result.tokens_out)
 
-    def _part(self, db: sqlite3.Connection, run: str, agent: str, model: str) -> int:
+    def _part(self, db: Connection, run: str, agent: str, model: str) -> int:
         """The number of the part, which is made where it is not there."""
         which = run, agent, model
         if which not in self._parts:
@@ -340,17 +386,9 @@ class Ledger(LedgerFile):
             self._parts[which] = int(row[0]) if row else add_part(db, *which, pruned=False)
         return self._parts[which]
 
-    def _this_owner(self, db: sqlite3.Connection) -> int:
-        """The number of this process, which is written down where it is not there."""
-        if self._owner is None:
-            owner = this_process()
-            insert = f"INSERT INTO owners ({', '.join(owner._fields)}) VALUES (?, ?, ?, ?, ?, ?)"
-            self._owner = int(db.execute(insert, owner).lastrowid or 0)
-        return self._owner
-
 
 def _end(
-    db: sqlite3.Connection, send: Send, state: str, cost: int, answer: bytes | None,
+    db: Connection, send: Send, state: str, cost: int, answer: bytes | None,
     tokens_in: int = 0, tokens_out: int = 0, reason: str | None = None, why: str | None = None,
 ) -> None:  # fmt: skip
     db.execute(_END, {
@@ -359,23 +397,16 @@ def _end(
     })  # fmt: skip
 
 
-def _find_known(db: sqlite3.Connection, key: bytes) -> _Known | None:
+def _find_known(db: Connection, key: bytes) -> _Known | None:
     row = db.execute(_KNOWN, (key,)).fetchone()
     return None if row is None else _Known(*row)
 
 
-def _find_sent(db: sqlite3.Connection, send: Send, states: tuple[str, ...]) -> _Sent:
+def _find_sent(db: Connection, send: Send, states: tuple[str, ...]) -> _Sent:
     row = db.execute(_SENT, (send.id,)).fetchone()
-    if row is None or row["state"] not in states:
+    if row is None or row[0] not in states:
         raise ValueError(f"send {send.id} of run {send.run} has ended before")
     return _Sent(*row)
-
-
-def _owner(db: sqlite3.Connection, number: int | None) -> Owner | None:
-    if number is None:
-        return None
-    query = f"SELECT {', '.join(Owner._fields)} FROM owners WHERE id = ?"
-    return Owner(*db.execute(query, (number,)).fetchone())
 
 
 def stamp(answer: bytes) -> str:
@@ -400,8 +431,8 @@ class Writer:
     fails fails alone; a transaction that fails fails all of its calls.
     """
 
-    def __init__(self, ledger: Ledger, most: int = 512) -> None:
-        self._ledger, self._most = ledger, most
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._most = ledger, ledger.database.batch
         self._waiting: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
         self._waiting = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="ledger", daemon=True)
@@ -426,14 +457,8 @@ class Writer:
                 batch.append(self._waiting.get())
             ended = None in batch
             calls = [item for item in batch if item and item[1].set_running_or_notify_cancel()]
-            results: list[tuple[Future[Any], Any, BaseException | None]] = []
             try:
-                with self._ledger.transaction():
-                    for call, future in calls:
-                        try:
-                            results.append((future, call(), None))
-                        except (ValueError, OverflowError) as error:  # before it changed anything
-                            results.append((future, None, error))
+                results = self._ledger.database.repeat(functools.partial(_do_all, calls))
             except BaseException as error:
                 results = [(future, None, error) for _, future in calls]
             for future, value, problem in results:
@@ -441,3 +466,15 @@ class Writer:
                     future.set_exception(problem)
                 else:
                     future.set_result(value)
+
+
+def _do_all(
+    calls: Iterable[tuple[Callable[[], Any], Future[Any]]],
+) -> list[tuple[Future[Any], Any, BaseException | None]]:
+    results: list[tuple[Future[Any], Any, BaseException | None]] = []
+    for call, future in calls:
+        try:
+            results.append((future, call(), None))
+        except (ValueError, OverflowError) as error:  # before it changed anything
+            results.append((future, None, error))
+    return results

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from retgen.agents.ledger.schema import Busy
-
 _FIRST_SPACE = "pid:[4026531836]"  # Linux: the numbers of the machine itself, in no container
 
 
@@ -135,18 +133,14 @@ class Leases:
         self._clock = clock
         self._seen: dict[bytes, tuple[int, float]] = {}  # by key: which send, first seen when
 
-    def busy(self, key: bytes, send: int, lease: float, owner: Owner | None) -> Busy | None:
-        """For whom and how long to wait; None where the lease has ended."""
+    def left(self, key: bytes, send: int, lease: float) -> float:
+        """Seconds until the lease ends at the latest."""
         now = self._clock()
         which, since = self._seen.get(key, (send, now))
         if which != send:
             since = now
-        left = since + lease - now
-        if left <= 0 or (owner is not None and owner.has_ended()):
-            self.over(key)
-            return None
         self._seen[key] = send, since
-        return Busy("another process" if owner is None else str(owner), left)
+        return since + lease - now
 
     def over(self, key: bytes) -> None:
         """Nobody waits for this request any longer."""

@@ -1,7 +1,8 @@
 """What a ledger keeps: its tables, the records of its operations, requests in pieces, and sums.
 
 Small columns stand first and the long ones last: what only counts rows never reads the pages into
-which an answer overflows.
+which an answer overflows. All statements are such that SQLite and PostgreSQL take them; of types
+and triggers PostgreSQL has its own words, see `server`.
 
 A repair sends the whole conversation again, and all requests of an agent share its system message
 and schema. So the long pieces of requests are stored once: a request is a JSON array of its pieces
@@ -14,15 +15,14 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 VERSION = 2  # 1 had no `meta` table
 
-_TABLES = (
+TABLES = (
     # one row. `changes`: requests that were sent or ended; `answers`: that ever came; `in_use`:
     # some process has the ledger open, or was killed
     """CREATE TABLE IF NOT EXISTS meta (
@@ -79,21 +79,30 @@ _TABLES = (
         endpoint VARCHAR NOT NULL, model VARCHAR NOT NULL, agent VARCHAR NOT NULL,
         room INTEGER NOT NULL, most INTEGER NOT NULL, PRIMARY KEY (endpoint, model, agent)
     )""",
-    # the sums of `parts`, `runs` and `meta`, as requests are sent and answered, and answers used
-    """CREATE TRIGGER IF NOT EXISTS sum_sent AFTER INSERT ON sends BEGIN
-        UPDATE parts SET calls = calls + 1, unpriced = unpriced + NOT NEW.priced,
-            open = open + (NEW.state = 'sent'), nano_usd = nano_usd + NEW.nano_usd
+)
+
+
+def _one(condition: str) -> str:
+    """1 where it holds, else 0."""
+    return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
+
+
+# the sums of `parts`, `runs` and `meta`, as requests are sent and answered, and answers used: name,
+# after what, statements
+TRIGGERS = (
+    ("sum_sent", "INSERT ON sends", f"""
+        UPDATE parts SET calls = calls + 1, unpriced = unpriced + {_one("NOT NEW.priced")},
+            open = open + {_one("NEW.state = 'sent'")}, nano_usd = nano_usd + NEW.nano_usd
             WHERE id = NEW.part;
         INSERT INTO runs SELECT run, NEW.nano_usd, 0, 0 FROM parts WHERE id = NEW.part
-            ON CONFLICT (run) DO UPDATE SET nano_usd = nano_usd + NEW.nano_usd;
-        UPDATE meta SET changes = changes + 1;
-    END""",
-    """CREATE TRIGGER IF NOT EXISTS sum_ended
-        AFTER UPDATE OF state, nano_usd, tokens_in, tokens_out ON sends
-    BEGIN
-        UPDATE parts SET failed = failed + (NEW.state = 'failed') - (OLD.state = 'failed'),
-            open = open + (NEW.state = 'sent') - (OLD.state = 'sent'),
-            answered = answered + (NEW.state = 'answered') - (OLD.state = 'answered'),
+            ON CONFLICT (run) DO UPDATE SET nano_usd = runs.nano_usd + NEW.nano_usd;
+        UPDATE meta SET changes = changes + 1;"""),
+    ("sum_ended", "UPDATE OF state, nano_usd, tokens_in, tokens_out ON sends", f"""
+        UPDATE parts SET
+            failed = failed + {_one("NEW.state = 'failed'")} - {_one("OLD.state = 'failed'")},
+            open = open + {_one("NEW.state = 'sent'")} - {_one("OLD.state = 'sent'")},
+            answered = answered + {_one("NEW.state = 'answered'")}
+                - {_one("OLD.state = 'answered'")},
             tokens_in = tokens_in + NEW.tokens_in - OLD.tokens_in,
             tokens_out = tokens_out + NEW.tokens_out - OLD.tokens_out,
             nano_usd = nano_usd + NEW.nano_usd - OLD.nano_usd
@@ -101,21 +110,48 @@ _TABLES = (
         UPDATE runs SET nano_usd = nano_usd + NEW.nano_usd - OLD.nano_usd
             WHERE run = (SELECT run FROM parts WHERE id = NEW.part);
         UPDATE meta SET changes = changes + 1,
-            answers = answers + (OLD.answer IS NULL AND NEW.answer IS NOT NULL);
-    END""",
-    """CREATE TRIGGER IF NOT EXISTS sum_used AFTER INSERT ON uses BEGIN
+            answers = answers + {_one("OLD.answer IS NULL AND NEW.answer IS NOT NULL")};"""),
+    ("sum_used", "INSERT ON uses", """
         INSERT INTO runs VALUES (NEW.run, 0, 1, 0)
-            ON CONFLICT (run) DO UPDATE SET hits = hits + 1;
-    END""",
-)
+            ON CONFLICT (run) DO UPDATE SET hits = runs.hits + 1;"""),
+)  # fmt: skip
 
 
-def create_tables(db: sqlite3.Connection) -> None:
-    """Make the tables and triggers that are missing, in the transaction of `db`."""
-    for statement in _TABLES:
+class Connection(Protocol):
+    """A connection to the database of a ledger. Values stand as `?` or `:name`."""
+
+    def execute(self, words: str, values: Any = ..., /) -> Any:
+        """One statement."""
+
+    def executemany(self, words: str, values: Any, /) -> object:
+        """One statement for many values."""
+
+    def stream(self, words: str, values: Any = ..., /) -> Any:
+        """A query whose rows need not fit in memory."""
+
+    def insert(self, words: str, values: Any, /) -> int:
+        """Insert one row; its `id`, or 0 where it was there."""
+
+
+def create_tables(db: Connection) -> None:
+    """Make the tables and triggers that are missing, in the transaction of `db`: of SQLite."""
+    for statement in TABLES:
         db.execute(statement)
+    for name, event, body in TRIGGERS:
+        db.execute(f"CREATE TRIGGER IF NOT EXISTS {name} AFTER {event} BEGIN {body} END")
+    add_meta(db)
+
+
+def add_meta(db: Connection) -> None:
+    """Give the ledger its name, if it has none."""
     if db.execute("SELECT 1 FROM meta").fetchone() is None:
-        db.execute("INSERT INTO meta VALUES (?, ?, 0, 0, 0)", (VERSION, secrets.token_hex(16)))
+        db.execute("INSERT INTO meta VALUES (?, ?, 0, 0, FALSE)", (VERSION, secrets.token_hex(16)))
+
+
+def as_dicts(cursor: Any) -> Iterator[dict[str, Any]]:
+    """Rows by the names of their columns."""
+    names = [column[0] for column in cursor.description]
+    return (dict(zip(names, row, strict=True)) for row in cursor)
 
 
 # --- records ------------------------------------------------------------------------------------
@@ -231,7 +267,7 @@ class RequestTexts:
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}  # pieces that were met more than once
 
-    def pieces(self, db: sqlite3.Connection, body: bytes) -> bytes:
+    def pieces(self, db: Connection, body: bytes) -> bytes:
         """The stored form of a request; what is long is put into `texts`."""
         result = _CONTENT.split(body)
         before, schema, after = result[-1].partition(_SCHEMA)
@@ -249,15 +285,14 @@ class RequestTexts:
         """What was known may be gone: a transaction was rolled back, or rows were removed."""
         self._known.clear()
 
-    def _number(self, db: sqlite3.Connection, piece: bytes) -> int | str:
+    def _number(self, db: Connection, piece: bytes) -> int | str:
         known = self._known.get(piece)
         if known is not None:
             return known
         short = int.from_bytes(hashlib.sha256(piece).digest()[:8], "big", signed=True)
         insert = "INSERT INTO texts (hash, text) VALUES (?, ?) ON CONFLICT DO NOTHING"
-        inserted = db.execute(insert, (short, piece))
-        if inserted.rowcount == 1:
-            return int(inserted.lastrowid or 0)
+        if inserted := db.insert(insert, (short, piece)):
+            return inserted
         found = db.execute("SELECT id, text FROM texts WHERE hash = ?", (short,))
         number, text = found.fetchone()
         if text != piece:  # two texts with the same eight bytes of a hash
@@ -269,16 +304,18 @@ class RequestTexts:
 
 
 def rows_with_texts(
-    db: sqlite3.Connection, query: str, values: Mapping[str, Any] | None = None, at_once: int = 500
-) -> Iterator[tuple[Sequence[sqlite3.Row], dict[int, bytes]]]:
-    """Rows of `query`, which have `request`, some at a time with the texts that these need."""
-    cursor = db.execute(query, values or {})
+    db: Connection, query: str, values: Mapping[str, Any] | None = None, at_once: int = 500
+) -> Iterator[tuple[Sequence[Any], dict[int, bytes]]]:
+    """Rows of `query`, whose fourth column is a request, some at a time, with their texts."""
+    cursor = db.stream(query, values or {})
     while rows := cursor.fetchmany(at_once):
-        wanted = sorted({number for row in rows for number in text_numbers(row["request"])})
+        wanted = sorted({number for row in rows for number in text_numbers(row[3])})
         texts: dict[int, bytes] = {}
         for i in range(0, len(wanted), at_once):
             chosen = ", ".join(map(str, wanted[i : i + at_once]))
-            texts.update(db.execute(f"SELECT id, text FROM texts WHERE id IN ({chosen})"))
+            texts.update(
+                db.execute(f"SELECT id, text FROM texts WHERE id IN ({chosen})").fetchall()
+            )
         yield rows, texts
 
 
@@ -311,53 +348,58 @@ _MORE = ", ".join(f"{name} = {name} + :{name}" for name in SUMS)
 ADD_SUMS = f"UPDATE parts SET {_MORE} WHERE id = :part"
 
 
-def add_part(db: sqlite3.Connection, run: str, agent: str, model: str, *, pruned: bool) -> int:
+def add_part(db: Connection, run: str, agent: str, model: str, *, pruned: bool) -> int:
     """Make a part with sums of zero; its number."""
     columns, zeros = ", ".join(SUMS), ", ".join("0" for _ in SUMS)
     insert = (
         f"INSERT INTO parts (run, agent, model, pruned, {columns}) VALUES (?, ?, ?, ?, {zeros})"
     )
-    return int(db.execute(insert, (run, agent, model, pruned)).lastrowid or 0)
+    return db.insert(insert, (run, agent, model, pruned))
 
 
-def part_rows(db: sqlite3.Connection, run: str | None) -> list[PartSums]:
+def part_rows(db: Connection, run: str | None) -> list[PartSums]:
     """By run, agent and model; of one run or of all."""
     sums = ", ".join(f"sum({name}) AS {name}" for name in SUMS)
     rows = db.execute(
-        f"SELECT run, agent, model, {sums} FROM parts WHERE :run IS NULL OR run = :run "
+        f"SELECT run, agent, model, {sums} FROM parts {_where('parts', run)} "
         "GROUP BY run, agent, model ORDER BY run, agent, model",
         {"run": run},
     )
     return [
         PartSums(**{name: row[name] for name in PartSums._fields if name != "priced"},
                  priced=not row["unpriced"])
-        for row in rows
+        for row in as_dicts(rows)
         if row["calls"]
     ]  # fmt: skip
 
 
-_RUNS = """
-SELECT runs.run, coalesce(sum(calls), 0), hits, coalesce(sum(tokens_in), 0),
-    coalesce(sum(tokens_out), 0), runs.nano_usd
-FROM runs LEFT JOIN parts ON parts.run = runs.run WHERE :run IS NULL OR runs.run = :run
-GROUP BY runs.run HAVING sum(calls) > 0 OR hits > 0 ORDER BY runs.run
-"""
-
-
-def run_rows(db: sqlite3.Connection, run: str | None) -> list[Spent]:
+def run_rows(db: Connection, run: str | None) -> list[Spent]:
     """By run, those that called or used an answer; of one run or of all."""
-    return [Spent(*row) for row in db.execute(_RUNS, {"run": run})]
+    rows = db.execute(
+        "SELECT runs.run, coalesce(sum(calls), 0), hits, coalesce(sum(tokens_in), 0), "
+        "coalesce(sum(tokens_out), 0), runs.nano_usd "
+        f"FROM runs LEFT JOIN parts ON parts.run = runs.run {_where('runs', run)} "
+        "GROUP BY runs.run HAVING sum(calls) > 0 OR hits > 0 ORDER BY runs.run",
+        {"run": run},
+    )
+    return [Spent(*row) for row in rows]
+
+
+def _where(table: str, run: str | None) -> str:
+    return "" if run is None else f"WHERE {table}.run = :run"
 
 
 def count_rows(
-    db: sqlite3.Connection, where: str = "TRUE", values: dict[str, Any] | None = None
+    db: Connection, where: str = "TRUE", values: dict[str, Any] | None = None
 ) -> dict[int, dict[str, int]]:
     """The sums of each part as the rows have them, all of them or some: reads them all."""
     rows = db.execute(
-        "SELECT part, count(*) AS calls, sum(NOT priced) AS unpriced, "
-        + ", ".join(f"sum(state = '{state}') AS {column}" for state, column in _STATES.items())
+        f"SELECT part, count(*) AS calls, sum({_one('NOT priced')}) AS unpriced, "
+        + ", ".join(
+            f"sum({_one(f'state = {state!r}')}) AS {column}" for state, column in _STATES.items()
+        )
         + ", sum(tokens_in) AS tokens_in, sum(tokens_out) AS tokens_out, sum(nano_usd) AS nano_usd "
         f"FROM sends WHERE {where} GROUP BY part",
         values or {},
     )
-    return {row["part"]: {name: int(row[name]) for name in SUMS} for row in rows}
+    return {row["part"]: {name: int(row[name]) for name in SUMS} for row in as_dicts(rows)}

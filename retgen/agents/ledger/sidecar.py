@@ -146,7 +146,7 @@ def _check(state: LedgerState) -> int:
 
 # --- network drives -----------------------------------------------------------------------------
 
-_MOUNTS = Path("/proc/self/mounts")
+MOUNTS = Path("/proc/self/mounts")
 _KINDS = frozenset(
     "9p afs beegfs ceph cifs coda davfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs "
     "smb3 smbfs vboxsf".split()
@@ -165,7 +165,7 @@ def network_drive(path: Path, mounts: str | None = None) -> str | None:
     """
     if mounts is None:
         try:
-            mounts = _MOUNTS.read_text(errors="replace")
+            mounts = MOUNTS.read_text(errors="replace")
         except OSError:
             return None
     real = path.resolve()

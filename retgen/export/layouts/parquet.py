@@ -26,7 +26,7 @@ from retgen.export.files import (
 )
 from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
-_SHARD = 1_000_000  # documents of a file, as a run has them
+SHARD = 1_000_000  # documents of a file, as a run has them
 
 
 class Parquet(Layout):
@@ -66,12 +66,12 @@ class Parquet(Layout):
         schema = known.schema(texts)
         if known.has_values:
             columns["corpus"] = texts
-        count = max(1, -(-known.count // _SHARD))
+        count = max(1, -(-known.count // SHARD))
         rows = iter(known.rows(document_rows(job)))
         for number in range(count):
             name = f"corpus-{number:05}-of-{count:05}.parquet"
             with parquet_writer(job.folder / "corpus" / name, schema) as add:
-                for _ in range(_SHARD):
+                for _ in range(SHARD):
                     if (row := next(rows, None)) is None:
                         break
                     add(row)

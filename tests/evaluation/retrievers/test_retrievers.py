@@ -53,7 +53,7 @@ def test_dense_search_is_the_product_of_cut_vectors(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dense_module, "BLOCK", 4)
-    monkeypatch.setattr(dense_module, "_QUERIES", 7)
+    monkeypatch.setattr(dense_module, "QUERIES", 7)
     result = ranked("static:minilm", collection, dims=(16, 384))
     model = load_model("static:minilm")
     documents = model.encode(texts(collection))
@@ -69,7 +69,7 @@ def test_dense_search_is_the_product_of_cut_vectors(
 
 
 def test_maxsim_is_the_sum_of_best_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retgen.evaluation.search.late._TOKENS", 50)  # several rounds
+    monkeypatch.setattr("retgen.evaluation.search.late.TOKENS", 50)  # several rounds
     generator = torch.Generator().manual_seed(0)
     queries = [torch.randn(n, 8, generator=generator) for n in (3, 1, 5, 2)]
     documents = [torch.randn(n, 8, generator=generator) for n in (4, 9, 1)]

@@ -184,13 +184,13 @@ def test_sparse_encoders_rank_as_sentence_transformers(
 
 
 def test_a_document_that_shares_no_term_is_not_ranked() -> None:
-    from retgen.evaluation.search.sparse import Index, _rows
+    from retgen.evaluation.search.sparse import Index, sparse_rows
 
     documents = torch.tensor([[0.0, 2, 0, 1], [0, 0, 0, 0], [3, 0, 0, 0]]).to_sparse()
-    (query,) = _rows(torch.tensor([[0.0, 1, 1, 1]]).to_sparse())
-    index = Index(_rows(documents), 4, "dot")
+    (query,) = sparse_rows(torch.tensor([[0.0, 1, 1, 1]]).to_sparse())
+    index = Index(sparse_rows(documents), 4, "dot")
     assert index.scores(*query).tolist() == [3, 0, 0]
     assert not index.by_distance
-    index = Index(_rows(documents), 4, "manhattan")
+    index = Index(sparse_rows(documents), 4, "manhattan")
     assert index.scores(*query).tolist() == [-2, -3, -6]
     assert index.by_distance

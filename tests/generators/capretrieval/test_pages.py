@@ -56,7 +56,7 @@ def test_the_example_shows_a_query_beside_what_it_rests_on(finished: Path, gen: 
     example = json.loads((finished / "manifest.json").read_text())["example"]
     assert (example["title"], example["changed"]) == ("The queries of d0", False)
     shown = (finished / "report.html").read_text()
-    part = shown[shown.index('<section id="example">') : shown.index('<section id="examples">')]
+    part = shown[shown.index("<h2>A record</h2>") : shown.index("<h2>Examples</h2>")]
     assert "<mark>" not in part
     assert "<del>" not in part
     text = text_of(part)

@@ -13,7 +13,7 @@ import pytest
 from retgen import plan, run
 from retgen.errors import RecipeError
 from retgen.generators.limit.params import OPERATORS
-from retgen.generators.limit.placement import MEANINGS, _Deck
+from retgen.generators.limit.placement import MEANINGS, Deck
 from retgen.generators.limit.tables import PHRASINGS
 from retgen.streams import Stream
 from tests.conftest import read_jsonl
@@ -175,7 +175,7 @@ def test_asked_attributes_stand_evenly_over_the_corpus(made: Made) -> None:
 
 
 def test_a_deck_deals_nobody_twice_to_one_query() -> None:
-    deck = _Deck(Stream(1, "test"), 10)
+    deck = Deck(Stream(1, "test"), 10)
     hands = [deck.deal(7) for _ in range(10)]
     assert all(len(set(hand)) == 7 for hand in hands)
     assert Counter(d for hand in hands for d in hand) == dict.fromkeys(range(10), 7)

@@ -13,7 +13,7 @@ from retgen.generators.multiconir.facts import LadderSampler, entailed_pair, ope
 from retgen.generators.multiconir.ladders import Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.tokenizer import tokens
-from retgen.validators.multiconir.evidence import _Meaning
+from retgen.validators.multiconir.evidence import LadderReader
 from retgen.world import load_domain
 
 DOMAINS = ("people", "books", "movies", "medical", "legal")
@@ -142,6 +142,6 @@ def test_the_reader_of_worlds_reads_every_ladder(domain: str) -> None:
     """A pattern that is widened for one text may misread another: 300 ladders of another seed."""
     params = MultiConIRParams.model_validate({"domain": domain, "ladders": 300})
     drawing = LadderSampler(params, 7)
-    meaning = _Meaning(drawing.domain.path, openings(params)[0])
-    faults = [(one.id, fault) for one in drawing.ladders() for fault in meaning.faults(one)]
+    reader = LadderReader(drawing.domain.path, openings(params)[0])
+    faults = [(one.id, fault) for one in drawing.ladders() for fault in reader.faults(one)]
     assert faults == []

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from retgen import run, validate
-from retgen.write import dump_json, file_info
 from tests.conftest import read_jsonl
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
+from tests.shared import altered
 
 Row = dict[str, Any]
-CORPUS, QUERIES = "dataset/corpus.jsonl", "dataset/queries.jsonl"
+CORPUS, QUERIES, QRELS = (f"dataset/{name}.jsonl" for name in ("corpus", "queries", "qrels"))
 KW, SM = "training/kw.parquet", "training/sm.parquet"
+TEST = "d6"  # the document whose queries are held out
 
 
 @pytest.fixture(scope="module")
@@ -28,27 +27,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("proof")
     source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
     return run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
-
-
-def altered(
-    finished: Path, folder: Path, name: str, change: Callable[[list[Row]], list[Row] | None]
-) -> Path:
-    """A copy of the run with one table changed, and a manifest that agrees with it."""
-    copy = folder / "altered"
-    shutil.copytree(finished, copy)
-    file = copy / name
-    if file.suffix == ".parquet":
-        table = pq.read_table(file)
-        rows = table.to_pylist()
-        pq.write_table(pa.Table.from_pylist(change(rows) or rows, table.schema), file)
-    else:
-        rows = read_jsonl(file)
-        rows = change(rows) or rows
-        file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["files"][name] = file_info(file)._asdict()
-    (copy / "manifest.json").write_text(dump_json(manifest))
-    return copy
 
 
 def findings(path: Path) -> list[tuple[list[str], str]]:
@@ -60,249 +38,144 @@ def split_of(path: Path) -> dict[str, str]:
     return {row["_id"]: row["metadata"]["split"] for row in read_jsonl(path / CORPUS)}
 
 
-def text_of(path: Path, query_id: str) -> str:
-    return str(next(row["text"] for row in read_jsonl(path / QUERIES) if row["_id"] == query_id))
-
-
-def one_of(path: Path, split: str) -> str:
-    return next(name for name, held in split_of(path).items() if held == split)
-
-
-def keyword_of(path: Path, document: str) -> Row:
+def keyword_of(queries: list[Row], document: str) -> Row:
     return next(
-        row for row in read_jsonl(path / QUERIES)
+        row for row in queries
         if row["metadata"]["source"] == document and row["metadata"]["set"] == "KW"
     )  # fmt: skip
 
 
 def test_a_finished_set_is_proven(finished: Path) -> None:
     assert findings(finished) == []
+    assert [name for name, split in split_of(finished).items() if split == "test"] == [TEST]
     assert validate(finished).ok
 
 
-def test_a_text_that_was_changed(finished: Path, tmp_path: Path) -> None:
-    def change(rows: list[Row]) -> None:
-        rows[2]["text"] = rows[2]["text"].replace("lemon", "lime")
-
-    assert findings(altered(finished, tmp_path, CORPUS, change)) == [
-        (["d2"], "d2: is not the text of its source any more")
-    ]
+def put(**values: Any) -> Callable[[list[Row]], None]:
+    """Other values in the first row."""
+    return lambda rows: rows[0].update(values)
 
 
-def test_a_title_that_was_changed(finished: Path, tmp_path: Path) -> None:
-    def change(rows: list[Row]) -> None:
-        rows[0]["title"] = "Windmills"
-
-    assert findings(altered(finished, tmp_path, CORPUS, change)) == [
-        (["d0"], "d0: is not the text of its source any more")
-    ]
-
-
-def test_a_document_that_is_missing(finished: Path, tmp_path: Path) -> None:
-    path = altered(finished, tmp_path, CORPUS, lambda rows: rows[:5] + rows[6:])
-    assert findings(path) == [
-        (["d5"], "the corpus is not the source's passages in their order: 1 are missing, 0 are not "
-                 "the source's"),
-    ]  # fmt: skip
-
-
-def test_a_document_that_is_not_the_sources(finished: Path, tmp_path: Path) -> None:
-    def change(rows: list[Row]) -> list[Row]:
-        return [*rows, rows[0] | {"_id": "d9", "text": "of somebody else"}]
-
-    assert findings(altered(finished, tmp_path, CORPUS, change)) == [
-        (["d9"], "the corpus is not the source's passages in their order: 0 are missing, 1 are not "
-                 "the source's"),
-    ]  # fmt: skip
-
-
-def test_another_order(finished: Path, tmp_path: Path) -> None:
-    path = altered(finished, tmp_path, CORPUS, lambda rows: rows[::-1])
-    assert findings(path) == [([], "the corpus is not the source's passages in their order")]
-
-
-@pytest.mark.parametrize("span", [[3, 8], [0, 1]])
-def test_a_span_that_was_moved(finished: Path, tmp_path: Path, span: list[int]) -> None:
-    query = keyword_of(finished, "d2")
+def negative(place: int, name: str, text: str | None = None) -> Callable[[list[Row]], None]:
+    """Another negative in the first row."""
 
     def change(rows: list[Row]) -> None:
-        next(row for row in rows if row["_id"] == query["_id"])["metadata"]["span"] = span
+        rows[0]["negatives-id"][place - 1] = name
+        rows[0][f"negative_{place}"] = text or rows[0][f"negative_{place}"]
 
-    held = TEXTS[2][slice(*span)].casefold().strip()
-    assert findings(altered(finished, tmp_path, QUERIES, change)) == [
-        ([query["_id"]], f"{query['_id']}: its span holds {held!r}, not {query['text']!r}")
-    ]
+    return change
+
+
+def keyword(**note: Any) -> Callable[[list[Row]], None]:
+    """Other metadata of a keyword of d2."""
+    return lambda rows: keyword_of(rows, "d2")["metadata"].update(note)
+
+
+def moved_keyword(rows: list[Row]) -> None:
+    """A test query asks for a keyword of the training documents."""
+    keyword_of(rows, TEST)["text"] = keyword_of(rows, "d2")["text"].upper()
+
+
+# file, what is changed there, and what is found: names of records, and a message
+CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
+    "another word": (
+        CORPUS, lambda rows: rows[2].update(text=rows[2]["text"].replace("lemon", "lime")),
+        ["d2: d2: is not the text of its source any more"],
+    ),
+    "another title": (
+        CORPUS, put(title="Windmills"),
+        ["d0: d0: is not the text of its source any more"],
+    ),
+    "a document missing": (
+        CORPUS, lambda rows: rows.pop(5),
+        ["d5: the corpus is not the source's passages in their order: 1 are missing, 0 are not "
+         "the source's"],
+    ),
+    "a document that is not the source's": (
+        CORPUS, lambda rows: rows.append(rows[0] | {"_id": "d9", "text": "of somebody else"}),
+        ["d9: the corpus is not the source's passages in their order: 0 are missing, 1 are not "
+         "the source's"],
+    ),
+    "another order": (
+        CORPUS, lambda rows: rows.reverse(),
+        [": the corpus is not the source's passages in their order"],
+    ),
+    "a span moved": (
+        QUERIES, keyword(span=[3, 8]),
+        ["q5571069: q5571069: its span holds 'per p', not 'lemon juice'"],
+    ),
+    "a span of one letter": (
+        QUERIES, keyword(span=[0, 1]),
+        ["q5571069: q5571069: its span holds 'c', not 'lemon juice'"],
+    ),
+    "a qrel across splits": (
+        QRELS, put(**{"corpus-id": "d2"}),
+        ["q9673124 d2: q9673124: a query of test finds d2 of train",
+         "q9673124 d2: q9673124: d2 is relevant there, and lacks 'Glass blowers'"],
+    ),
+    "a query text of two splits": (
+        QUERIES, moved_keyword,
+        ["q9673124: q9673124: its span holds 'glass blowers', not 'LEMON JUICE'",
+         "q5571069: q5571069: its text is a query of split test too",
+         "q9673124 d6: q9673124: d6 is relevant there, and lacks 'LEMON JUICE'"],
+    ),
+    "a query of two splits": (
+        "dataset/qrels.train.jsonl", lambda rows: rows.append({"query-id": "q9673124", "corpus-id": "d2", "score": 1}),
+        ["q9673124: q9673124: is a query of test and of train",
+         "q9673124 d2: q9673124: d2 is relevant there, and lacks 'Glass blowers'"],
+    ),
+    "a negative that is a positive": (
+        SM, negative(1, "d5", TEXTS[5]),
+        ["q0560504 d5: sm.parquet: d5 is a positive of q0560504"],
+    ),
+    "a negative that holds the keyword": (
+        KW, put(anchor="NESTING"),
+        ["q0484174: kw.parquet: the anchor is not the text of q0484174",
+         "q0484174 d3: kw.parquet: negative d3 holds all words of 'NESTING'"],
+    ),
+    "a foreign text as negative": (
+        KW, put(negative_3="of somebody else"),
+        ["q0484174 d5: kw.parquet: the text of negative d5 is not its passage's"],
+    ),
+    "a negative of another split": (
+        KW, negative(4, TEST),
+        ["q0484174 d6: kw.parquet: negative d6 is no passage of split train"],
+    ),
+    "a negative that nobody knows": (
+        KW, negative(4, "d99"),
+        ["q0484174 d99: kw.parquet: negative d99 is no passage of split train"],
+    ),
+    "a pair that no qrel knows": (
+        KW, put(**{"positive-id": "d2"}),
+        ["q0484174 d2: kw.parquet: q0484174 is trained on what no qrel calls relevant"],
+    ),
+    "a positive that is not the passage": (
+        KW, put(positive="of somebody else"),
+        ["q0484174 d4: kw.parquet: the positive of q0484174 is not of d4"],
+    ),
+    "an anchor that is not the query": (
+        SM, put(anchor="of somebody else"),
+        ["q0560504: sm.parquet: the anchor is not the text of q0560504"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_whatever_is_altered_is_found(finished: Path, tmp_path: Path, case: str) -> None:
+    name, change, expected = CASES[case]
+    path = altered(finished, tmp_path, name, change)
+    assert [f"{' '.join(ids)}: {message}" for ids, message in findings(path)] == expected
 
 
 @pytest.mark.parametrize(
     "note",
-    [{"span": [5, 5]}, {"span": [0, 99_999]}, {"span": [-1, 4]}, {"source": "d99"}],
-)
+    [{"span": [5, 5]}, {"span": [0, 99_999]}, {"span": [-1, 4]}, {"source": "d99"},
+     *({"span": one} for one in (None, [], [3], ["a", "b"], "3-8"))],
+)  # fmt: skip
 def test_a_query_that_rests_on_nothing(finished: Path, tmp_path: Path, note: Row) -> None:
-    query = keyword_of(finished, "d2")
-
-    def change(rows: list[Row]) -> None:
-        next(row for row in rows if row["_id"] == query["_id"])["metadata"] |= note
-
-    assert findings(altered(finished, tmp_path, QUERIES, change)) == [
-        ([query["_id"]], f"{query['_id']}: rests on no characters of a document")
-    ]
-
-
-@pytest.mark.parametrize("span", [None, [], [3], ["a", "b"], "3-8"])
-def test_a_span_that_is_none(finished: Path, tmp_path: Path, span: Any) -> None:
-    query = keyword_of(finished, "d2")
-
-    def change(rows: list[Row]) -> None:
-        next(row for row in rows if row["_id"] == query["_id"])["metadata"]["span"] = span
-
-    assert findings(altered(finished, tmp_path, QUERIES, change)) == [
-        ([query["_id"]], f"{query['_id']}: rests on no characters of a document")
-    ]
-
-
-def test_a_qrel_across_splits(finished: Path, tmp_path: Path) -> None:
-    other = one_of(finished, "train")
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["corpus-id"] = other
-
-    (query, *_) = read_jsonl(finished / "dataset" / "qrels.jsonl")
-    name, text = query["query-id"], text_of(finished, query["query-id"])
-    assert findings(altered(finished, tmp_path, "dataset/qrels.jsonl", change)) == [
-        ([name, other], f"{name}: a query of test finds {other} of train"),
-        ([name, other], f"{name}: {other} is relevant there, and lacks {text!r}"),
-    ]
-
-
-def test_a_query_text_of_two_splits(finished: Path, tmp_path: Path) -> None:
-    test, train = (keyword_of(finished, one_of(finished, split)) for split in ("test", "train"))
-
-    def change(rows: list[Row]) -> None:
-        for row in rows:
-            if row["_id"] == test["_id"]:
-                row["text"] = train["text"].upper()
-
-    names = [message for _, message in findings(altered(finished, tmp_path, QUERIES, change))]
-    held = TEXTS[int(test["metadata"]["source"][1:])][slice(*test["metadata"]["span"])].casefold()
-    assert f"{test['_id']}: its span holds {held!r}, not {train['text'].upper()!r}" in names
-    both = {f"{one}: its text is a query of split {split} too"
-            for one, split in ((test["_id"], "train"), (train["_id"], "test"))}  # fmt: skip
-    assert len(both & set(names)) == 1
-    document = test["metadata"]["source"]
-    lacks = f"{document} is relevant there, and lacks {train['text'].upper()!r}"
-    assert (len(names), names[-1]) == (3, f"{test['_id']}: {lacks}")
-
-
-def negative_of(finished: Path, file: str) -> tuple[int, Row]:
-    return 0, pq.read_table(finished / file).to_pylist()[0]
-
-
-def test_a_negative_that_is_a_positive(finished: Path, tmp_path: Path) -> None:
-    _, row = negative_of(finished, SM)
-    document = next(
-        one for one in read_jsonl(finished / CORPUS) if one["_id"] == row["positive-id"]
-    )
-    text = f"{document['title']} {document['text']}".strip()
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["negatives-id"][0], rows[0]["negative_1"] = row["positive-id"], text
-
-    assert findings(altered(finished, tmp_path, SM, change)) == [
-        ([row["query-id"], row["positive-id"]],
-         f"sm.parquet: {row['positive-id']} is a positive of {row['query-id']}"),
-    ]  # fmt: skip
-
-
-def test_a_negative_that_holds_the_keyword(finished: Path, tmp_path: Path) -> None:
-    _, row = negative_of(finished, KW)
-    negative = row["negatives-id"][1]
-    word = next(word for word in row["negative_2"].split() if word.isalpha() and len(word) > 5)
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["anchor"] = word.upper()
-
-    path = altered(finished, tmp_path, KW, change)
-    assert (
-        [row["query-id"], negative], f"kw.parquet: negative {negative} holds all words of {word.upper()!r}"
-    ) in findings(path)  # fmt: skip
-
-
-def test_a_foreign_text_as_negative(finished: Path, tmp_path: Path) -> None:
-    _, row = negative_of(finished, KW)
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["negative_3"] = "of somebody else"
-
-    name = row["negatives-id"][2]
-    assert findings(altered(finished, tmp_path, KW, change)) == [
-        ([row["query-id"], name], f"kw.parquet: the text of negative {name} is not its passage's")
-    ]
-
-
-@pytest.mark.parametrize("name", ["test", "nobody"])
-def test_a_negative_of_another_split(finished: Path, tmp_path: Path, name: str) -> None:
-    _, row = negative_of(finished, KW)
-    name = one_of(finished, name) if name != "nobody" else "d99"
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["negatives-id"][3] = name
-
-    assert findings(altered(finished, tmp_path, KW, change)) == [
-        ([row["query-id"], name], f"kw.parquet: negative {name} is no passage of split train")
-    ]
-
-
-def test_a_pair_that_no_qrel_knows(finished: Path, tmp_path: Path) -> None:
-    _, row = negative_of(finished, KW)
-    others = [one for one, split in split_of(finished).items()
-              if split == "train" and one != row["positive-id"]]  # fmt: skip
-    other = next(one for one in others if one not in row["negatives-id"])
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["positive-id"] = other
-
-    names = findings(altered(finished, tmp_path, KW, change))
-    assert names[0] == (
-        [row["query-id"], other],
-        f"kw.parquet: {row['query-id']} is trained on what no qrel calls relevant",
-    )
-
-
-def test_a_positive_text_that_is_not_the_passage(finished: Path, tmp_path: Path) -> None:
-    _, row = negative_of(finished, KW)
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["positive"] = "of somebody else"
-
-    assert findings(altered(finished, tmp_path, KW, change)) == [
-        ([row["query-id"], row["positive-id"]],
-         f"kw.parquet: the positive of {row['query-id']} is not of {row['positive-id']}"),
-    ]  # fmt: skip
-
-
-def test_an_anchor_that_is_not_the_query(finished: Path, tmp_path: Path) -> None:
-    _, row = negative_of(finished, SM)
-
-    def change(rows: list[Row]) -> None:
-        rows[0]["anchor"] = "of somebody else"
-
-    assert findings(altered(finished, tmp_path, SM, change)) == [
-        ([row["query-id"]], f"sm.parquet: the anchor is not the text of {row['query-id']}")
-    ]
-
-
-def test_a_query_of_two_splits(finished: Path, tmp_path: Path) -> None:
-    (query, *_) = read_jsonl(finished / "dataset" / "qrels.jsonl")
-    name, other = query["query-id"], one_of(finished, "train")
-    text = text_of(finished, name)
-
-    def change(rows: list[Row]) -> list[Row]:
-        return [*rows, {"query-id": name, "corpus-id": other, "score": 1}]
-
-    assert findings(altered(finished, tmp_path, "dataset/qrels.train.jsonl", change)) == [
-        ([name], f"{name}: is a query of test and of train"),
-        ([name, other], f"{name}: {other} is relevant there, and lacks {text!r}"),
+    name = keyword_of(read_jsonl(finished / QUERIES), "d2")["_id"]
+    assert findings(altered(finished, tmp_path, QUERIES, keyword(**note))) == [
+        ([name], f"{name}: rests on no characters of a document")
     ]
 
 
