@@ -37,7 +37,7 @@ def ledger(url: str) -> Iterator[Ledger]:
 @pytest.fixture
 def no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     # reason: a test does not wait for half a minute
-    monkeypatch.setattr("retgen.agents.ledger.server._GRACE", 0.0)
+    monkeypatch.setattr("retgen.agents.ledger.server.GRACE", 0.0)
 
 
 # --- the same ledger ------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_a_process_has_time_to_come_back(
     url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # reason: half an hour in place of half a minute, so that the server began later
-    monkeypatch.setattr("retgen.agents.ledger.server._GRACE", 1800.0)
+    monkeypatch.setattr("retgen.agents.ledger.server.GRACE", 1800.0)
     database = url.rpartition("/")[2]
     with closing(Ledger(url)) as other:
         send(other)
@@ -215,7 +215,7 @@ def test_a_process_has_time_to_come_back(
                 "UPDATE retgen.processes SET seen = now() - '1 hour'::interval", database
             )
             assert reserve(ledger)[0] == who  # the server itself began not long ago
-            monkeypatch.setattr("retgen.agents.ledger.server._GRACE", 0.0)
+            monkeypatch.setattr("retgen.agents.ledger.server.GRACE", 0.0)
             assert isinstance(reserve(ledger), Send)
 
 
@@ -353,7 +353,7 @@ def test_a_connection_that_breaks_at_a_commit(url: str, postgres: Postgres, how:
 def test_a_server_that_stays_away_is_one_error(
     url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("retgen.agents.ledger.server._PATIENCE", 0.5)  # reason: two minutes
+    monkeypatch.setattr("retgen.agents.ledger.server.PATIENCE", 0.5)  # reason: two minutes
     ledger = Ledger(url)
     writer = Writer(ledger)
     assert isinstance(writer.submit(lambda: reserve(ledger)).result(30), Send)

@@ -38,8 +38,8 @@ from retgen.errors import OutputError, RetgenError, UsageError
 T = TypeVar("T")
 
 _BEAT = 5.0  # seconds between two signs of life
-_GRACE = 30.0  # seconds that a process has to come back after it lost its connection
-_PATIENCE = 120.0  # seconds that a server is waited for which went away
+GRACE = 30.0  # seconds that a process has to come back after it lost its connection
+PATIENCE = 120.0  # seconds that a server is waited for which went away
 _MOST = 2**63
 # of the advisory locks: class, and number where it is no process's
 _CLASS, _OPEN, _CREATE = int.from_bytes(b"rtgn"), 0, -1
@@ -112,7 +112,7 @@ class LedgerServer(Database):
         self._idle: list[psycopg.Connection[Any]] = []
         self._writing = threading.RLock()  # of this process, so that `_done` counts in order
         self._done = 0  # transactions that were to be committed
-        self._patience = _PATIENCE
+        self._patience = PATIENCE
         self._presence: _Presence | None = None
         self._which: str | None = None  # the ledger, once it is known
         try:
@@ -171,7 +171,7 @@ class LedgerServer(Database):
                         if not result or self._transactions_done(db) < number:
                             result.clear()
                             result.append(work())
-                    self._patience = _PATIENCE
+                    self._patience = PATIENCE
                     return result[0]
                 except _Lost as error:
                     if not until:
@@ -223,7 +223,7 @@ class LedgerServer(Database):
         """Whether it is seen from here to have ended, or has lost its lock and not come back."""
         if owner.has_ended():
             return True
-        row = db.execute(_HAS_ENDED, (_GRACE, number)).fetchone()
+        row = db.execute(_HAS_ENDED, (GRACE, number)).fetchone()
         return row is not None and bool(row[0])
 
     def now(self, db: Connection) -> float:
