@@ -31,6 +31,16 @@ def test_large_results_are_handed_over_as_files() -> None:
     }  # fmt: skip
 
 
+def test_one_task_is_twenty_times_larger() -> None:
+    made = [(name, len(result)) for name, result in Local(2).map(work.uneven, None, TASKS)]
+    assert sorted(made) == sorted(
+        (name, 2_000_000 if i == 0 else 100_000) for name, i in TASKS.items()
+    )
+    assert made[0][0] != "t0"  # others did not wait for it
+    assert [name for name, _ in made].index("t0") <= Local(2).ahead - 1  # nor run far ahead of it
+    assert [name for name, _ in Local(2).map_in_order(work.uneven, None, TASKS)] == list(TASKS)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_is_raised_as_it_is(workers: int) -> None:
     with pytest.raises(DatasetError, match=r"^row 3 is no document$"):

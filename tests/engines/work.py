@@ -48,3 +48,10 @@ def slow(folder: Path, task: int) -> bytes:
     (folder / f"{task}-{os.getpid()}").touch()
     time.sleep(0.3)
     return str(task).encode()
+
+
+def uneven(_: None, task: int) -> bytes:
+    """Take twenty times as long, and return twenty times as much, for the first task."""
+    times = 20 if task == 0 else 1
+    time.sleep(0.02 * times)
+    return bytes(100_000 * times)

@@ -616,25 +616,29 @@ def test_every_document_of_the_source_is_accounted_for(
 
 
 @pytest.mark.slow
-def test_shards_are_compared_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_shards_are_compared_in_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
     import retgen.engines.engine
 
     changes = {
         "params.docs": 300,
         "params.queries": 60,
         "output.shards": 3,
-        "output.format": "parquet",
+        "output.format": suffix,
     }
     path = run("limit_dense", out=tmp_path / "run", overrides=changes).path
+    shard = f"dataset/corpus-00001-of-00003.{suffix}"
+    rows = parquet if suffix == "parquet" else jsonl
+    other = forged(path, tmp_path / "forged", rows(shard, moved(0, 5)))
+    alone = validate(other, workers=1).findings
     # reason: starting processes pays from seconds of work on; the threshold is no behaviour
     monkeypatch.setattr(retgen.engines.engine, "START", 0.0)
     assert validate(path, workers=2).findings == []
-    shard = "dataset/corpus-00001-of-00003.parquet"
-    validation = validate(forged(path, tmp_path / "forged", parquet(shard, moved(0, 5))), workers=2)
+    assert validate(other, workers=2).findings == alone
     assert [
-        (one.rule, one.message.partition(":")[0])
-        for one in validation.findings
-        if one.severity == "error"
+        (one.rule, one.message.partition(":")[0]) for one in alone if one.severity == "error"
     ] == [("regenerated", f"{shard} is not what the recipe makes")]
 
 
