@@ -174,10 +174,14 @@ def write_dataset(
             done += rows
             progress("corpus", done, count)
 
-        with contextlib.closing(_by_engine(recipe, run, missing, engine, report_more)) as made:
-            for name, info in made:
-                files[name] = info
-                _record_finished(run, files, made_from)
+        try:
+            with contextlib.closing(_by_engine(recipe, run, missing, engine, report_more)) as made:
+                for name, info in made:
+                    files[name] = info
+                    _record_finished(run, files, made_from)
+        except BaseException:
+            remove_partial((run / missing[0].name).parent)  # its writers ended in the middle
+            raise
     else:
         for one in missing:
             base = done

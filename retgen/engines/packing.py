@@ -12,6 +12,7 @@ import numpy as np
 _ALIGN = 64  # bytes: arrays begin at multiples of it
 
 _ALLOWED = {
+    "array": {"_array_reconstructor", "array"},
     "builtins": {"bool", "bytearray", "complex", "dict", "float", "frozenset", "int", "list",
                  "set", "str", "tuple"},
     "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},

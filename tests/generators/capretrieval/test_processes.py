@@ -123,24 +123,16 @@ def test_ctrl_c_while_processes_start_and_work(
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
-def test_a_killed_worker_is_one_error_and_the_same_again_goes_on(
-    recipe: Path, alone: Path, tmp_path: Path
-) -> None:
+def test_a_killed_worker_costs_its_work_alone(recipe: Path, alone: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), "--workers", "2",
-               "--out", "out"]  # fmt: skip
+               "--out", "out", "-q"]  # fmt: skip
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while len(workers := workers_of(process.pid)) < 2 and time.monotonic() < until:
         time.sleep(0.005)
     time.sleep(0.5)
     os.kill(workers[0], signal.SIGKILL)
-    stderr = process.communicate(timeout=60)[1]
-    assert process.returncode == 2
-    assert stderr == (
-        "gen: a worker process was killed, most likely because memory ran out. What is finished "
-        "is kept: the same command again goes on, with --workers 1 in less memory\n"
-    )
+    assert process.communicate(timeout=100)[1] == ""
+    assert process.returncode == 0
     assert ended(workers)
-    assert not (tmp_path / "out" / "manifest.json").exists()
-    subprocess.run([*command, "-q"], cwd=tmp_path, check=True)
     assert_same(alone, tmp_path / "out")
