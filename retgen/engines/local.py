@@ -119,7 +119,10 @@ class Local(Engine):
                     yield name, result if isinstance(result, bytes) else _received(result)
 
 
-_LARGE = 1 << 20  # bytes; a larger result is handed over as a file, which costs a quarter of a pipe
+# bytes; a larger result is handed over as a file: that costs a quarter of a pipe, and a pipe takes
+# less than 4,096 at once (PIPE_BUF), so no worker can be killed with half a result in it, for which
+# all others would wait
+_LARGE = 2048
 _work: tuple[Work[Any, Any], Any, str]  # in a process of the pool; a folder for large results
 
 
