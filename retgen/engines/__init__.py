@@ -6,7 +6,7 @@ from retgen.engines.engine import Engine, Result
 from retgen.engines.local import Local
 from retgen.errors import UsageError
 
-NAMES = ("local", "ray", "ray://HOST:PORT", "HOST:PORT")
+NAMES = ("local", "ray", "auto", "ray://HOST:PORT", "HOST:PORT")
 
 __all__ = ["NAMES", "Engine", "Local", "Result", "engine_named"]
 

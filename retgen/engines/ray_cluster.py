@@ -20,7 +20,8 @@ class RayCluster(Engine):
     """Tasks of one CPU each. Ray does a task again whose worker or node is lost.
 
     `address`: "ray" for the cluster that RAY_ADDRESS names, else one of `workers` CPUs on this
-    machine; "ray://HOST:PORT" for Ray's client, "HOST:PORT" for a node of the cluster. Raises
+    machine; "auto" for the cluster of this machine, "ray://HOST:PORT" for Ray's client, "HOST:PORT"
+    for a node of the cluster. Raises
     `UsageError` without Ray, and `EndpointFailed` where the cluster does not answer, or has another
     version of Ray or Python.
     """

@@ -76,7 +76,7 @@ def test_names() -> None:
     with pytest.raises(UsageError) as error:
         engine_named("dask", 2)
     assert str(error.value) == (
-        "--engine dask: there is none of this name; use local, ray, ray://HOST:PORT, HOST:PORT"
+        "--engine dask: there is none of this name; use local, ray, auto, ray://HOST:PORT, HOST:PORT"
     )
 
 
