@@ -21,9 +21,8 @@ class RayCluster(Engine):
 
     `address`: "ray" for the cluster that RAY_ADDRESS names, else one of `workers` CPUs on this
     machine; "auto" for the cluster of this machine, "ray://HOST:PORT" for Ray's client, "HOST:PORT"
-    for a node of the cluster. Raises
-    `UsageError` without Ray, and `EndpointFailed` where the cluster does not answer, or has another
-    version of Ray or Python.
+    for a node of the cluster. Raises `UsageError` without Ray, and `EndpointFailed` where the
+    cluster does not answer, or has another version of Ray or Python.
     """
 
     def __init__(self, address: str, workers: int) -> None:

@@ -53,6 +53,17 @@ def test_a_task_is_done_again_where_its_worker_dies(tmp_path: Path) -> None:
     assert (tmp_path / "killed").exists()
 
 
+@pytest.mark.slow
+def test_workers_killed_at_any_moment_of_handing_over(tmp_path: Path) -> None:
+    """A result that is larger than a pipe holds: half of one there would stop all others."""
+    tasks = {f"t{i}": i for i in range(60)}
+    for moment in range(8):
+        (folder := tmp_path / str(moment)).mkdir()
+        made = dict(Local(2).map(work.killed_soon, (folder, moment), tasks))
+        assert {len(result) for result in made.values()} == {300_000}
+        assert len(made) == 60
+
+
 @pytest.mark.slow  # five pools
 def test_a_task_that_always_kills_its_worker(tmp_path: Path) -> None:
     with pytest.raises(WorkerLost, match=r"^a worker process was killed, most likely because"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -55,3 +56,12 @@ def uneven(_: None, task: int) -> bytes:
     times = 20 if task == 0 else 1
     time.sleep(0.02 * times)
     return bytes(100_000 * times)
+
+
+def killed_soon(context: tuple[Path, int], task: int) -> bytes:
+    """Have this process killed so many milliseconds after its tenth task, the first time."""
+    folder, moment = context
+    if task >= 10 and not (folder / "killed").exists():
+        (folder / "killed").touch()
+        threading.Timer(moment / 1000, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(300_000)
