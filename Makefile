@@ -23,8 +23,8 @@ test: .venv/dev  ## install everything and run all tests but the slow ones
 slow: .venv/dev .venv/small-model  ## the tests that take many seconds each: outages, kills, trainings, benchmarks
 	$(BIN)/python -m pytest $(SPREAD) -m slow
 
-proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times, 11,760 changes of albums, every fault of a server with every backend and family
-	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/test_processes.py tests/validators/album/test_proof.py
+proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times, 11,760 changes of albums, every fault of a server with every backend and family, clusters that lose workers and nodes
+	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/engines/test_local.py tests/test_shared_runs.py tests/validators/album/test_proof.py
 
 goldens: .venv/dev  ## what bundled recipes make, frozen anew in tests/goldens: for a change that is meant
 	RETGEN_WRITE_GOLDENS=1 $(BIN)/python -m pytest $(SPREAD) -m slow tests/test_bundled.py

@@ -70,13 +70,20 @@ class RayCluster(Engine):
         begin = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
         window = Window(tasks, self.ahead)
         under_way: dict[Any, str] = {}
+        idle = 0
         try:
             while True:
                 for name in window.begin():
                     under_way[begin.remote(__version__, [shared], _dump(tasks[name]))] = name
                 if not under_way:
                     return
-                ended, _ = ray.wait(list(under_way))
+                ended, _ = ray.wait(list(under_way), timeout=_LOOK)
+                idle = 0 if ended or ray.cluster_resources().get("CPU") else idle + 1
+                if idle * _LOOK >= _PATIENCE:
+                    raise WorkerLost(
+                        f"the Ray cluster has had no CPU for {_PATIENCE} seconds: all its nodes "
+                        "are gone, or have none. What is finished is kept: the same command goes on"
+                    )
                 for one in ended:
                     name = under_way.pop(one)
                     window.end(name)
@@ -113,6 +120,7 @@ def _check_answers(address: str) -> None:
         ) from error
 
 
+_LOOK, _PATIENCE = 10, 120  # seconds between two looks, and without a node that works
 SHARED = "RETGEN_SHARED"  # where a machine sees the disk that all of them see
 
 

@@ -8,6 +8,15 @@ import threading
 import time
 from pathlib import Path
 
+# a busy machine answers late, and is not dead for that; a dead one refuses twenty times in a row
+RAY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_health_check_timeout_ms": "30000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_failure_threshold": "20",
+}
+
 
 def double(context: int, task: int) -> bytes:
     """Twice the task, and the context."""
