@@ -73,7 +73,9 @@ def cluster(cpus: int) -> Iterator[None]:
     began = time.perf_counter()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     start = [ray, "start", "--head", f"--num-cpus={cpus}", "--port=6399", "--disable-usage-stats",
+             "--node-ip-address=127.0.0.1",
              "--include-dashboard=false"]  # fmt: skip
+    os.environ["RAY_AUTH_MODE"] = "disabled"  # on this machine alone
     subprocess.run(start, check=True, **quiet)
     print(f"Ray started in {time.perf_counter() - began:.1f} s")
     os.environ["RAY_ADDRESS"] = "127.0.0.1:6399"
