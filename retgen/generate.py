@@ -366,8 +366,7 @@ def _write_parquet(file: AtomicFile, table: TableFile, report_rows: Any = None) 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = arrow_schema(table)
-    sink = ArrowSink(file)
+    schema, sink = arrow_schema(table), ArrowSink(file)
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
         for last, block in arrow_blocks(table):
             writer.write_table(block.cast(schema))

@@ -159,9 +159,7 @@ class RankParts(PartFiles):
         return result
 
     def begin(self, parts: Sequence[Sequence[Chunk]], *asked: Any) -> dict[int, Any]:
-        result = {n: self.load(n) for n in range(len(parts))}
-        self.loaded = len(result)
-        return result
+        return self.load_all(len(parts))
 
     def name(self, number: int) -> str:
         return f"scan_piece {self._names[number]}"

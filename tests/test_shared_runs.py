@@ -115,6 +115,19 @@ sys.exit(retgen.cli.main())
 """
 
 
+def test_a_damaged_share_is_made_again(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(RECIPES["limit"])
+    alone = tables(run(recipe, out=tmp_path / "alone").path)
+    run_rank(recipe, Rank(0, 1), out=tmp_path / "out", workers=1)
+    shares = sorted((tmp_path / "out" / PARTS).glob("*_piece@*"))
+    assert len(shares) == 2 * 6
+    shares[0].write_bytes(shares[0].read_bytes()[:-1])
+    shares[1].unlink()
+    shares[-1].write_bytes(b"")
+    assert tables(run(recipe, out=tmp_path / "out").path) == alone
+
+
 @pytest.mark.slow
 def test_a_killed_rank_goes_on_from_anywhere(tmp_path: Path) -> None:
     """Killed after one, two and two more results, while the other rank works; then by another path."""

@@ -99,7 +99,7 @@ class Share(Engine):
 
 
 class Merged(Engine):
-    """What ranks have done; what they have not done is done by `inner`."""
+    """What ranks have done; what is missing or damaged is done by `inner`, and kept as well."""
 
     def __init__(self, files: ResultFiles, inner: Engine) -> None:
         self._files, self._inner = files, inner
@@ -121,7 +121,8 @@ class Merged(Engine):
                 left[name] = task
             else:
                 yield name, kept
-        yield from self._inner.map(work, context, left)
+        for name, result in self._inner.map(work, context, left):
+            yield name, self._files.keep(_of(work, name), result)
 
 
 def _of(work: Work[Context, Task], name: str) -> str:

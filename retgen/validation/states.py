@@ -68,6 +68,15 @@ class PartFiles:
             raise ValueError("it is not what was kept")
         return unpack_data(view)
 
+    def load_all(self, count: int) -> dict[int, Any]:
+        """The results of `count` parts, less those with which anything is wrong."""
+        result = {}
+        for number in range(count):
+            with contextlib.suppress(Exception):  # the part is proven again
+                result[number] = self.load(number)
+        self.loaded = len(result)
+        return result
+
 
 class States(PartFiles):
     """The results of finished parts of one proof of a run, which the next one may find there.
@@ -85,16 +94,11 @@ class States(PartFiles):
         """The results that can be trusted, by the number of their part; what else is there goes."""
         cuts = [[(c.path.name, c.start, c.stop) for c in part] for part in parts]
         self.files.key = identity(self._run, self._written, list(asked), cuts)
-        result = {}
-        for number in range(len(parts)):
-            # whatever is wrong with one: the part is proven again
-            with contextlib.suppress(Exception):
-                result[number] = self.load(number)
+        result = self.load_all(len(parts))
         needed = {self.files.path(self.name(number)) for number in result}
         for path in self.folder.iterdir():
             if path not in needed:
                 path.unlink(missing_ok=True)
-        self.loaded = len(result)
         return result
 
 
