@@ -115,6 +115,10 @@ class Merged(Engine):
     def __str__(self) -> str:
         return f"{self._inner}, after ranks"
 
+    @property
+    def own(self) -> Engine:
+        return self._inner
+
     def pays(self, seconds: float) -> bool:
         return True
 
