@@ -22,7 +22,9 @@ LORA: dict[str, Any] = {"lora": 4, "max_steps": 6, "batch_size": 10, "learning_r
 
 def changed(model: Path, other: Path) -> set[str]:
     """The layers whose weights differ between two models."""
-    one, two = (SentenceTransformer(str(path), device="cpu").state_dict() for path in (model, other))
+    one, two = (
+        SentenceTransformer(str(path), device="cpu").state_dict() for path in (model, other)
+    )
     assert one.keys() == two.keys()
     return {
         name.removesuffix(".weight").rpartition(".")[2]
@@ -94,9 +96,7 @@ def test_what_cannot_be(
 ) -> None:  # fmt: skip
     model = request.getfixturevalue(kind)
     with pytest.raises(UsageError) as caught:
-        train(
-            str(model) if kind == "layer" else model, pairs, make_config(None, changes), tmp_path
-        )
+        train(str(model) if kind == "layer" else model, pairs, make_config(None, changes), tmp_path)
     assert str(caught.value) == text
 
 
