@@ -56,7 +56,7 @@ class _Handler(Handler):
         tokens = sum(len(text.encode()) for text in texts) // 4 + 1
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         answer = {"object": "list", "data": rows[::-1], "model": how, "usage": usage}
-        self.reply(200, json.dumps(answer).encode(), {})
+        return self.reply(200, json.dumps(answer).encode(), {})
 
 
 def _written(row: Any, how: str) -> Any:
