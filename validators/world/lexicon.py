@@ -84,7 +84,7 @@ def read_lexicon(domain: Definition, beside: Path | None = None) -> Lexicon:
             f"read them. They belong into {where}; `gen world lexicon` writes one to start from"
         )
     try:
-        lexicon = _Compiler(domain, raw).lexicon()
+        lexicon = _compiled(domain, raw)
     except ValueError as error:
         raise BadDefinition(f"{path}: {error}") from error
     if path.parent != _BUNDLED:
@@ -163,79 +163,53 @@ def _no_phrases(key: str, listed: object) -> Iterator[str]:
         yield from (f"{key}: {x!r} is no phrase" for x in listed if not isinstance(x, str) or not x)
 
 
-class _Compiler:
-    """Turns the phrases of a lexicon into automata. Raises `ValueError` for what is no phrase."""
+def _compiled(domain: Definition, raw: Mapping[str, Any]) -> Lexicon:
+    """The phrases of a lexicon as automata. Raises `ValueError` for what is no phrase."""
+    macros = {**_MACROS, **(raw.get("macros") or {})}
+    result = Lexicon(*(Automaton() for _ in Lexicon._fields))
+    for text in raw.get("free") or ():
+        result.free.add(_filled(phrase_nodes(text, macros), _TEXT_MARKS), True)
+    for text in raw.get("leads") or ():
+        result.leads.add(phrase_nodes(text, macros), True)
+    for text in raw.get("others") or ():
+        result.others.add(phrase_nodes(text, macros), "other")
+    for name, given in raw["slots"].items():
+        slot = domain.slots[name]
+        marks = _value_marks(slot, domain.singular)
+        for text in (*(given.get("phrases") or ()), *_frames(slot, given)):
+            phrase = phrase_nodes(text, macros)
+            result.documents.add(_filled(phrase, _TEXT_MARKS | marks), name)
+            for form in _conditions(phrase):
+                result.queries.add(_filled(form, _QUERY_MARKS | marks), name)
+        for key, automaton, way in (
+            ("most", result.superlatives, "most"), ("longest", result.adjectives, "most"),
+            ("least", result.superlatives, "least"), ("shortest", result.adjectives, "least"),
+        ):  # fmt: skip
+            for text in given.get(key) or ():
+                automaton.add(phrase_nodes(text, macros), (name, way))
+    return result
 
-    def __init__(self, domain: Definition, raw: Mapping[str, Any]) -> None:
-        self.domain, self.raw = domain, raw
-        self._macros = {**_MACROS, **(raw.get("macros") or {})}
 
-    def lexicon(self) -> Lexicon:
-        documents, free, leads = Automaton(), Automaton(), Automaton()
-        queries, others = Automaton(), Automaton()
-        superlatives, adjectives = Automaton(), Automaton()
-        for text in self.raw.get("free") or ():
-            free.add(self._in_text(self.phrase(text)), True)
-        for text in self.raw.get("leads") or ():
-            leads.add(self.phrase(text), True)
-        for text in self.raw.get("others") or ():
-            others.add(self.phrase(text), "other")
-        for name, given in self.raw["slots"].items():
-            slot = self.domain.slots[name]
-            for phrase in self._phrases(slot, given):
-                documents.add(self._in_text(phrase, slot), name)
-                for form in _conditions(phrase):
-                    queries.add(self._in_query(form, slot), name)
-            for key, automaton, way in (
-                ("most", superlatives, "most"), ("longest", adjectives, "most"),
-                ("least", superlatives, "least"), ("shortest", adjectives, "least"),
-            ):  # fmt: skip
-                for text in given.get(key) or ():
-                    automaton.add(self.phrase(text), (name, way))
-        return Lexicon(documents, free, leads, queries, others, superlatives, adjectives)
-
-    # --- phrases ----------------------------------------------------------------------------
-
-    def phrase(self, text: str) -> list[Node]:
-        """The nodes of a phrase."""
-        return phrase_nodes(text, self._macros)
-
-    def _phrases(self, slot: SlotDefinition, given: Mapping[str, Any]) -> Iterator[list[Node]]:
-        """The phrases of a slot, and those that its nouns and events give."""
-        for text in given.get("phrases") or ():
-            yield self.phrase(text)
-        at = {"place": "[in]", "year": "[in]", "date": "[on]"}.get(slot.type, "")
-        for noun in given.get("nouns") or ():
-            for frame in (
-                f"{{P}} {noun} <be> {at} {{v}}",
-                f"the {noun} of {{O}} <be> {at} {{v}}",
-                f"{{v}} <be> {{P}} {noun}",
-                f"{{v}} <be> the {noun} of {{O}}",
-                f"{{S}} <has> {{v}} (as|for) [{{P}}|a|an|the] {noun}",
-                f"{{S}} <has> [a|an|the] {noun} (of|in) {{v}}",
-            ):
-                yield self.phrase(frame)
-        for event in given.get("events") or ():
-            kind = _WHEN.get(slot.type, "(place|city|town|scene)")
-            how = "<came> {in}" if slot.type in _WHEN else "(<be>|took place|happened) in {v}"
-            for frame in (
-                f"{{P}} {event} {how}",
-                f"the {event} of {{O}} {how}",
-                f"{{P}} {kind} of {event} <be> {at} {{v}}",
-                f"the {kind} of {{P}} {event} <be> {{v}}",
-                f"{{v}} <be> the {kind} of {{P}} {event}",
-                f"{{v}} <be> {{P}} {kind} of {event}",
-                f"{{v}} saw {{P}} {event}",
-            ):
-                yield self.phrase(frame)
-
-    # --- what marks stand for ---------------------------------------------------------------
-
-    def _in_text(self, nodes: Sequence[Node], slot: SlotDefinition | None = None) -> list[Node]:
-        return _filled(nodes, {**_TEXT_MARKS, **_value_marks(slot, self.domain.singular)})
-
-    def _in_query(self, nodes: Sequence[Node], slot: SlotDefinition) -> list[Node]:
-        return _filled(nodes, {**_QUERY_MARKS, **_value_marks(slot, self.domain.singular)})
+def _frames(slot: SlotDefinition, given: Mapping[str, Any]) -> Iterator[str]:
+    """The phrases that a slot's nouns and events give."""
+    at = {"place": "[in]", "year": "[in]", "date": "[on]"}.get(slot.type, "")
+    for noun in given.get("nouns") or ():
+        yield f"{{P}} {noun} <be> {at} {{v}}"
+        yield f"the {noun} of {{O}} <be> {at} {{v}}"
+        yield f"{{v}} <be> {{P}} {noun}"
+        yield f"{{v}} <be> the {noun} of {{O}}"
+        yield f"{{S}} <has> {{v}} (as|for) [{{P}}|a|an|the] {noun}"
+        yield f"{{S}} <has> [a|an|the] {noun} (of|in) {{v}}"
+    for event in given.get("events") or ():
+        kind = _WHEN.get(slot.type, "(place|city|town|scene)")
+        how = "<came> {in}" if slot.type in _WHEN else "(<be>|took place|happened) in {v}"
+        yield f"{{P}} {event} {how}"
+        yield f"the {event} of {{O}} {how}"
+        yield f"{{P}} {kind} of {event} <be> {at} {{v}}"
+        yield f"the {kind} of {{P}} {event} <be> {{v}}"
+        yield f"{{v}} <be> the {kind} of {{P}} {event}"
+        yield f"{{v}} <be> {{P}} {kind} of {event}"
+        yield f"{{v}} saw {{P}} {event}"
 
 
 _THEIR = either(*map(words, ("its", "his", "her", "their")))
@@ -251,9 +225,7 @@ _QUERY_MARKS: dict[str, list[Node]] = {
 }
 
 
-def _value_marks(slot: SlotDefinition | None, singular: str) -> dict[str, list[Node]]:
-    if slot is None:
-        return {}
+def _value_marks(slot: SlotDefinition, singular: str) -> dict[str, list[Node]]:
     value: list[Node] = [f"={slot.name}"]
     if slot.type in _WHEN:
         value = [maybe("the"), maybe("year"), *value]
