@@ -23,14 +23,13 @@ from retgen.world.expressions import (
     Condition,
     Expression,
     Extreme,
-    Mask,
     Or,
     Via,
     dumps,
     holds,
     through,
 )
-from retgen.world.table import Column, EntityTable
+from retgen.world.table import Column, EntityTable, Mask
 
 Operator = Literal["eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop"]
 OPERATORS: tuple[Operator, ...] = (

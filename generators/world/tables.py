@@ -21,7 +21,7 @@ from retgen.generators.world.queries import QueryCell, Search, window
 from retgen.streams import Stream
 from retgen.world.asking import Asker
 from retgen.world.compose import Composer
-from retgen.world.domain import Domain, load_domain
+from retgen.world.domain import Domain, load_domain, ordinal
 from retgen.world.expressions import (
     And,
     AndNot,
@@ -29,7 +29,6 @@ from retgen.world.expressions import (
     Condition,
     Expression,
     Is,
-    Mask,
     Or,
     Via,
     Within,
@@ -37,12 +36,10 @@ from retgen.world.expressions import (
     execute,
     grades,
     missing,
-    ordinal,
     slots,
-    violators,
 )
 from retgen.world.facts import Selection, World
-from retgen.world.table import EntityTable
+from retgen.world.table import EntityTable, Mask
 
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
 
@@ -157,13 +154,12 @@ def job_queries(
     params: WorldParams, seed: int, kept: tuple[int, ...] | None = None
 ) -> WorldQueries:
     """The queries of a job, drawn once in a process."""
-    path = load_domain(params.domain).path
-    return _drawn(params, seed, kept, path.stat().st_mtime_ns)
+    return _drawn(params, seed, kept, load_domain(params.domain))
 
 
 @lru_cache(maxsize=2)
 def _drawn(
-    params: WorldParams, seed: int, kept: tuple[int, ...] | None, _changed: int
+    params: WorldParams, seed: int, kept: tuple[int, ...] | None, _domain: Domain
 ) -> WorldQueries:
     return WorldQueries(params, seed, kept)
 
@@ -258,8 +254,8 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
     it, as another city of its country. Otherwise: what misses one condition.
     """
     match expression:
-        case AndNot():
-            return violators(expression, table)
+        case AndNot(kept, dropped):
+            return execute(kept, table) & execute(dropped, table)
         case Via(_, of):
             return execute(of, table) & ~execute(expression, table)
         case Is() | Within() | Between():
@@ -279,26 +275,20 @@ def _near(condition: Condition, table: EntityTable) -> Mask:
     slot = table.domain.slots[condition.slot]
     column = table.column(slot.name)
     others = (column >= 0) & ~execute(condition, table)
-    if slot.is_ordered:
-        low, high = _ends(condition)
-        distance = np.maximum(low - column.astype(np.int64), column - high)[others]
+    ends, above = list[int](), tuple[str, ...]()
+    match condition:
+        case Between(_, low, high):
+            ends = [0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)]
+        case Is(_, value) if slot.is_ordered:
+            ends = [ordinal(value)] * 2
+        case Is(_, value):
+            above = next((one.parents for one in slot.values if one.name == value), ())
+        case Within(_, parent):
+            parents = next(one.parents for one in slot.values if parent in one.parents)
+            above = parents[parents.index(parent) + 1 :]
+    if ends:
+        distance = np.maximum(ends[0] - column.astype(np.int64), column - ends[1])[others]
         if len(distance) > _NEAREST:
             others[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
         return others
-    above = ""
-    for value in slot.values:
-        if isinstance(condition, Is) and value.name == condition.value:
-            above = value.parents[0] if value.parents else ""
-        elif isinstance(condition, Within) and condition.parent in value.parents:
-            above = "".join(value.parents[value.parents.index(condition.parent) + 1 :][:1])
-    return others & table.under(slot.name, above)[column] if above else others
-
-
-def _ends(condition: Condition) -> tuple[int, int]:
-    match condition:
-        case Is(_, value):
-            return ordinal(value), ordinal(value)
-        case Between(_, low, high):
-            return 0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)
-        case Within():
-            raise ValueError("numbers and days have no parents")
+    return others & table.under(slot.name, above[0])[column] if above else others

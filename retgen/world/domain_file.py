@@ -280,7 +280,7 @@ def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
                 if other != name or skeleton(wording) in map(skeleton, getattr(block, kind)[:i]):
                     yield ("slots", name, kind, i), f"reads the same as a wording of {other}"
     for i, wording in enumerate(file.others):
-        if _MARK.findall(wording) != ["P"] or [*_braces(wording)]:
+        if _MARK.findall(wording) != ["P"] or re.search(r"[{}]", _MARK.sub("", wording)):
             yield ("others", i), "must hold {P} once, and no other mark"
     for i, wording in enumerate(file.fillers):
         for said in _idle(wording):
@@ -313,17 +313,23 @@ def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[
                 yield (*at, "lead", k), "a connective holds no mark, and no comma at its end"
 
 
-def _idle(wording: str) -> Iterator[str]:
-    """What is wrong with a sentence without a fact."""
-    yield from _braces(wording)
-    if set(_MARK.findall(wording)) - {"S", "P", "O"}:
-        yield "may hold {S}, {P} and {O} only"
+def _common(wording: str) -> Iterator[str]:
+    """What no wording may have."""
+    if re.search(r"[{}]", _MARK.sub("", wording)):
+        yield "a brace is left over"
     if wording.endswith((".", "!", "?")):
         yield "must not end with a full stop"
 
 
+def _idle(wording: str) -> Iterator[str]:
+    """What is wrong with a sentence without a fact."""
+    yield from _common(wording)
+    if set(_MARK.findall(wording)) - {"S", "P", "O"}:
+        yield "may hold {S}, {P} and {O} only"
+
+
 def _document(wording: str, block: SlotBlock) -> Iterator[str]:
-    yield from _braces(wording)
+    yield from _common(wording)
     marks = _MARK.findall(wording)
     values = [mark for mark in marks if mark in ("v", "n")]
     if unknown := [mark for mark in marks if mark not in ("S", "P", "O", "v", "n")]:
@@ -334,20 +340,11 @@ def _document(wording: str, block: SlotBlock) -> Iterator[str]:
         yield f"{{n}} is for years and dates, not for a {block.type}"
     if not {"S", "P", "O"} & set(marks):
         yield "must hold {S}, {P} or {O}, or nobody knows whom it is about"
-    if wording.endswith((".", "!", "?")):
-        yield "must not end with a full stop"
-
-
-def _braces(wording: str) -> Iterator[str]:
-    if re.search(r"[{}]", _MARK.sub("", wording)):
-        yield "a brace is left over"
 
 
 def _query(wording: str, relative: str) -> Iterator[str]:
-    yield from _braces(wording)
+    yield from _common(wording)
     if not wording.startswith((f"{relative} ", "whose ")):
         yield f"must begin with '{relative} ' or 'whose '"
     if _MARK.findall(wording) != ["v"]:
         yield "must hold {v} once, and no other mark"
-    if wording.endswith((".", "!", "?")):
-        yield "must not end with a full stop"

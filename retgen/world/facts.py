@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from retgen.errors import RecipeError
 from retgen.streams import Permutation, Stream
 from retgen.world.dependence import Dependence
-from retgen.world.domain import Domain, Slot, SlotBound
+from retgen.world.domain import Domain, Slot, SlotBound, scalar
 from retgen.world.domain_file import Numbers
 
 ABSENT = -1  # the entity has no value of this slot
@@ -57,10 +57,6 @@ class EntityNames:
         self.persons_count = len(self._persons[0]) * len(self._persons[1])
         self._seed, self._domain = seed, domain.name
         self._orders: dict[str, Permutation] = {}
-
-    def full(self, entities: Codes) -> list[str]:
-        """Names of entities (n,)."""
-        return [name for name, _, _ in self.forms(entities)]
 
     def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
         """Name, short name and pronoun of entities (n,)."""
@@ -123,7 +119,7 @@ class World:
 
     def names(self, entities: Codes) -> list[str]:
         """Names of entities, int64 (n,)."""
-        return self._names.full(entities)
+        return [name for name, _, _ in self.forms(entities)]
 
     def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
         """Name, short name ("" without one) and pronoun (it, she, he) of entities."""
@@ -133,16 +129,14 @@ class World:
         """Values as metadata and queries' expressions name them: "" for `ABSENT`."""
         there = np.array([code for code in codes if code >= 0], np.int64)
         match slot.type:
-            case "category" | "place":
-                named = [slot.values[code].name for code in there.tolist()]
-            case "year" | "number":
-                named = [str(code) for code in there.tolist()]
-            case "date":
-                named = [datetime.date.fromordinal(code).isoformat() for code in there.tolist()]
             case "person":
                 named = self._names.persons(slot.name, there)
             case "relation":
                 named = self.names(there)
+            case "category" | "place":
+                named = [slot.values[code].name for code in there.tolist()]
+            case _:
+                named = [str(scalar(slot, code)) for code in there.tolist()]
         found = iter(named)
         return [next(found) if code >= 0 else "" for code in codes]
 
@@ -369,9 +363,6 @@ class Selection(World):
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:
         return {slot: codes[start:stop] for slot, codes in self._chosen.items()}
-
-    def names(self, entities: Codes) -> list[str]:
-        return super().names(self._kept[entities])
 
     def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
         return super().forms(self._kept[entities])
