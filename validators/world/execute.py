@@ -30,8 +30,7 @@ class FactTable:
         self._path, self._domain = path, domain
         self._thread, self._connections = threading.local(), list[sqlite3.Connection]()
         self._known: dict[str, str] = {}  # what was ranked, by parameter
-        self._columns = {name: f"s{number}" for number, name in enumerate(domain.slots)}
-        columns = ", ".join(self._columns.values())
+        columns = ", ".join(f"s_{name}" for name in domain.slots)
         self._db.execute(f"CREATE TABLE facts (id TEXT, name TEXT, {columns})")
 
     @property
@@ -49,7 +48,7 @@ class FactTable:
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of (document, name, a value or None for each slot in the domain's order)."""
-        marks = ", ".join("?" * (len(self._columns) + 2))
+        marks = ", ".join("?" * (len(self._domain.slots) + 2))
         self._db.executemany(f"INSERT INTO facts VALUES ({marks})", rows)
 
     def index(self, slots: Collection[str]) -> None:
@@ -59,8 +58,7 @@ class FactTable:
         (count,) = self._db.execute("SELECT count(*) FROM facts").fetchone()
         if count > _FEW:
             for name in sorted(slots):
-                column = self._columns[name]
-                self._db.execute(f"CREATE INDEX by_{column} ON facts ({column})")
+                self._db.execute(f"CREATE INDEX by_s_{name} ON facts (s_{name})")
         self._db.execute("ANALYZE")
         self._db.commit()  # for the connections of other threads
 
@@ -77,7 +75,7 @@ class FactTable:
         """(document, slot, name) of every relation to a name that no document has."""
         for name, slot in self._domain.slots.items():
             if slot.type == "relation":
-                column = self._columns[name]
+                column = f"s_{name}"
                 for doc_id, value in self._db.execute(
                     f"SELECT id, {column} FROM facts WHERE {column} IS NOT NULL "
                     f"AND NOT EXISTS (SELECT 1 FROM facts o WHERE o.name = facts.{column})"
@@ -112,7 +110,7 @@ class FactTable:
         name = f"r{orjson.dumps([kind, k, slot, of]).hex()}"
         if name in self._known:
             return name
-        column, order = f"f.{self._columns[slot]}", "DESC" if kind == "most" else "ASC"
+        column, order = f"f.s_{slot}", "DESC" if kind == "most" else "ASC"
         found = self._json(
             "SELECT json_group_array(json_array(row, value)) FROM "
             f"(SELECT f.rowid AS row, {column} AS value FROM facts f "
@@ -133,13 +131,13 @@ class FactTable:
         """An expression as a condition of SQL on a row."""
         match expression:
             case ["is", slot, value]:
-                return f"{row}.{self._columns[slot]} IS {_literal(value)}"
+                return f"{row}.s_{slot} IS {_literal(value)}"
             case ["within", slot, parent]:
                 known = self._domain.slots[slot].values.values()
                 below = ", ".join(_literal(one.name) for one in known if parent in one.parents)
                 return self._among(slot, row, below)
             case ["between", slot, low, high]:
-                column = f"{row}.{self._columns[slot]}"
+                column = f"{row}.s_{slot}"
                 above = "" if low is None else f" AND {column} >= {_literal(low)}"
                 below = "" if high is None else f" AND {column} <= {_literal(high)}"
                 return f"({column} IS NOT NULL{above}{below})"
@@ -161,7 +159,7 @@ class FactTable:
 
     def _among(self, slot: str, row: str, values: str) -> str:
         """Whether a slot, which may be NULL, has one of some values."""
-        column = f"{row}.{self._columns[slot]}"
+        column = f"{row}.s_{slot}"
         return f"({column} IS NOT NULL AND {column} IN ({values}))"
 
     def _met(self, expression: Sequence[Any], row: str) -> str:
@@ -178,7 +176,7 @@ class FactTable:
             case ["most" | "least", int(), _, of]:
                 return f"({self._met(of, row)} + ({self._where(expression, row)}))"
             case ["via", slot, of]:
-                other = f"{row}x.name = {row}.{self._columns[slot]}"
+                other = f"{row}x.name = {row}.s_{slot}"
                 met = self._met(of, f"{row}x")
                 return f"coalesce((SELECT {met} FROM facts {row}x WHERE {other}), 0)"
             case _:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.validators.world.automaton import Automaton, Node, either, maybe, words
+from retgen.validators.world.automaton import Automaton, Choice, Node
 from retgen.validators.world.definitions import BadDefinition, Definition, SlotDefinition
 from retgen.validators.world.mentions import SELF, MentionFinder
 from retgen.yaml_text import read_yaml
@@ -212,42 +212,25 @@ def _frames(slot: SlotDefinition, given: Mapping[str, Any]) -> Iterator[str]:
         yield f"{{v}} saw {{P}} {event}"
 
 
-_THEIR = either(*map(words, ("its", "his", "her", "their")))
-_TEXT_MARKS: dict[str, list[Node]] = {
-    "{S}": [either(*map(words, (SELF, "it", "he", "she")))],
-    "{P}": [either([SELF, "'s"], *map(words, ("its", "his", "her", "the")))],
-    "{O}": [either(*map(words, (SELF, "it", "him", "her")))],
-}
-_QUERY_MARKS: dict[str, list[Node]] = {
-    "{S}": [either(*map(words, ("that", "who", "which")))],
-    "{P}": ["whose"],
-    "{O}": [either(*map(words, ("it", "them", "him", "her", "that", "which", "whom", "who")))],
-}
-
-
 def _value_marks(slot: SlotDefinition, singular: str) -> dict[str, list[Node]]:
-    value: list[Node] = [f"={slot.name}"]
+    value = f"={slot.name}"
     if slot.type in _WHEN:
-        value = [maybe("the"), maybe("year"), *value]
+        value = f"[the] [year] {value}"
     if slot.type == "place":
-        value = [maybe("the", either(["city"], ["town"]), "of"), *value]
+        value = f"[the (city|town) of] {value}"
     if slot.type == "relation":
-        value = [maybe(either(["the"], ["an"]), "earlier", singular, maybe(",")), *value]
-    before = either(*map(words, ("in", "on", "during")))
-    return {
-        "{v}": value,
-        "{n}": [f"#{slot.name}"],
-        "{in}": [either([before, *value], [f"~{slot.name}"])],
-    }
+        value = f"[(the|an) earlier {singular} [,]] {value}"
+    timed = f"((in|on|during) {value}|~{slot.name})"
+    return _marks({"{v}": value, "{n}": f"#{slot.name}", "{in}": timed})
 
 
 def _filled(nodes: Sequence[Node], marks: Mapping[str, list[Node]]) -> list[Node]:
     result: list[Node] = []
     for node in nodes:
         if isinstance(node, str):
-            result += marks.get(node, [_THEIR if node in ("its", "his", "her") else node])
+            result += marks.get(node, _THEIR if node in ("its", "his", "her") else [node])
         else:
-            result.append(either(*(_filled(one, marks) for one in node.choices)))
+            result.append(Choice([_filled(one, marks) for one in node.choices]))
     return result
 
 
@@ -280,11 +263,13 @@ def _sequence(
                     break
             if tokens[0] != (")" if token == "(" else "]"):
                 raise ValueError(f"{text!r} closes {token!r} with {tokens[0]!r}")
-            nodes.append(either(*choices))
+            nodes.append(Choice(choices))
             rest = tokens[1:]
         elif token[0] == "{":
             if token not in _MARKS:
                 raise ValueError(f"{text!r} holds {token}; known are {', '.join(_MARKS)}")
+            nodes.append(token)
+        elif token == SELF:
             nodes.append(token)
         elif token[0] == "<":
             if token[1:-1] not in macros:
@@ -302,13 +287,11 @@ def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
     first, *rest = phrase
     if "{O}" in phrase and first != "{S}":  # "that a smuggler directed"
         at = phrase.index("{O}")
-        their: dict[str, list[Node]] = {"{P}": [either(["its"], ["their"], ["his"], ["her"])]}
-        which = either(*map(words, ("that", "which", "whom", "who")))
-        yield [maybe(which), *_filled([*phrase[:at], *phrase[at + 1 :]], their)]
+        yield [*_WHICH, *_filled([*phrase[:at], *phrase[at + 1 :]], {"{P}": _THEIR})]
     if first == "{P}":
         yield phrase
     elif first == "{S}":
-        yield [maybe("{S}"), *rest] if len(rest) > 1 else phrase
+        yield [Choice([[], ["{S}"]]), *rest] if len(rest) > 1 else phrase
         if not isinstance(rest[0], str):
             if ["is"] in rest[0].choices and len(rest) > 2:
                 yield rest[1:]
@@ -317,3 +300,21 @@ def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
     elif first == "{v}" and "{P}" in phrase:
         at = phrase.index("{P}")
         yield ["{P}", *phrase[at + 1 :], "{v}", *phrase[1:at]]
+
+
+def _marks(texts: Mapping[str, str]) -> dict[str, list[Node]]:
+    return {mark: phrase_nodes(text, {}) for mark, text in texts.items()}
+
+
+_THEIR = phrase_nodes("(its|his|her|their)", {})
+_WHICH = phrase_nodes("[that|which|whom|who]", {})
+_TEXT_MARKS = _marks({
+    "{S}": f"({SELF}|it|he|she)",
+    "{P}": f"({SELF} 's|its|his|her|the)",
+    "{O}": f"({SELF}|it|him|her)",
+})  # fmt: skip
+_QUERY_MARKS = _marks({
+    "{S}": "(that|who|which)",
+    "{P}": "whose",
+    "{O}": "(it|them|him|her|that|which|whom|who)",
+})  # fmt: skip

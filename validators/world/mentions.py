@@ -8,7 +8,7 @@ business.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -137,13 +137,10 @@ class MentionFinder:
         for slot in domain.slots.values():
             for unit in filter(None, slot.unit if slot.type == "number" else ()):
                 units.setdefault(unit, []).append(slot.name)
-        self._units: dict[str, list[KnownPhrase]] = {}  # by first token, the longest first
-        for unit, slots in units.items():
-            tokens = tuple(tokens_of(unit))
-            form = Mention.of("number", "", dict.fromkeys(slots))
-            self._units.setdefault(tokens[0], []).append(KnownPhrase(tokens, form))
-        for phrases in self._units.values():
-            phrases.sort(key=lambda phrase: -len(phrase.tokens))
+        self._units = _by_first_token(
+            KnownPhrase(tuple(tokens_of(unit)), Mention.of("number", "", dict.fromkeys(slots)))
+            for unit, slots in units.items()
+        )
         numbers = domain.of_type("number")
         plain = [name for name in numbers if not any(domain.slots[name].unit)]
         forms = {
@@ -306,7 +303,7 @@ def _joined(tokens: Sequence[str]) -> str:
 
 
 def _phrases(domain: Definition, parents: bool) -> dict[str, list[KnownPhrase]]:
-    """First token -> values that begin with it, the longest first.
+    """Values by their first token, the longest first.
 
     With `parents` what values are a kind or a part of, too, and conditions in place of values.
     """
@@ -321,12 +318,17 @@ def _phrases(domain: Definition, parents: bool) -> dict[str, list[KnownPhrase]]:
             for parent in value.parents if parents else ():
                 texts.setdefault(bare(parent), parent)
                 slots.setdefault(bare(parent), {}).setdefault(name, ["within", name, parent])
+    return _by_first_token(
+        KnownPhrase(tokens, Mention.of("value", text, slots[tokens]))
+        for tokens, text in texts.items()
+    )
+
+
+def _by_first_token(phrases: Iterable[KnownPhrase]) -> dict[str, list[KnownPhrase]]:
+    """The phrases that begin with a token, the longest first."""
     result: dict[str, list[KnownPhrase]] = {}
-    for tokens, text in texts.items():
-        mention = Mention.of("value", text, slots[tokens])
-        result.setdefault(tokens[0], []).append(KnownPhrase(tokens, mention))
-    for phrases in result.values():
-        phrases.sort(key=lambda phrase: -len(phrase.tokens))
+    for phrase in sorted(phrases, key=lambda one: -len(one.tokens)):
+        result.setdefault(phrase.tokens[0], []).append(phrase)
     return result
 
 
