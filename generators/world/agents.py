@@ -17,8 +17,8 @@ from pydantic import Field
 from retgen.agents.agent import AnswerSchema, Question
 from retgen.generators.agents import bundled_agent
 from retgen.world.compose import MONTHS, said_of
-from retgen.world.dependence import Value
 from retgen.world.domain import Domain, Slot
+from retgen.world.domain_file import Value
 
 _SHORTEST = 100  # characters of a document
 

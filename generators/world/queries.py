@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.world.conditions import ConditionPool, ConditionPools, Kind
+from retgen.generators.world.conditions import ConditionPools, Kind
 from retgen.streams import Stream
 from retgen.world.asking import Wording
 from retgen.world.expressions import (
@@ -29,7 +29,7 @@ from retgen.world.expressions import (
     holds,
     through,
 )
-from retgen.world.table import Column, EntityTable, Mask
+from retgen.world.table import Column, EntityTable
 
 Operator = Literal["eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop"]
 OPERATORS: tuple[Operator, ...] = (
@@ -39,6 +39,7 @@ OPERATORS: tuple[Operator, ...] = (
 _TRIES = 400  # of one query
 _SOME_OF = ((2, 3), (2, 4), (3, 4))  # (k, n) of k-of-n
 _MOST_PARTS = 4  # conditions that are joined
+_KINDS: dict[str, Kind] = {"compared": "compared", "entailed": "parent"}
 
 Entities = NDArray[np.int64]
 
@@ -176,7 +177,7 @@ class Search:
             if part is None:
                 return None
             parts.append(part)
-            met += self._holds(part)
+            met[self._of(part, None)] += 1
         already = int((met >= k).sum())
         rows = np.flatnonzero(met == k - 1)
         rest = Window(max(1, wanted.low - already), wanted.high - already)
@@ -235,12 +236,9 @@ class Search:
             return None
         for number in range(1, _MOST_PARTS + 1):
             count = self._table.count if rows is None else len(rows)
-            part = None
-            if number >= parts:
-                part = self._pick(kind, wanted, draw, rows, used)
-                last = part is not None
+            part = self._pick(kind, wanted, draw, rows, used) if number >= parts else None
+            last = part is not None
             if part is None:
-                last = False
                 least = max(wanted.high + 1, 2)
                 size = draw.log_uniform(least, count - 1)
                 wide = Window(max(least, size // 3), min(count - 1, size * 3))
@@ -285,7 +283,7 @@ class Search:
         """
         if wanted.high < 1:
             return None
-        pools = self._pools(kind)
+        pools = self._conditions.kind(_KINDS.get(kind, "value"))
         for at in draw.order(len(pools)):
             pool = pools[at]
             if used and pool.slot in used:
@@ -303,11 +301,6 @@ class Search:
                 return pool.condition(int(chosen[draw.below(len(chosen))]))
         return None
 
-    def _pools(self, kind: Kind | Wording) -> list[ConditionPool]:
-        if kind == "compared":
-            return self._conditions.kind("compared")
-        return self._conditions.kind("parent" if kind == "entailed" else "value")
-
     def _column(self, slot: str, via: str) -> Column:
         """A slot's column, or that of the other entities of a relation."""
         if not via:
@@ -318,9 +311,6 @@ class Search:
             column[relation < 0] = -1
             self._through[slot, via] = column
         return self._through[slot, via]
-
-    def _holds(self, part: Condition) -> Mask:
-        return holds(part, self._table.column(part.slot), self._table)
 
     def _of(self, part: Condition, rows: Entities | None) -> Entities:
         """The rows that meet a condition."""

@@ -7,7 +7,7 @@ processes which only write parts of the corpus draw none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,18 +70,16 @@ def composed_corpus(params: WorldParams, seed: int) -> Rows:
 
 def query_tables(drawn: Callable[[], WorldQueries]) -> tuple[Rows, Rows, Rows]:
     """Queries, qrels and grades. `drawn`: the queries, which are drawn once they are asked for."""
+
+    def labels(table: str) -> Rows:
+        return BatchedRows(
+            lambda: drawn().qrels, lambda start, stop: drawn().labels(table, start, stop)
+        )
+
     queries = BatchedRows(
         lambda: len(drawn().all), lambda start, stop: map(drawn().query, range(start, stop))
     )
-    qrels, grades = (
-        BatchedRows(lambda: drawn().qrels, partial(_labels, drawn, table))
-        for table in ("qrel", "grade")
-    )
-    return queries, qrels, grades
-
-
-def _labels(drawn: Callable[[], WorldQueries], table: str, start: int, stop: int) -> Iterator[Row]:
-    return drawn().labels(table, start, stop)
+    return queries, labels("qrel"), labels("grade")
 
 
 class WorldQuery(NamedTuple):

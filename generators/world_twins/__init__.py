@@ -134,18 +134,14 @@ def _check(params: TwinsParams, domain: Domain) -> None:
         )
 
 
-def _list_names(values: Sequence[object]) -> str:
-    return ", ".join(f"{value}" for value in values)
-
-
 def _figures(params: TwinsParams, records: TwinTables, domain: Domain) -> dict[str, str]:
     types = dict.fromkeys(triple.cell.slot_type for triple in records.triples)
     return {
         "Domain": domain.name,
         "Triples": f"{len(records.triples):,}",
-        "Types of the changed fact": _list_names(list(types)),
-        "Facts a document": _list_names(params.lengths),
-        "Wordings": _list_names(params.wordings),
+        "Types of the changed fact": ", ".join(types),
+        "Facts a document": ", ".join(map(str, params.lengths)),
+        "Wordings": ", ".join(params.wordings),
         "Triples of each type and length": f"{params.triples_per_cell:,}",
     }
 

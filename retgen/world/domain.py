@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from retgen.errors import UsageError
 from retgen.messages import SourceMap, did_you_mean, validation_messages
-from retgen.world.dependence import Dependence, Value, dependence
+from retgen.world.dependence import Dependence, dependence
 from retgen.world.domain_file import (
     LISTED,
     ORDERED,
@@ -32,6 +32,7 @@ from retgen.world.domain_file import (
     ShapePart,
     SlotBlock,
     SlotType,
+    Value,
     problems_of_wordings,
 )
 from retgen.yaml_text import read_yaml
@@ -234,24 +235,18 @@ class _Builder:
         return self.file.persons
 
     def _values(self, name: str, block: SlotBlock) -> tuple[Value, ...]:
-        nested: Any
-        if isinstance(block.values, str):
-            nested = self.file.lists.get(block.values)
-            if nested is None:
-                hint = did_you_mean(block.values, list(self.file.lists))
-                self._note(name, "values", f"there is no list {block.values!r} under lists{hint}")
-        else:
-            nested = block.values
-        result: list[Value] = []
+        given = block.values
+        if isinstance(given, str) and given not in self.file.lists:
+            hint = did_you_mean(given, list(self.file.lists))
+            self._note(name, "values", f"there is no list {given!r} under lists{hint}")
+        result: tuple[Value, ...] = (
+            self.file.lists.get(given, ()) if isinstance(given, str) else given or ()
+        )
         seen: set[str] = set()
-        for leaf, parents in _leaves(nested or [], ()):
-            first, *synonyms = [one.strip() for one in leaf.split("|")]
-            value = Value(first, tuple(synonyms), parents)
-            for said in (first, *synonyms):
-                if _folded(said) in seen:
-                    self._note(name, "values", f"{said!r} stands there twice")
-                seen.add(_folded(said))
-            result.append(value)
+        for said in (one for value in result for one in (value.name, *value.synonyms)):
+            if _folded(said) in seen:
+                self._note(name, "values", f"{said!r} stands there twice")
+            seen.add(_folded(said))
         above: dict[str, set[tuple[str, ...]]] = {}
         for value in result:
             for i, parent in enumerate(value.parents):
@@ -264,7 +259,7 @@ class _Builder:
         for said in sorted({s for v in result for s in (*v.above, *v.synonyms)}):
             if re.search(r"[,.;:!?{}=]|\b(?:and|or|nor|not|but)\b", said):
                 self._note(name, "values", f"{said!r}: no punctuation, and, or, not in a value")
-        return tuple(result)
+        return result
 
     def _range(self, name: str, block: SlotBlock) -> tuple[SlotBound, SlotBound]:
         if block.range is None:
@@ -371,12 +366,3 @@ def _twice(texts: list[str]) -> str:
             return text
         seen.add(_folded(text))
     return ""
-
-
-def _leaves(nested: Any, parents: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if isinstance(nested, dict):
-        for parent, inner in nested.items():
-            yield from _leaves(inner, (parent, *parents))
-    else:
-        for leaf in nested:
-            yield leaf, parents

@@ -6,7 +6,7 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -55,35 +55,53 @@ def _end(given: Any) -> int | datetime.date | str:
     )
 
 
-def _nested(given: Any, parents: tuple[str, ...] = ()) -> Any:
-    below = f" under {parents[-1]!r}" if parents else ""
+class Value(NamedTuple):
+    """A value of a slot, other names of it, and what it is one of, nearest first."""
+
+    name: str
+    synonyms: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """Itself and its parents."""
+        return self.name, *self.parents
+
+
+def _nested(given: Any, parents: tuple[str, ...] = ()) -> tuple[Value, ...]:
+    """The values of lists that are nested under their parents."""
+    below = f" under {parents[0]!r}" if parents else ""
+    result: list[Value] = []
     if isinstance(given, dict) and len(parents) < _PARENTS:
         for parent, inner in given.items():
-            _leaf(parent, below)
-            _nested(inner, (*parents, parent))
+            _names(parent, below)
+            result += _nested(inner, (parent, *parents))
     elif isinstance(given, dict):
         raise ValueError(f"{next(iter(given), '')!r}{below}: at most {_PARENTS} levels of parents")
     elif isinstance(given, list):
         for leaf in given:
-            _leaf(leaf, below)
+            name, *synonyms = _names(leaf, below)
+            result.append(Value(name, tuple(synonyms), parents))
     else:
         raise ValueError(f"must be a list{below}, not {given!r}")
     if not given:
         raise ValueError(f"needs a value{below}")
-    return given
+    return tuple(result)
 
 
-def _leaf(given: object, below: str) -> None:
+def _names(given: object, below: str) -> list[str]:
+    """The names of a value, or of a parent."""
     if isinstance(given, dict | list):
         raise ValueError(f"either values or parents of values{below}, not both in one list")
     if not isinstance(given, str):
         raise ValueError(f"{given!r}{below} must be a text: put it in quotes")
-    _words(given)
-    if not all(one.strip() for one in given.split("|")):
+    names = [one.strip() for one in _words(given).split("|")]
+    if not all(names):
         raise ValueError(f"{given!r}{below}: a name is missing beside the '|'")
+    return names
 
 
-def _values(given: Any) -> Any:
+def _values(given: Any) -> str | tuple[Value, ...]:
     return _words(given) if isinstance(given, str) else _nested(given)
 
 

@@ -110,7 +110,9 @@ class World:
         self._place = {slot.name: _DRAWS * i for i, slot in enumerate(slots)}
         self._bounds = np.full(_DRAWS * len(slots), _FULL)
         self._ordered: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
-        self._given = {slot.name: [_Group(slot, one) for one in slot.given] for slot in slots}
+        self._given = {
+            slot.name: [_Group(domain, slot, one) for one in slot.given] for slot in slots
+        }
         self._tables = {slot.name: self._table(slot) for slot in slots if slot.is_listed}
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:
@@ -150,11 +152,9 @@ class World:
         What `others` lacks bounds nothing, and no value at all goes with everything.
         """
         slot = self.domain.slots[name]
-        result = np.ones(len(codes), np.bool_)
-        given = [one for one in self._given[name] if one.slot in others]
+        result: NDArray[np.bool_] = np.ones(len(codes), np.bool_)
         if slot.is_listed:
-            for one in given:
-                result &= one.allowed[one.ids(self._years_of(one.slot, others)), codes]
+            result = self.possible(slot, others, len(codes))[np.arange(len(codes)), codes]
         elif slot.is_ordered:
             least, most = self.ends(slot, others, len(codes))
             result &= (codes >= least) & (codes <= most)
@@ -164,8 +164,8 @@ class World:
             near, far = slot.by
             apart = others[slot.before] - self._of(slot.before, np.maximum(codes, 0))
             result &= (apart >= near) & (far is None or apart <= far)
-        fitting: NDArray[np.bool_] = result | (codes == ABSENT)
-        return fitting
+        result |= codes == ABSENT
+        return result
 
     # --- drawing ------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class World:
         if slot.is_listed:
             table = np.zeros(len(drawn), np.int64)
             for one in self._given[slot.name]:
-                table = table * len(one.allowed) + one.ids(self._years_of(one.slot, others))
+                table = table * len(one.allowed) + one.ids(others)
             values, limits = self._tables[slot.name]
             return values[np.searchsorted(limits, (table << 32) + drawn, side="right")]
         if slot.type == "person":
@@ -220,25 +220,17 @@ class World:
         )
         for one in self._given[slot.name]:
             if one.slot in others:
-                ids = one.ids(self._years_of(one.slot, others))
-                low = np.maximum(low, one.allowed[ids, 0])
-                high = np.minimum(high, one.allowed[ids, 1])
+                least, most = one.allowed[one.ids(others)].T
+                low, high = np.maximum(low, least), np.minimum(high, most)
         return low, high
 
-    def possible(self, slot: Slot, others: Mapping[str, Codes]) -> NDArray[np.bool_]:
-        """Which values of a listed slot go with earlier slots (n,): (n, values)."""
-        count = len(next(iter(others.values())))
+    def possible(self, slot: Slot, others: Mapping[str, Codes], count: int) -> NDArray[np.bool_]:
+        """Which values of a listed slot go with earlier slots: (count, values)."""
         result: NDArray[np.bool_] = np.ones((count, len(slot.values)), np.bool_)
         for one in self._given[slot.name]:
-            result &= one.allowed[one.ids(self._years_of(one.slot, others))]
+            if one.slot in others:
+                result &= one.allowed[one.ids(others)]
         return result
-
-    def _years_of(self, name: str, others: Mapping[str, Codes]) -> Codes:
-        """Codes of a slot, of dates their years."""
-        codes = others[name]
-        if self.domain.slots[name].type == "date":
-            return np.where(codes == ABSENT, ABSENT, _years(codes))
-        return codes
 
     def _bound(
         self, slot: Slot, bound: SlotBound, others: Mapping[str, Codes], count: int, *, last: bool
@@ -309,8 +301,9 @@ class _Group:
     of numbers the ends (groups, 2).
     """
 
-    def __init__(self, slot: Slot, given: Dependence) -> None:
+    def __init__(self, domain: Domain, slot: Slot, given: Dependence) -> None:
         self.slot = given.slot
+        self._is_dated = domain.slots[given.slot].type == "date"
         self._starts = np.array(given.starts)
         groups = dict.fromkeys(given.allowed)
         number = {allowed: i for i, allowed in enumerate(groups)}
@@ -320,8 +313,11 @@ class _Group:
             rows = [tuple(i in one for i in range(len(slot.values))) for one in map(set, rows)]
         self.allowed = np.array(rows)
 
-    def ids(self, codes: Codes) -> Codes:
+    def ids(self, others: Mapping[str, Codes]) -> Codes:
         """Groups (n,) of the other slot's codes (n,), of a date its years."""
+        codes = others[self.slot]
+        if self._is_dated:
+            codes = np.where(codes == ABSENT, ABSENT, _years(codes))
         return self._ids[np.searchsorted(self._starts, codes, side="right")]
 
 
