@@ -72,26 +72,6 @@ class Match(NamedTuple):
     rows: Entities
 
 
-class _Draw:
-    """Draws of one query, in order."""
-
-    def __init__(self, seed: int, purpose: str) -> None:
-        self._stream = Stream(seed, purpose)
-
-    def below(self, bound: int) -> int:
-        return int(self._stream.integers(bound, 1)[0])
-
-    def log_uniform(self, low: int, high: int) -> int:
-        """Uniform in the logarithm: as often from 10 to 100 as from 100 to 1,000."""
-        low, high = max(low, 1), max(low, high, 1)
-        share = self.below(1 << 20) / (1 << 20)
-        return min(high, int(low * (high / low) ** share + 0.5))
-
-    def order(self, count: int) -> list[int]:
-        order: list[int] = self._stream.permutation(count).tolist()
-        return order
-
-
 class Search:
     """Expressions of a table whose number of answers lies in a window."""
 
@@ -108,7 +88,7 @@ class Search:
     def find(self, cell: QueryCell, number: int) -> Expression | None:
         """The query `number` of a cell, another than all before; None where tries are used up."""
         purpose = f"world/queries/{cell.operator}/{cell.size}/{cell.wording}/{number}"
-        draw, wanted = _Draw(self._seed, purpose), window(cell.size)
+        draw, wanted = Stream(self._seed, purpose), window(cell.size)
         for _ in range(_TRIES):
             found = _HOW[cell.operator](self, cell, wanted, draw)
             if found is not None and (text := dumps(found)) not in self._seen:
@@ -118,22 +98,22 @@ class Search:
 
     # --- one operator each --------------------------------------------------------------------
 
-    def _eq(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _eq(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         return self._pick(cell.wording, wanted, draw)
 
-    def _and(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _and(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         found = self._narrow(cell.wording, wanted, draw, 2 + draw.below(2))
-        return And(_shuffled(found.parts, draw)) if found and len(found.parts) > 1 else None
+        return And(tuple(draw.shuffled(found.parts))) if found and len(found.parts) > 1 else None
 
-    def _range(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _range(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         high = self._table.count // 2
         start = self._narrow(cell.wording, Window(wanted.high + 1, high), draw, 1 + draw.below(2))
         if start is None:
             return None
         compared = self._pick("compared", wanted, draw, start.rows, _used(start.parts))
-        return compared and And(_shuffled([*start.parts, compared], draw))
+        return compared and And(tuple(draw.shuffled([*start.parts, compared])))
 
-    def _or(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _or(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         if wanted.high == 1:  # both alternatives hold for the one answer
             first = self._narrow(cell.wording, wanted, draw, 1 + draw.below(2))
             if first is None:
@@ -153,7 +133,7 @@ class Search:
         )
         return other and Or((_joined(first.parts), _joined(other.parts)))
 
-    def _and_not(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _and_not(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         more = Window(wanted.low + 1, 3 * wanted.high + 2)
         kept = self._narrow(cell.wording, more, draw, 1 + draw.below(2))
         if kept is None:
@@ -166,7 +146,7 @@ class Search:
         dropped = self._pick(cell.wording, taken, draw, kept.rows, used)
         return dropped and AndNot(_joined(kept.parts), dropped)
 
-    def _some(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _some(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         k, n = _SOME_OF[draw.below(len(_SOME_OF))]
         share = _share(k, n, wanted.high / self._table.count) * self._table.count
         parts: list[Condition] = []
@@ -182,9 +162,9 @@ class Search:
         rows = np.flatnonzero(met == k - 1)
         rest = Window(max(1, wanted.low - already), wanted.high - already)
         last = self._pick(cell.wording, rest, draw, rows, _used(parts))
-        return last and AtLeast(k, _shuffled([*parts, last], draw))
+        return last and AtLeast(k, tuple(draw.shuffled([*parts, last])))
 
-    def _superlative(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _superlative(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         k = cell.size
         most = bool(draw.below(2))
         slots = [name for name, slot in self._slots.items() if (slot.most if most else slot.least)]
@@ -192,7 +172,7 @@ class Search:
             return None
         slot = slots[draw.below(len(slots))]
         around = Window(2 * k + 1, max(self._table.count // 3, 2 * k + 1))
-        size = draw.log_uniform(around.low, around.high)
+        size = _log_uniform(draw, around.low, around.high)
         found = self._narrow(
             cell.wording, Window(size, min(2 * size, around.high)), draw, 1 + draw.below(2),
             None, {slot},
@@ -208,7 +188,7 @@ class Search:
             return None
         return Extreme(k, slot, _joined(found.parts), most)
 
-    def _two_hop(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _two_hop(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         if not self._relations:
             return None
         relation = self._relations[draw.below(len(self._relations))]
@@ -222,7 +202,7 @@ class Search:
         self,
         kind: Wording,
         wanted: Window,
-        draw: _Draw,
+        draw: Stream,
         parts: int,
         rows: Entities | None = None,
         used: set[str] | None = None,
@@ -240,7 +220,7 @@ class Search:
             last = part is not None
             if part is None:
                 least = max(wanted.high + 1, 2)
-                size = draw.log_uniform(least, count - 1)
+                size = _log_uniform(draw, least, count - 1)
                 wide = Window(max(least, size // 3), min(count - 1, size * 3))
                 part = self._pick(kind, wide, draw, rows, used)
             if part is None:
@@ -252,7 +232,9 @@ class Search:
                 return Match(found, rows)
         return None
 
-    def _around(self, entity: int, kind: Wording, draw: _Draw, used: set[str]) -> Expression | None:
+    def _around(
+        self, entity: int, kind: Wording, draw: Stream, used: set[str]
+    ) -> Expression | None:
         """What one entity alone meets: one condition, or two."""
         itself, only = np.array([entity]), Window(1, 1)
         alone = self._pick(kind, only, draw, None, used, must=itself)
@@ -270,7 +252,7 @@ class Search:
         self,
         kind: Kind | Wording,
         wanted: Window,
-        draw: _Draw,
+        draw: Stream,
         rows: Entities | None = None,
         used: set[str] | None = None,
         via: str = "",
@@ -284,8 +266,7 @@ class Search:
         if wanted.high < 1:
             return None
         pools = self._conditions.kind(_KINDS.get(kind, "value"))
-        for at in draw.order(len(pools)):
-            pool = pools[at]
+        for pool in draw.shuffled(pools):
             if used and pool.slot in used:
                 continue
             if rows is None and not via:
@@ -320,7 +301,7 @@ class Search:
         return rows[holds(part, column[rows], self._table)]
 
 
-_HOW: Mapping[Operator, Callable[[Search, QueryCell, Window, _Draw], Expression | None]] = {
+_HOW: Mapping[Operator, Callable[[Search, QueryCell, Window, Stream], Expression | None]] = {
     "eq": Search._eq,
     "and": Search._and,
     "or": Search._or,
@@ -340,8 +321,11 @@ def _joined(parts: Sequence[Expression]) -> Expression:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _shuffled(parts: Sequence[Expression], draw: _Draw) -> tuple[Expression, ...]:
-    return tuple(parts[i] for i in draw.order(len(parts)))
+def _log_uniform(draw: Stream, low: int, high: int) -> int:
+    """Uniform in the logarithm: as often from 10 to 100 as from 100 to 1,000."""
+    low, high = max(low, 1), max(low, high, 1)
+    share = draw.below(1 << 20) / (1 << 20)
+    return min(high, int(low * (high / low) ** share + 0.5))
 
 
 def _share(k: int, n: int, share: float) -> float:

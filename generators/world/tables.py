@@ -117,8 +117,7 @@ class WorldQueries:
     def __init__(self, params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> None:
         self.table = EntityTable(world_of(params, seed, kept))
         found = _search_queries(params, seed, self.table, exact=kept is None)
-        order = Stream(seed, "world/query order").permutation(len(found)).tolist()
-        self.all = [found[i] for i in order]
+        self.all = Stream(seed, "world/query order").shuffled(found)
         self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
         self._query = np.repeat(np.arange(len(found)), [len(one.graded) for one in self.all])
         self._document = np.concatenate([np.r_[one.relevant, one.negatives] for one in self.all])
@@ -192,7 +191,7 @@ def _search_queries(
 def asker(domain: Domain, cell: QueryCell, seed: int, number: int) -> Asker:
     """What puts query `number` of a cell into words."""
     words = Stream(seed, f"world/words/{_purpose(cell, number)}")
-    return Asker(domain, cell.wording, lambda bound: int(words.integers(bound, 1)[0]))
+    return Asker(domain, cell.wording, words.below)
 
 
 def _purpose(cell: QueryCell, number: int) -> str:

@@ -130,7 +130,7 @@ class _Draw:
         self, cell: TripleCell, entity: int, slot: Slot, facts: dict[str, int], stream: Stream
     ) -> Triple | None:
         has = [name for name, code in facts.items() if code != ABSENT]
-        months = bool(stream.integers(2, 1)[0])
+        months = stream.below(2) == 1
         entailed = entailable(slot) and "entailed" in self._params.wordings
         if slot.name not in has or len(has) < cell.length:
             return None
@@ -143,11 +143,10 @@ class _Draw:
                 break
         else:
             return None
-        base, twin = (mine, value) if stream.integers(2, 1)[0] else (value, mine)
+        base, twin = (mine, value) if stream.below(2) else (value, mine)
         most = self._params.conditions
-        count = min(most[int(stream.integers(len(most), 1)[0])], cell.length)
-        rest = [name for name in kept if name != slot.name]
-        rest = [rest[i] for i in stream.permutation(len(rest)).tolist()]
+        count = min(most[stream.below(len(most))], cell.length)
+        rest = stream.shuffled([name for name in kept if name != slot.name])
         further = [name for name in rest if entailable(self._slots[name])][: count - 1]
         if len(further) < count - 1:
             return None
@@ -155,7 +154,7 @@ class _Draw:
         stated = [*asked, *(name for name in rest if name not in further)][: cell.length]
         return Triple(
             cell, entity, slot.name, facts | {slot.name: base}, twin,
-            tuple(stated), _shuffle(asked, stream), entailed, months,
+            tuple(stated), tuple(stream.shuffled(asked)), entailed, months,
         )  # fmt: skip
 
     def _others(
@@ -171,10 +170,6 @@ class _Draw:
         for i, value in enumerate(columns[slot.name].tolist()):
             if value not in (facts[slot.name], ABSENT):
                 yield value, {name for name, one in fits.items() if not one[i]}
-
-
-def _shuffle(names: list[str], stream: Stream) -> tuple[str, ...]:
-    return tuple(names[i] for i in stream.permutation(len(names)).tolist())
 
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -279,8 +274,7 @@ class TwinTables:
             for wording in params.wordings
             if wording != "entailed" or triple.entailed
         ]
-        order = Stream(seed, "world_twins/queries").permutation(len(asked)).tolist()
-        self.questions = [asked[i] for i in order]
+        self.questions = Stream(seed, "world_twins/queries").shuffled(asked)
         self._doc_ids, self._triple_ids, self._query_ids = (
             Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
             for letter, count in (
@@ -345,7 +339,7 @@ class TwinTables:
         triple = self.triples[number]
         counts = {name: len(self._composer.wordings[name]) for name in triple.stated}
         draw = Stream(self.seed, f"world_twins/texts/{number}")
-        wordings = {name: int(draw.integers(count, 1)[0]) for name, count in counts.items()}
+        wordings = {name: draw.below(count) for name, count in counts.items()}
         draws = draw.integers(_FULL, self._composer.draws).tolist()
         changed = {triple.slot: triple.twin} if role == "twin" else {}
         base = self._put(triple, wordings, draws, {**triple.facts, **changed})
@@ -354,7 +348,7 @@ class TwinTables:
         again = Stream(self.seed, f"world_twins/texts/{number}/control")
         for tried in range(_TRIES):
             others = {
-                name: (first + 1 + int(again.integers(counts[name] - 1, 1)[0])) % counts[name]
+                name: (first + 1 + again.below(counts[name] - 1)) % counts[name]
                 for name, first in wordings.items()
             }
             draws = again.integers(_FULL, self._composer.draws).tolist()
@@ -382,7 +376,7 @@ class TwinTables:
         parts = conditions(self.table, triple, entailed=wording == "entailed")
         expression = And(tuple(parts))
         words = Stream(self.seed, f"world_twins/words/{number}/{wording}")
-        asker = Asker(self.table.domain, wording, lambda bound: int(words.integers(bound, 1)[0]))
+        asker = Asker(self.table.domain, wording, words.below)
         meets, met = execute(expression, facts), grades(expression, facts)
         which = np.flatnonzero(meets).tolist()
         twin = 3 * number + ROLES.index("twin")

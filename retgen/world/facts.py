@@ -51,7 +51,7 @@ class EntityNames:
                 self._parts[name] = list(part)
         self.count = math.prod(map(len, self._parts.values()))
         self._order = Permutation(seed, f"world/{domain.name}/names", self.count)
-        self._first = int(Stream(seed, f"{purpose}/names").integers(self.count, 1)[0])
+        self._first = Stream(seed, f"{purpose}/names").below(self.count)
         persons = domain.persons
         self._persons = (persons.given, persons.family) if persons else ([""], [""])
         self.persons_count = len(self._persons[0]) * len(self._persons[1])
