@@ -121,11 +121,13 @@ class ObjectStore:
             except FileNotFoundError:
                 return None
 
-    def put(
-        self, name: str, data: bytes, *, if_match: str | None = None, if_absent: bool = False
-    ) -> str:
-        """Write an object; what S3 knows it by. Raises `ConditionFailed`."""
-        words = {"IfMatch": if_match} if if_match else {"IfNoneMatch": "*"} if if_absent else {}
+    def put(self, name: str, data: bytes, *, if_match: str = "", if_absent: str = "") -> str:
+        """Write an object; what S3 knows it by. Raises `ConditionFailed`.
+
+        `if_match`: only if S3 knows it by that; `if_absent`: "*", only if there is none.
+        """
+        words = {"IfMatch": if_match, "IfNoneMatch": if_absent}
+        words = {name: word for name, word in words.items() if word}
         marks = {"sha256": hashlib.sha256(data).hexdigest()}
         with self.errors():
             return str(self._call("put_object", name, Body=data, Metadata=marks, **words)["ETag"])
@@ -141,10 +143,10 @@ class ObjectStore:
         with self.errors():
             self._call("delete_object", name)
 
-    def list(self, start: str = "", most: int = 1000) -> list[str]:
-        """Some names of objects that begin with `start`, as far as S3 tells."""
+    def listed_names(self, start: str = "", after: str = "") -> list[str]:
+        """The next names of objects that begin with `start`, as far as S3 tells."""
         with self.errors():
-            page = self.list_page(Prefix=self.path + start, MaxKeys=most)
+            page = self.list_page(Prefix=self.path + start, StartAfter=self.path + after)
             return [one["Key"].removeprefix(self.path) for one in page.get("Contents", ())]
 
     def list_page(self, **words: Any) -> Any:
@@ -163,7 +165,9 @@ class ObjectStore:
 
         async def read() -> ObjectInfo:
             nonlocal done, known
-            words = {"Range": f"bytes={done}-", "IfMatch": known.etag} if known and done else {}
+            words: dict[str, str] = {}
+            if known and done:
+                words = {"Range": f"bytes={done}-", "IfMatch": known.etag}
             answer = await self.files._call_s3(
                 "get_object", Bucket=self.bucket, Key=self.path + name, **words
             )

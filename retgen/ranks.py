@@ -6,7 +6,7 @@ All that is small, queries and qrels, every rank makes for itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from retgen.validators.rule import CorpusRule
 from retgen.version import __version__
 from retgen.write import make_folder, scratch_folder, write_file
 
+Results = Callable[[Path, bytes], ResultFiles]  # those of a folder, by their key
 _RANKS = "ranks.json"  # how many there are, and of which version
 
 
@@ -55,10 +56,19 @@ def check_ranks(recipe: Recipe) -> None:
 
 
 def do_share(
-    recipe: Recipe, folder: Path, rank: Rank, workers: int, patience: float, progress: Progress
+    recipe: Recipe,
+    folder: Path,
+    rank: Rank,
+    workers: int,
+    patience: float,
+    progress: Progress,
+    results: Results = ResultFiles,
 ) -> int:
-    """Do the share of a rank in an opened run directory. Returns its number of pieces."""
-    files = ResultFiles(folder / PARTS, join_ranks(folder, rank))
+    """Do the share of a rank in an opened run directory. Returns its number of pieces.
+
+    `results`: where ranks see each other's.
+    """
+    files = results(folder / PARTS, join_ranks(folder, rank))
     engine = Share(rank, files, Local(workers), patience)
     recipe = recipe.at(folder)
     refused = []
@@ -115,7 +125,7 @@ def _finished(rank: Rank) -> str:
     return f"rank {rank.number} of {rank.of}"
 
 
-def shares_of(folder: Path) -> ResultFiles | None:
+def shares_of(folder: Path, results: Results = ResultFiles) -> ResultFiles | None:
     """What ranks have left in a run directory; None where there were none.
 
     Raises `RanksMissing`, naming the ranks that have not finished.
@@ -124,7 +134,7 @@ def shares_of(folder: Path) -> ResultFiles | None:
         ranks = orjson.loads((folder / PARTS / _RANKS).read_bytes())
     except FileNotFoundError:
         return None
-    files = ResultFiles(folder / PARTS, identity(folder))
+    files = results(folder / PARTS, identity(folder))
     missing = [
         number
         for number in range(ranks["of"])
@@ -153,7 +163,7 @@ class RankParts(PartFiles):
         result = []
         for name, piece in self._pieces.items():
             start = ends.get(piece.file, 0)
-            size = self.files.path(f"make_piece {name}").stat().st_size - HEAD
+            size = self.files.size(f"make_piece {name}")
             ends[piece.file] = start + size
             result.append([Chunk(paths[Path(piece.file).name], start, start + size)])
         return result

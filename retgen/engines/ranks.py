@@ -15,8 +15,6 @@ from retgen.engines.engine import Context, Engine, Result, Task, Work
 from retgen.engines.files import ResultFiles
 from retgen.errors import RanksMissing, UsageError
 
-_LOOK = 0.2  # seconds between two looks for what others do
-
 
 class Rank(NamedTuple):
     """One of `of` processes, counted from 0."""
@@ -94,7 +92,7 @@ class Share(Engine):
                         f"{name_ranks(sorted(others), self.rank.of)}. Start these, and this rank "
                         "again: what is done is kept"
                     )
-                time.sleep(_LOOK)
+                time.sleep(self._files.look)
             yield name, result
 
 
