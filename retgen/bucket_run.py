@@ -28,8 +28,9 @@ from retgen.write import FileInfo, cache_folder, dump_json, file_info, make_fold
 _FILES, _MANIFEST, _RESULTS = ".files.json", "manifest.json", ".parts/"
 _IDENTITY = ("recipe.yaml", "inputs")  # what says which run it is
 _REPORT = ("report.json", "report.html")
-_KEPT = (*_IDENTITY, f"{_RESULTS}ranks.json", "sources", "dataset", "training", "tables",
-         ".tables.json", "rejected.jsonl")  # fmt: skip
+# .tables.json before the tables: those that are there by then need not be made again
+_KEPT = (*_IDENTITY, f"{_RESULTS}ranks.json", ".tables.json", "sources", "dataset", "training",
+         "tables", "rejected.jsonl")  # fmt: skip
 _EVERY = 2.0  # seconds between two looks for finished files
 
 
@@ -229,7 +230,6 @@ class BucketRun(RunFolder):
                 raise RunDirectoryError(
                     f"{self.address} was finished by another gen run meanwhile"
                 ) from None
-        self.forget()
 
     def results(self, folder: Path, key: bytes) -> ResultFiles:
         """The results of ranks, in the bucket."""

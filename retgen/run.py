@@ -119,7 +119,7 @@ def run(
         there = home.open(fresh, lambda: clear_run(folder, recipe))
         finished = open_or_resume(folder, recipe, home.address)
         if finished is not None:
-            home.finish()  # it was stopped before
+            _finish(folder, home)  # it may have been stopped in this
         if finished := there or finished:
             return RunResult(folder, finished, repeated=True, address=home.address)
         home.keep()
@@ -135,7 +135,7 @@ def run(
         except ChecksFailed:
             home.forget()
             raise
-        home.finish()
+        _finish(folder, home)
         return replace(result, aside=aside, address=home.address)
 
 
@@ -214,14 +214,10 @@ def run_upon(
         rows = [orjson.loads(line) for line in (parent / REJECTED).read_bytes().splitlines()]
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
         refused = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
-        return _make(
-            recipe.at(folder),
-            folder,
-            Local(workers or usable_cores()),
-            None,
-            progress,
-            refused=refused,
-        )
+        local = Local(workers or usable_cores())
+        result = _make(recipe.at(folder), folder, local, None, progress, refused=refused)
+        _finish(folder, RunFolder(folder))
+        return result
 
 
 def pilot(
@@ -372,10 +368,16 @@ def _make(
         raise ChecksFailed(_verdict(folder, result))
     manifest["timings"] = clock.laps
     write_file(folder / "manifest.json", dump_json(manifest))
-    (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
-    forget(folder)
     clock.note("finished")
     return RunResult(folder, manifest)
+
+
+def _finish(folder: Path, home: RunFolder) -> None:
+    """Put a run where it belongs, and remove what only an unfinished one needs."""
+    home.finish()
+    (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
+    forget(folder)
+    home.forget()
 
 
 def _verdict(folder: Path, result: Validation) -> str:
