@@ -121,7 +121,8 @@ def run(
         if finished is not None:
             _finish(folder, home)  # it may have been stopped in this
         if finished := there or finished:
-            return RunResult(folder, finished, repeated=True, address=home.address)
+            repeated = home.address is None or there is not None
+            return RunResult(folder, finished, repeated=repeated, address=home.address)
         home.keep()
         check_space(folder, expected.bytes)
         shares = shares_of(folder, home.results)
