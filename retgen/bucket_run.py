@@ -153,23 +153,23 @@ class BucketRun(RunFolder):
         Of a finished run only the recipe is fetched. `clear` empties the folder of what is of
         another run; `fresh`: the bucket is emptied.
         """
-        manifest, self._files = None, {}
+        manifest, stated, self._files = None, {}, {}
         try:
             if found := self._store.get(_FILES):
-                self._files = stated = _infos(orjson.loads(found[0]))
+                self._files = _infos(orjson.loads(found[0]))
             if found := self._store.get(_MANIFEST):
                 manifest = orjson.loads(found[0])
                 stated = _infos(manifest["files"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if not fresh:
                 raise RunDirectoryError(
-                    f"{self.address}: manifest.json or {_FILES} is damaged; make the run again "
+                    f"{self.address}: {_MANIFEST} or {_FILES} is damaged; make the run again "
                     "with --fresh"
                 ) from error
         if fresh:
-            self._clear()
+            self._clear({*self._files, *stated, *_KEPT, *_REPORT, "run.log"})
             return None
-        stated = _infos(manifest["files"]) if manifest else self._files
+        stated = stated or self._files
         own = self.folder / "recipe.yaml"
         if not own.is_file() or file_info(own) != stated.get("recipe.yaml"):
             clear()
@@ -184,10 +184,9 @@ class BucketRun(RunFolder):
                 self._store.fetch(name, self.folder / name, info)
         return manifest
 
-    def _clear(self) -> None:
-        names = {*self._files, *_KEPT, *_REPORT, "run.log"} - {"recipe.yaml"}
+    def _clear(self, names: set[str]) -> None:
         # the manifest first: from here on it is not complete; what makes it a run last
-        for name in (_MANIFEST, *sorted(names), _FILES, "recipe.yaml"):
+        for name in (_MANIFEST, *sorted(names - {"recipe.yaml"}), _FILES, "recipe.yaml"):
             self._store.delete(name)
         self._files = {}
         self._forget_results()
@@ -213,7 +212,10 @@ class BucketRun(RunFolder):
         self._store.put(_FILES, dump_json(stated).encode())
 
     def finish(self) -> None:
-        """Put the rest there, see that all of it is as it should be, and the manifest last."""
+        """Put the rest there, see that all of it is as it should be, and the manifest last.
+
+        A run that was cut off, and taken over by this one, may have written since.
+        """
         data = (self.folder / _MANIFEST).read_bytes()
         self.keep((*_REPORT, "run.log"))
         for name, info in _infos(orjson.loads(data)["files"]).items():

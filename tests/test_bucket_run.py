@@ -462,6 +462,10 @@ def test_what_is_refused(
         f"gen: {TO}: this store ignores the conditions of a write (If-Match, If-None-Match), which "
         "keep two runs apart; use another one, or a shared disk"
     )
+    s3.fault = lambda number, request: 501 if request == f"PUT {HERE}.lock" else None
+    assert refused("run", small, "--out", TO) == (
+        f"gen: {TO}: the store cannot write an object on a condition, which this needs"
+    )
     calm(s3)
     assert s3.keys(HERE) == [f"{HERE}.lock"]
     monkeypatch.setenv("RETGEN_LEASE", "soon")

@@ -17,7 +17,7 @@ KEY, SECRET, SESSION = (
     "root/secret+0123456789abcdefghijklmnopqr",
     "session/tok+en==",
 )
-Fault = Literal["drop", "drop after", "cut", "late", 500, 503, "echo", "lag", "unconditional"]
+Fault = Literal["drop", "drop after", "cut", "late", 500, 501, 503, "echo", "lag", "unconditional"]
 
 
 @dataclass
@@ -135,7 +135,7 @@ def serving() -> Iterator[State]:
         def hear(*words: Any) -> None:
             said[:] = words[:2]
 
-        if fault in (500, 503, "echo"):
+        if fault in (500, 501, 503, "echo"):
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         else:
             body = b"" if fault == "drop" else b"".join(answer(environ, hear))
@@ -143,8 +143,8 @@ def serving() -> Iterator[State]:
             start(*said)
             return _cut(body[: len(body) // 2] if fault == "cut" else b"", environ)
         heard = " ".join([*(v for k, v in environ.items() if k.startswith("HTTP_")), SECRET])
-        status = 400 if fault == "echo" else 503 if fault == 503 else 500
-        code = {400: heard, 500: "InternalError", 503: "SlowDown"}[status]
+        status = 400 if fault == "echo" else fault if isinstance(fault, int) else 500
+        code = {400: heard, 501: "NotImplemented", 503: "SlowDown"}.get(status, "InternalError")
         start(f"{status} No", [])
         text = f"<Error><Code>{code}</Code><Message>{heard}</Message></Error>"
         return [text.encode()] if environ["REQUEST_METHOD"] != "HEAD" else []
