@@ -86,6 +86,7 @@ class BucketRun(RunFolder):
         self._files: dict[str, FileInfo] = {}
         self._seen: dict[str, tuple[int, int]] = {}
         self._one_at_a_time = threading.Lock()
+        self._is_open = False  # before that, the folder may hold what is of another run
         self._problem: RetgenError | None = None
 
     @contextlib.contextmanager
@@ -168,6 +169,7 @@ class BucketRun(RunFolder):
                 ) from error
         if fresh:
             self._clear({*self._files, *stated, *_KEPT, *_REPORT, "run.log"})
+            self._is_open = True
             return None
         stated = stated or self._files
         own = self.folder / "recipe.yaml"
@@ -182,6 +184,7 @@ class BucketRun(RunFolder):
             # of the rest, what was changed since is made again
             with contextlib.suppress(*(() if of_recipe else (DatasetError,))):
                 self._store.fetch(name, self.folder / name, info)
+        self._is_open = manifest is None
         return manifest
 
     def _clear(self, names: set[str]) -> None:
@@ -194,7 +197,8 @@ class BucketRun(RunFolder):
     def keep(self, also: tuple[str, ...] = ()) -> None:
         """Put what is finished there, as far as it is not yet; of the rest, what `also` names."""
         with self._one_at_a_time:
-            for name, path in _finished_files(self.folder, (*_KEPT, *also)):
+            names = (*_KEPT, *also) if self._is_open else ()
+            for name, path in _finished_files(self.folder, names):
                 with contextlib.suppress(FileNotFoundError):
                     status = path.stat()
                     state = status.st_mtime_ns, status.st_size

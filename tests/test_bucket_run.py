@@ -377,6 +377,19 @@ def test_fresh_and_what_is_of_another_run(small: Path, s3: State, tmp_path: Path
     assert found == stored(s3) == tables(run(other, out=tmp_path / "alone").path)
 
 
+def test_a_slow_bucket_gets_nothing_of_another_run(small: Path, s3: State, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(LIMIT.replace("6000", "500").replace("4}", "1}"))
+    run(other, out=TO, work=tmp_path / "one")
+    first = run(small, out=TO, work=tmp_path / "two", fresh=True)
+    before = stored(s3)
+    s3.before = lambda request: time.sleep(5 * (request == f"GET {HERE}.files.json"))
+    s3.requests.clear()
+    assert run(small, out=TO, work=tmp_path / "one").repeated
+    assert {one for one in s3.writes() if not one.endswith(".lock")} == set()
+    assert stored(s3) == before == tables(first.path)
+
+
 def test_a_run_whose_last_words_did_not_arrive(small: Path, s3: State, tmp_path: Path) -> None:
     os.environ["AWS_MAX_ATTEMPTS"] = "1"
     s3.fault = lambda number, request: 503 if request == f"PUT {HERE}manifest.json" else None
