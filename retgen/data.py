@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.bucket_run import is_address, local_copy
 from retgen.dataset_files import (
     LAYOUTS,
     enclosing_dataset_hint,
@@ -329,11 +330,12 @@ def qrel_of(row: Any) -> Qrel | str:
 def open_dataset(path: Path | str) -> Dataset:
     """Find the tables of a data set in a run directory or in one of the `LAYOUTS`.
 
+    "s3://bucket/path" is a run in a bucket, of which a copy is made.
     Raises `DatasetError` saying what was looked for.
     """
     if not str(path).strip():
         raise DatasetError("the path is empty: give the folder of a run or of a data set")
-    path = Path(path)
+    path = local_copy(str(path)) if is_address(path) else Path(path)
     if not path.exists():
         raise DatasetMissing(
             f"{path} does not exist. Give the folder of a run or of a data set.", str(path)

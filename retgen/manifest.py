@@ -61,8 +61,13 @@ def run_lock(folder: Path, patience: float = 0.0) -> Iterator[None]:
         yield
 
 
-def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
-    """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
+def open_or_resume(
+    folder: Path, recipe: Recipe, address: str | None = None
+) -> dict[str, Any] | None:
+    """Make the directory this recipe's, or see that it is; the manifest if it is finished.
+
+    `address`: of the run that is made there, in a bucket.
+    """
     tree, copies = written_out(recipe)
     path = folder / "recipe.yaml"
     if not path.is_file():
@@ -81,7 +86,7 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
             make_folder((folder / name).parent)
             write_file(folder / name, source.read_bytes())
         header = (
-            f"# gen run {path} --out ANOTHER_FOLDER\n"
+            f"# gen run {'recipe.yaml' if address else path} --out ANOTHER_FOLDER\n"
             "# Every default and override of the run, written out.\n"
         )
         write_file(path, header + to_yaml(tree))
@@ -95,7 +100,7 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     ]
     if keys:
         raise RunDirectoryError(
-            f"{folder} belongs to another recipe; it differs in {', '.join(keys)}. "
+            f"{address or folder} belongs to another recipe; it differs in {', '.join(keys)}. "
             "Choose another --out, or throw away what is there with --fresh."
         )
     try:

@@ -6,7 +6,7 @@ All that is small, queries and qrels, every rank makes for itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ from retgen.validators.rule import CorpusRule
 from retgen.version import __version__
 from retgen.write import make_folder, scratch_folder
 
+Results = Callable[[Path, bytes], ResultFiles]  # those of a folder, by their key
+
 
 def check_ranks(recipe: Recipe) -> None:
     """Raises `UsageError` for a recipe whose run cannot be shared by rank."""
@@ -51,10 +53,19 @@ def check_ranks(recipe: Recipe) -> None:
 
 
 def do_share(
-    recipe: Recipe, folder: Path, rank: Rank, workers: int, patience: float, progress: Progress
+    recipe: Recipe,
+    folder: Path,
+    rank: Rank,
+    workers: int,
+    patience: float,
+    progress: Progress,
+    results: Results = ResultFiles,
 ) -> int:
-    """Do the share of a rank in an opened run directory. Returns its number of pieces."""
-    ranks = join_ranks(folder, rank)
+    """Do the share of a rank in an opened run directory. Returns its number of pieces.
+
+    `results`: where ranks see each other's.
+    """
+    ranks = join_ranks(folder, rank, results)
     files = ranks.files
     engine = Share(rank, files, Local(workers), patience)
     recipe = recipe.at(folder)
@@ -85,15 +96,15 @@ def do_share(
     return share
 
 
-def join_ranks(folder: Path, rank: Rank) -> Ranks:
+def join_ranks(folder: Path, rank: Rank, results: Results = ResultFiles) -> Ranks:
     """The ranks of a run, this one among them. Raises `RunDirectoryError` for a stranger."""
     key = identity(folder)
-    ranks = _ranks(folder, key)
+    ranks = _ranks(folder, key, results)
     ranks.join(rank, {"retgen": __version__, "identity": key.hex()})
     return ranks
 
 
-def shares_of(folder: Path) -> ResultFiles | None:
+def shares_of(folder: Path, results: Results = ResultFiles) -> ResultFiles | None:
     """What ranks have left in a run directory; None where there were none.
 
     Raises `RanksMissing`, naming the ranks that have not finished.
@@ -101,14 +112,14 @@ def shares_of(folder: Path) -> ResultFiles | None:
     common = Ranks.common(folder / PARTS)
     if common is None:
         return None
-    ranks = _ranks(folder, identity(folder))
+    ranks = _ranks(folder, identity(folder), results)
     ranks.check_finished(common["of"])
     return ranks.files
 
 
-def _ranks(folder: Path, key: bytes) -> Ranks:
+def _ranks(folder: Path, key: bytes, results: Results) -> Ranks:
     return Ranks(
-        ResultFiles(folder / PARTS, key),
+        results(folder / PARTS, key),
         folder,
         "or start again with `gen run --fresh` without --rank",
         "make all of it here with --fresh",
@@ -137,7 +148,7 @@ class RankParts(PartFiles):
         result = []
         for name, piece in self._pieces.items():
             start = ends.get(piece.file, 0)
-            size = self.files.path(f"make_piece {name}").stat().st_size - HEAD
+            size = self.files.size(f"make_piece {name}")
             ends[piece.file] = start + size
             result.append([Chunk(paths[Path(piece.file).name], start, start + size)])
         return result

@@ -18,6 +18,7 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
+from retgen.bucket_run import BucketRun, RunFolder, is_address
 from retgen.engines import Engine, Local, engine_named
 from retgen.engines.files import ResultFiles
 from retgen.engines.local import keep_freed_memory
@@ -65,19 +66,21 @@ if TYPE_CHECKING:  # most runs ask no model
 class RunResult:
     """A finished run. `repeated`: it had been finished before, and nothing was done.
 
-    `aside`: where --fresh has put reviewers' verdicts on the replaced data.
+    `aside`: where --fresh has put reviewers' verdicts on the replaced data. `address`: of a run in
+    a bucket, which was made in `path`.
     """
 
     path: Path
     manifest: dict[str, Any] = field(repr=False)  # hundreds of lines
     repeated: bool = False
     aside: Path | None = None
+    address: str | None = None
 
 
 class RankResult(NamedTuple):
-    """The share of a rank: so many pieces of the corpus."""
+    """The share of a rank: so many pieces of the corpus, in a folder or a bucket."""
 
-    path: Path
+    path: str
     rank: Rank
     pieces: int
 
@@ -92,34 +95,64 @@ def run(
     limit: int | None = None,
     fresh: bool = False,
     model_options: ModelOptions | None = None,
+    work: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> RunResult:
     """Make the data set of a recipe in a run directory, or finish the one that is there.
 
-    `out` defaults to outputs/NAME. `fresh` throws away what is there, but for the answers of
-    models, which the ledger keeps. `model_options`: how models are called. Raises `ChecksFailed`
-    where the finished data does not pass its checks: no manifest is written then; `BudgetReached`
-    and `EndpointFailed` where models stop the work, which a second call resumes.
+    `out` defaults to outputs/NAME; "s3://bucket/path" is made below the folder `work`, by default
+    the user's cache folder, and put there file by file. `fresh` throws away what is there, but for
+    the answers of models, which the ledger keeps. `model_options`: how models are called. Raises
+    `ChecksFailed` where the finished data does not pass its checks: no manifest is written then;
+    `BudgetReached` and `EndpointFailed` where models stop the work, which a second call resumes.
     """
-    recipe, folder = _load_for_run(source, out, overrides, limit)
+    recipe, home = _load_for_run(source, out, overrides, limit, work)
+    folder = home.folder
+    if home.address and recipe.live:
+        model_options = _with_local_ledger(model_options)
     expected = _plan_or_refuse(recipe, folder)
     _check_models(recipe, model_options)
     aside = None
-    with run_lock(folder):
+    with run_lock(folder), home.hold(progress) as progress:
         if fresh:
             aside = clear_run(folder, recipe)
-        finished = open_or_resume(folder, recipe)
+        there = home.open(fresh, lambda: clear_run(folder, recipe))
+        finished = open_or_resume(folder, recipe, home.address)
         if finished is not None:
-            return RunResult(folder, finished, repeated=True)
+            _finish(folder, home)  # it may have been stopped in this
+        if finished := there or finished:
+            repeated = home.address is None or there is not None
+            return RunResult(folder, finished, repeated=repeated, address=home.address)
+        home.keep()
         check_space(folder, expected.bytes)
-        shares = shares_of(folder)
-        work = engine_named(engine, workers or usable_cores())
+        shares = shares_of(folder, home.results)
+        by = engine_named(engine, workers or usable_cores())
         if engine != "local":
             folder = folder.resolve()  # workers may stand elsewhere
         if shares is not None:
-            work = Merged(shares, work)
-        result = _make(recipe.at(folder), folder, work, model_options, progress, shares=shares)
-        return replace(result, aside=aside)
+            by = Merged(shares, by)
+        try:
+            result = _make(recipe.at(folder), folder, by, model_options, progress, shares=shares)
+        except ChecksFailed:
+            home.forget()
+            raise
+        _finish(folder, home)
+        return replace(result, aside=aside, address=home.address)
+
+
+def _with_local_ledger(model_options: ModelOptions | None) -> ModelOptions:
+    """With a ledger that is not in a working folder, which may be removed; it says so."""
+    from retgen.agents.calls import ModelOptions, ledger_of
+
+    model_options = model_options or ModelOptions()
+    path = ledger_of(Path("outputs") / "run", model_options)
+    if isinstance(path, Path):
+        print(
+            f"gen: models' answers are kept on this machine, in {path}: another one that goes on "
+            "with this run asks again. --ledger postgresql://... is one ledger for all",
+            file=sys.stderr,
+        )
+    return replace(model_options, ledger=path)
 
 
 def run_rank(
@@ -131,6 +164,7 @@ def run_rank(
     workers: int | None = None,
     limit: int | None = None,
     patience: float = 600.0,
+    work: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> RankResult:
     """Make and prove the share of one of several ranks; `run` merges them once all have ended.
@@ -138,16 +172,22 @@ def run_rank(
     `patience`: seconds to wait for the other ranks where all need what all find first, as own
     documents do. Raises `RanksMissing` when that is over.
     """
-    recipe, folder = _load_for_run(source, out, overrides, limit)
+    recipe, home = _load_for_run(source, out, overrides, limit, work)
+    folder = home.folder
     check_ranks(recipe)
     expected = _plan_or_refuse(recipe, folder)
-    with run_lock(folder, patience):  # of other ranks, which begin at the same moment
-        if open_or_resume(folder, recipe) is not None:
-            raise UsageError(f"--rank {rank}: {folder} is a finished run")
+    # other ranks begin at the same moment
+    with run_lock(folder, patience), home.hold(progress, patience):
+        there = home.open(False, lambda: clear_run(folder, recipe))
+        if there or open_or_resume(folder, recipe, home.address) is not None:
+            raise UsageError(f"--rank {rank}: {home.where} is a finished run")
         check_space(folder, expected.bytes * 2)  # the shares, and the whole
         join_ranks(folder, rank)
-    pieces = do_share(recipe, folder, rank, workers or usable_cores(), patience, progress)
-    return RankResult(folder, rank, pieces)
+        home.keep()
+    pieces = do_share(
+        recipe, folder, rank, workers or usable_cores(), patience, progress, home.results
+    )
+    return RankResult(home.where, rank, pieces)
 
 
 def run_upon(
@@ -175,14 +215,10 @@ def run_upon(
         rows = [orjson.loads(line) for line in (parent / REJECTED).read_bytes().splitlines()]
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
         refused = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
-        return _make(
-            recipe.at(folder),
-            folder,
-            Local(workers or usable_cores()),
-            None,
-            progress,
-            refused=refused,
-        )
+        local = Local(workers or usable_cores())
+        result = _make(recipe.at(folder), folder, local, None, progress, refused=refused)
+        _finish(folder, RunFolder(folder))
+        return result
 
 
 def pilot(
@@ -200,7 +236,10 @@ def pilot(
     """
     from retgen.agents.calls import ModelOptions
 
-    recipe, folder = _load_for_run(source, out, overrides, None)
+    if is_address(out):
+        raise UsageError("--pilot: asks models only, and writes no run: leave --out out")
+    recipe, home = _load_for_run(source, out, overrides, None)
+    folder = home.folder
     _plan_or_refuse(recipe, folder)  # what is impossible is refused before anything is asked
     _check_models(recipe, model_options)
     if not recipe.live:
@@ -256,15 +295,19 @@ def _load_for_run(
     out: str | Path | None,
     overrides: Mapping[str, Any] | None,
     limit: int | None,
-) -> tuple[Recipe, Path]:
+    work: str | Path | None = None,
+) -> tuple[Recipe, RunFolder]:
     """The recipe of a run, checked as far as it can be without making anything; its directory."""
+    if work is not None and not is_address(out):
+        raise UsageError("--work: is where a run in a bucket is made, which --out does not name")
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
     recipe = choose_judge(load_recipe(source, changes))
     if recipe.limit is not None and recipe.family.fixed_records:
         raise UsageError(f"--limit: {recipe.family.why_no_limit}")
-    folder = Path(out) if out is not None else Path("outputs") / recipe.name
     check_rule_names(recipe)
-    return recipe, folder
+    if is_address(out):
+        return recipe, BucketRun(str(out), work)
+    return recipe, RunFolder(Path(out) if out is not None else Path("outputs") / recipe.name)
 
 
 def _make(
@@ -326,10 +369,16 @@ def _make(
         raise ChecksFailed(_verdict(folder, result))
     manifest["timings"] = clock.laps
     write_file(folder / "manifest.json", dump_json(manifest))
-    (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
-    forget(folder)
     clock.note("finished")
     return RunResult(folder, manifest)
+
+
+def _finish(folder: Path, home: RunFolder) -> None:
+    """Put a run where it belongs, and remove what only an unfinished one needs."""
+    home.finish()
+    (folder / TABLES).unlink(missing_ok=True)  # the manifest says it now
+    forget(folder)
+    home.forget()
 
 
 def _verdict(folder: Path, result: Validation) -> str:

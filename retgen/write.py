@@ -145,6 +145,13 @@ def dump_json(value: Any) -> str:
     return orjson.dumps(value, option=options).decode()
 
 
+def cache_folder() -> Path:
+    """RETGEN_CACHE, else retgen/ in the user's cache folder."""
+    if named := os.environ.get("RETGEN_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "retgen"
+
+
 def make_folder(path: Path) -> None:
     """Create a folder and its parents."""
     with os_errors(path):

@@ -9,7 +9,6 @@ block.
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -27,13 +26,6 @@ _AT_ONCE = 500  # keys a statement
 _WAITING = 4  # blocks that wait to be written; more, and the model waits for the disk
 
 _Record = tuple[bytes, int, bytes, bytes]
-
-
-def default_folder() -> Path:
-    """RETGEN_CACHE, else retgen/ in the user's cache folder."""
-    if named := os.environ.get("RETGEN_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "retgen"
 
 
 class Cache:

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retgen.bucket_run import is_copy
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.retrievers import (
     Options,
@@ -49,7 +49,7 @@ from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
 from retgen.progress import Progress, no_progress
 from retgen.qrels.density import densities
-from retgen.write import dump_json, make_folder, write_file
+from retgen.write import cache_folder, dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
@@ -77,9 +77,10 @@ def evaluate(
 ) -> Evaluation:
     """Score systems on one or several data sets and write everything under `out`.
 
-    `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
-    to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
-    data sets are one recipe under several seeds. `analyses`: what is looked at beside means.
+    `out` defaults to RUN/eval for one run directory, else, for a run in a bucket ("s3://...") as
+    well, to outputs/eval_NAME. `models` defaults to bm25 where no `runs` are given, or to those of
+    a task with candidate sets. `over_seeds`: the data sets are one recipe under several seeds.
+    `analyses`: what is looked at beside means.
     `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
     and `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a
@@ -93,7 +94,7 @@ def evaluate(
     options = replace(options or Options(), dims=tuple(sorted(set(dims))))
     _check_options(models, runs, options)
     if cache and options.cache is None:
-        options = replace(options, cache=default_folder())
+        options = replace(options, cache=cache_folder())
     folder = Path(out) if out is not None else output_folder(paths)
     opened = {one: open_dataset(one) for one in paths}
     analyses = analyses or Analyses()
@@ -209,7 +210,8 @@ def _model_calls(
 
 def output_folder(paths: Sequence[Path]) -> Path:
     if len(paths) == 1:
-        if (paths[0] / "recipe.yaml").is_file() and (paths[0] / "dataset").is_dir():
+        run = (paths[0] / "recipe.yaml").is_file() and (paths[0] / "dataset").is_dir()
+        if run and not is_copy(paths[0]):
             return paths[0] / "eval"
         return Path("outputs") / f"eval_{paths[0].resolve().name}"
     return Path("outputs") / "eval"

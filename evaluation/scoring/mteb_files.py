@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 import shutil
 from collections.abc import Iterable
 
+from retgen.bucket_run import is_address, local_copy
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
 from retgen.messages import did_you_mean
-from retgen.write import AtomicFile
+from retgen.write import AtomicFile, cache_folder
 
 DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
@@ -165,8 +165,10 @@ def _setting(given: Mapping[str, Any]) -> str:
 
 
 def dataset_folder(path: str | Path) -> Path:
-    """The folder that `mteb:NAME` stands for; any other path as it is."""
+    """The folder that `mteb:NAME` or a run in a bucket stands for; any other path as it is."""
     text = str(path)
+    if is_address(text):
+        return local_copy(text)
     return fetch(text.removeprefix("mteb:")) if text.startswith("mteb:") else Path(path)
 
 
@@ -176,7 +178,7 @@ def fetch(name: str) -> Path:
     Raises `UsageError` for an unknown name, a task of another kind and where the Hub cannot be
     reached.
     """
-    kept = default_folder() / "mteb" / name
+    kept = cache_folder() / "mteb" / name
     if (kept / "qrels.jsonl").is_file():  # written last
         return kept
     import mteb

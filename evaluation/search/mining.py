@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from retgen.engines import Engine, Local, Result
 from retgen.engines.packing import pack_data, unpack_data
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import EMBEDDERS, names_embedder
 from retgen.evaluation.search.lexical import BM25Index, stem_all
 from retgen.evaluation.search.rankings import best
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
+from retgen.write import cache_folder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -93,7 +93,7 @@ def mine(
     if by == "bm25":
         ranked = _by_bm25(documents, queries, positives, depth, engine or Local(1), progress)
     else:
-        options = options or Options(cache=default_folder())
+        options = options or Options(cache=cache_folder())
         ranked = _by_embedder(by, documents, queries, positives, depth, options, progress)
     result: list[list[int]] = []
     for query, (order, scores, low) in enumerate(ranked):

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import primary_of
@@ -30,7 +29,7 @@ from retgen.evaluation.training.config import Trained
 from retgen.evaluation.training.subgroups import Subgroups
 from retgen.evaluation.training.variants import BEFORE, BM25
 from retgen.progress import Progress, no_progress
-from retgen.write import make_folder, write_file
+from retgen.write import cache_folder, make_folder, write_file
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -173,7 +172,7 @@ class Scorer:
         from retgen.evaluation.embedders.base import SentenceEmbedder
         from retgen.evaluation.search.dense import DenseRetriever
 
-        options = Options(cache=default_folder() if when == BEFORE else None)
+        options = Options(cache=cache_folder() if when == BEFORE else None)
         dense = DenseRetriever(self._model, SentenceEmbedder(self._model, model, options), options)
         depth = _depth(scored) if when == "during" else _deep(scored)
         (ranked,) = dense.rank(scored.collection, depth, no_progress)

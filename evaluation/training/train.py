@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import load
-from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.evaluate import output_folder, shared_folder
@@ -68,7 +67,7 @@ from retgen.evaluation.training.variants import (
 )
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
-from retgen.write import dump_json, make_folder, write_file
+from retgen.write import cache_folder, dump_json, make_folder, write_file
 
 
 def train(
@@ -133,7 +132,7 @@ def train(
         config = make_config("cpu", hard)
     config = resolve(config, model)
     embeddings = Options(
-        device=device, cache=default_folder(), shared=shared_folder(output_folder([path]))
+        device=device, cache=cache_folder(), shared=shared_folder(output_folder([path]))
     )
     todo = plans(compare, source, config, mine_by, embeddings, progress)
     folder = Path(out) if out is not None else (

@@ -130,7 +130,17 @@ def given_path(text: str) -> Path:
     """A path as it was given; an empty one (a shell variable that is not set) is no folder."""
     if not text.strip():
         raise typer.BadParameter("it is empty: give a path")
+    if text.startswith("s3:"):
+        raise typer.BadParameter(
+            f"{text} is in a bucket, and this must be on this machine; gen run --out, gen validate "
+            "and gen eval take runs in buckets"
+        )
     return Path(text)
+
+
+def given_place(text: str) -> Any:
+    """A path, or the address of a run in a bucket as it was given."""
+    return text if text.startswith("s3:") else given_path(text)
 
 
 def given_ledger(text: Any) -> Any:
@@ -201,10 +211,11 @@ RunArgument = Annotated[
 DatasetArgument = Annotated[
     Path,
     typer.Argument(
-        parser=given_path,
+        parser=given_place,
         metavar="PATH",
         show_default=False,
-        help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
+        help="A run directory, s3://BUCKET/PATH of one, or any data set in MTEB, BEIR or Hub "
+        "layout.",
     ),
 ]
 SplitOption = Annotated[str | None, typer.Option(help="Which qrels; default test, else the first.")]
@@ -474,7 +485,7 @@ def check_datasets(*paths: str | Path | None) -> None:
     from retgen.data import open_dataset
 
     for path in paths:
-        if path is not None and not str(path).startswith("mteb:"):
+        if path is not None and not str(path).startswith(("mteb:", "s3:")):  # fetched later
             open_dataset(path)
 
 

@@ -24,6 +24,7 @@ from retgen.cli.base import (
     fail,
     given_command,
     given_path,
+    given_place,
     interruptible,
     model_options_of,
     parse_numbers,
@@ -48,9 +49,9 @@ def eval_command(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            parser=given_path, metavar="PATH...", show_default=False,
-            help="Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME (a data set "
-            "of MTEB); or a study (gen recipes lists them).",
+            parser=given_place, metavar="PATH...", show_default=False,
+            help="Run directories, also s3://BUCKET/PATH, data sets in MTEB, BEIR or Hub layout, "
+            "mteb:NAME (a data set of MTEB); or a study (gen recipes lists them).",
         ),
     ],
     model: Annotated[

@@ -21,6 +21,7 @@ from retgen.cli.base import (
     Workers,
     command,
     given_path,
+    given_place,
     given_words,
     interruptible,
     model_options_of,
@@ -38,13 +39,26 @@ from retgen.errors import UsageError
     "run",
     "gen run limit_dense",
     "gen run my.yaml --out /data/mine",
+    "gen run limit_dense --out s3://bucket/limit_dense",
     "gen run limit_dense --set seed=7 --set params.docs=5000",
     "gen run kb.yaml --model openai:gpt-5-mini --ledger postgresql://me@host/database",
 )
 def run_command(
     recipe: RecipeArgument,
     out: Annotated[
-        Path | None, typer.Option(parser=given_path, help="Run directory; default outputs/NAME.")
+        Any,
+        typer.Option(
+            parser=given_place,
+            metavar="PATH",
+            help="Run directory, also s3://BUCKET/PATH; default outputs/NAME.",
+        ),
+    ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            parser=given_path,
+            help="Where a run in a bucket is made; default runs/ in the cache folder.",
+        ),
     ] = None,
     settings: Setting = None,
     workers: Workers = None,
@@ -104,9 +118,11 @@ def run_command(
         others = {
             "--set": settings, "--limit": limit, "--model": model, "--max-usd": max_usd,
             "--price": price, "--pilot": pilot, "--replay": replay, "--ledger": ledger,
-            "--fresh": fresh or None, "--verdicts": None if apply_review else verdicts,
+            "--fresh": fresh or None, "--work": work,
+            "--verdicts": None if apply_review else verdicts,
         }  # fmt: skip
-        _apply_review(recipe, out, verdicts, workers, others, json, quiet)
+        folder = given_path(str(out)) if out is not None else None
+        _apply_review(recipe, folder, verdicts, workers, others, json, quiet)
         return
     overrides = overrides_of(settings, model)
     model_options = model_options_of(recipe, max_usd, price, replay, ledger)
@@ -134,7 +150,7 @@ def run_command(
         with shown_progress(quiet, json) as progress:
             share = run_rank(
                 recipe, Rank.parse(rank), out=out, overrides=overrides, workers=workers,
-                limit=limit, progress=progress,
+                limit=limit, work=work, progress=progress,
             )  # fmt: skip
         shown = {"path": str(share.path), "rank": str(share.rank), "pieces": share.pieces}
         print_result(shown, lambda: _rank_summary(share), json, quiet)
@@ -142,7 +158,7 @@ def run_command(
     with shown_progress(quiet, json) as progress:
         result = run(
             recipe, out=out, overrides=overrides, workers=workers, engine=engine, limit=limit,
-            fresh=fresh, model_options=model_options, progress=progress,
+            fresh=fresh, model_options=model_options, work=work, progress=progress,
         )  # fmt: skip
     _print_run(result, json, quiet)
 
@@ -188,14 +204,20 @@ def _rank_summary(share: Any) -> str:
 
 
 def _print_run(result: Any, json: bool, quiet: bool) -> None:
-    shown = {"path": str(result.path), "repeated": result.repeated, **result.manifest}
+    shown = {
+        "path": result.address or str(result.path),
+        "repeated": result.repeated,
+        **result.manifest,
+    }
     print_result(shown, lambda: _summary(result), json, quiet)
 
 
 def _by_split(path: Path) -> str:
-    """How many queries have a qrel in each split."""
+    """How many queries have a qrel in each split, where the data are on this machine."""
     from retgen.data import open_dataset
 
+    if not (path / "dataset").is_dir():
+        return ""
     dataset = open_dataset(path)
     asked = {name: {row[0] for row in dataset.read_qrels(name)[0]} for name in dataset.qrels}
     if sum(map(len, asked.values())) > len(set().union(*asked.values())):
@@ -208,6 +230,7 @@ def _summary(result: Any) -> str:
     from retgen.reporting import evidence
 
     path, manifest = result.path, result.manifest
+    where = result.address or path
     counts, labels = manifest["counts"], manifest["evidence"]
     split = evidence.split_counts(manifest["files"])
     head = (
@@ -244,7 +267,7 @@ def _summary(result: Any) -> str:
         lines.append(f"  edited      {evidence.edited_labels(labels['edited'], counts['qrels'])}")
     lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
     if counts["rejected"]:
-        lines.append(f"  rejected    {counts['rejected']:,}, see {path / 'rejected.jsonl'}")
+        lines.append(f"  rejected    {counts['rejected']:,}, see {where}/rejected.jsonl")
     if any(one["model"] != "offline" for one in manifest["models"].values()):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
@@ -271,8 +294,10 @@ def _summary(result: Any) -> str:
             f"  licence     of the {', '.join(unstated)} not stated: `gen publish --licence` does"
         )
     if any(name.startswith("training/") for name in manifest["files"]):
-        lines.append(f"  training    {path / 'training'}")
-    lines += [f"  data        {path / 'dataset'}", f"  report      {path / 'report.html'}"]
+        lines.append(f"  training    {where}/training")
+    lines += [f"  data        {where}/dataset", f"  report      {where}/report.html"]
+    if result.address and not result.repeated:
+        lines.append(f"  made in     {path}, which may be removed")
     if result.aside is not None:
         lines.append(f"  verdicts    those of the data before are kept in {result.aside}")
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 import xxhash
 
 from retgen.engines.engine import Result
+from retgen.errors import RanksMissing
 from retgen.write import AtomicFile, make_folder
 
 _MARK = b"retgen result 2\n"
@@ -21,6 +22,8 @@ class ResultFiles:
     never found by listing the folder, which may lag behind on a shared disk.
     """
 
+    look = 0.2  # seconds between two looks for what others do
+
     def __init__(self, folder: Path, key: bytes = b"") -> None:
         self.folder, self.key = folder, key
         make_folder(folder)
@@ -28,6 +31,13 @@ class ResultFiles:
     def path(self, name: str) -> Path:
         """The file of a result."""
         return self.folder / name.replace("/", "+").replace(" ", "@")
+
+    def size(self, name: str) -> int:
+        """The bytes of a result. Raises `RanksMissing` where it is gone, or damaged."""
+        view = self.read(name)
+        if view is None:
+            raise RanksMissing(f"{self.path(name)} is gone: start again with --fresh")
+        return len(view)
 
     def keep(self, name: str, result: Result) -> memoryview:
         """Write a result. Returns it as it lies on disk."""

@@ -20,7 +20,6 @@ from retgen.errors import RanksMissing, RunDirectoryError, UsageError
 from retgen.write import write_file
 
 _COMMON = "ranks.json"  # how many ranks there are, and what all of them have alike
-_LOOK = 0.2  # seconds between two looks for what others do
 
 
 class Rank(NamedTuple):
@@ -172,7 +171,7 @@ class Share(Merged):
                         f"{_in_words(sorted(others), self.rank.of)}. Start these, and this rank "
                         "again: what is done is kept"
                     )
-                time.sleep(_LOOK)
+                time.sleep(self._files.look)
             yield name, result
 
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, retriever
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress, no_progress
 from retgen.review.records import Population
+from retgen.write import cache_folder
 
 NO_POOL = ("none",)  # in place of retrievers: only pairs with a label are looked at
 # of a pair that was judged, against one that nobody looked at and that ranks the same
@@ -84,7 +84,7 @@ def make_pool(
             f"splits: {', '.join(collection.dataset.qrels)}"
         )
     depth = min(depth, collection.documents)
-    options = Options(cache=default_folder())
+    options = Options(cache=cache_folder())
     rankings = [
         ranked.rankings
         for name in (models if tuple(models) != NO_POOL else ())

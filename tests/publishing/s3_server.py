@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 BUCKET = "bucket"
@@ -16,7 +17,7 @@ KEY, SECRET, SESSION = (
     "root/secret+0123456789abcdefghijklmnopqr",
     "session/tok+en==",
 )
-Fault = Literal["drop", "drop after", "cut", "late", 500, 503, "echo"]
+Fault = Literal["drop", "drop after", "cut", "late", 500, 501, 503, "echo", "lag", "unconditional"]
 
 
 @dataclass
@@ -63,6 +64,15 @@ class State:
 
     def writes(self) -> list[str]:
         return [one for one in self.requests if not one.startswith(("GET", "HEAD"))]
+
+
+def settings(url: str, folder: Path) -> dict[str, str]:
+    """The environment of a client of a server, and of nothing else that a machine may have."""
+    return {
+        "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": str(folder / "none"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(folder / "none"),
+    }  # fmt: skip
 
 
 def _words(environ: dict[str, Any]) -> str:
@@ -112,14 +122,20 @@ def serving() -> Iterator[State]:
         number = len(state.requests)
         fault = state.fault(number, request)
         state.before(request)
-        if fault is None:
+        if fault == "lag":
+            start("200 OK", [("Content-Type", "application/xml")])
+            return [b"<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>"]
+        if fault == "unconditional":
+            for name in ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"):
+                environ.pop(name, None)
+        if fault in (None, "unconditional"):
             return answer(environ, start)
         said: list[Any] = ["200 OK", []]
 
         def hear(*words: Any) -> None:
             said[:] = words[:2]
 
-        if fault in (500, 503, "echo"):
+        if fault in (500, 501, 503, "echo"):
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         else:
             body = b"" if fault == "drop" else b"".join(answer(environ, hear))
@@ -127,8 +143,8 @@ def serving() -> Iterator[State]:
             start(*said)
             return _cut(body[: len(body) // 2] if fault == "cut" else b"", environ)
         heard = " ".join([*(v for k, v in environ.items() if k.startswith("HTTP_")), SECRET])
-        status = 400 if fault == "echo" else 503 if fault == 503 else 500
-        code = {400: heard, 500: "InternalError", 503: "SlowDown"}[status]
+        status = 400 if fault == "echo" else fault if isinstance(fault, int) else 500
+        code = {400: heard, 501: "NotImplemented", 503: "SlowDown"}.get(status, "InternalError")
         start(f"{status} No", [])
         text = f"<Error><Code>{code}</Code><Message>{heard}</Message></Error>"
         return [text.encode()] if environ["REQUEST_METHOD"] != "HEAD" else []

@@ -54,13 +54,9 @@ def server() -> Iterator[State]:
 def s3(server: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[State]:
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
-    for name, value in {
-        "AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_MAX_ATTEMPTS": "1",
-        "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": str(tmp_path / "none"),
-        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
-    }.items():  # fmt: skip
+    for name, value in s3_server.settings(server.url, tmp_path).items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     server.client().create_bucket(Bucket=BUCKET)
     server.requests.clear()
     yield server
