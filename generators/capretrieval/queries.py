@@ -133,13 +133,10 @@ def without_lowest(
     share: float,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
-    """The queries less that share of the rules' queries that has the lowest scores; the best one of
-    each document stays.
-    """
+    """The queries less that share of the rules' queries that has the lowest scores."""
     ranked = [i for i, one in enumerate(queries) if one.evidence == "rules"]
     ranked.sort(key=lambda i: queries[i].score)  # of equal scores the first ones go
-    best = {passages[queries[i].passage].source: i for i in ranked}
-    gone = set(ranked[: int(share * len(ranked))]) - set(best.values())
+    gone = set(ranked[: int(share * len(ranked))])
     reason = f"its score is among the lowest {share:.0%}"
     for i in sorted(gone):
         rejected.append(
@@ -278,6 +275,14 @@ def content_codes(text: str, language: str) -> NDArray[np.uint64]:
 def _stemmed(words: Sequence[str], language: str) -> list[str]:
     """A stem for each word."""
     return [" ".join(stems_of(word, language)) for word in words]
+
+
+def missing_words(asked: Codes, held: Codes) -> int:
+    """How many content words of a query a passage lacks, by their stems or as they are."""
+    if not len(held):
+        return int(asked.shape[1])
+    place = np.minimum(np.searchsorted(held, asked), len(held) - 1)
+    return int(np.count_nonzero((held[place] != asked).all(axis=0)))
 
 
 def drop_near_duplicates(

@@ -67,6 +67,7 @@ from retgen.generators.capretrieval.reading import (
     wholes_of,
     without_test_queries,
 )
+from retgen.generators.capretrieval.specificity import without_general
 from retgen.generators.capretrieval.two_documents import (
     TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
@@ -108,6 +109,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     every = drafted.queries
     every += await _written(passages, drafted.counts, job, context, rejected)
     every = without_test_queries(every, passages, tests, params, rejected)
+    every = without_general(every, passages, document_of, drafted.stems, rejected, context.progress)
     asked = asked_queries(params.queries.like) if params.queries.like else None
     every = _chosen(every, passages, asked, params.queries.quality, rejected)
     splits = [side[i] for i in document_of]

@@ -1,0 +1,84 @@
+"""Queries that find their own document: whether one would be a fair answer, by the corpus alone.
+
+A query is too general where many documents have all its words, and where BM25 ranks other
+documents before its own (a round trip, as of Promptagator, arXiv 2209.11755). What people wrote in
+other words than their document's is not judged so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.agents.agent import Rejection
+from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
+from retgen.generators.capretrieval.queries import (
+    FOUND,
+    PassageQuery,
+    content_codes,
+    dropped_query,
+    missing_words,
+)
+from retgen.progress import Progress
+
+_OTHERS = 4  # documents that may have all words of a query as well
+_BEFORE = {"rules": 0, FOUND: 2}  # documents that may rank before its own
+_READ = 20  # passages of a ranking that are looked at
+_BLOCK = 8192
+
+
+def without_general(
+    queries: list[PassageQuery],
+    passages: Sequence[Passage],
+    document_of: Sequence[int],
+    stems: Sequence[Codes],
+    rejected: list[Rejection],
+    progress: Progress,
+) -> list[PassageQuery]:
+    """The queries of rules and people that find their document. `document_of`: a passage's number
+    -> that of its document; `stems`: of each passage, and its words, sorted.
+    """
+    from retgen.evaluation.search.lexical import BM25Index
+
+    texts = list(map(shown_text, passages))
+    index = BM25Index(texts[first : first + _BLOCK] for first in range(0, len(texts), _BLOCK))
+    owners = np.array(document_of)
+    kept: list[PassageQuery] = []
+    for number, (one, terms) in enumerate(
+        zip(queries, index.terms([one.text for one in queries]), strict=True)
+    ):
+        reason = ""
+        if one.evidence in _BEFORE and len(terms):
+            scores = index.scores(terms)
+            reason = _fault(one, scores, owners, passages[one.passage].language, stems)
+        if reason:
+            rejected.append(dropped_query("query/general", reason, one, passages[one.passage]))
+        else:
+            kept.append(one)
+        if number % 1000 == 0:
+            progress("round trip", number, len(queries))
+    return kept
+
+
+def _fault(
+    one: PassageQuery,
+    scores: NDArray[np.float32],
+    owners: NDArray[np.int64],
+    language: str,
+    stems: Sequence[Codes],
+) -> str:
+    """Why a query is too general, "" where it is not."""
+    words, own = content_codes(one.text, language), int(owners[one.passage])
+    mine = np.flatnonzero(owners == own)
+    if one.evidence == FOUND and all(missing_words(words, stems[i]) for i in mine.tolist()):
+        return ""
+    before = set(owners[scores > scores[mine].max()].tolist())
+    if len(before) > _BEFORE[one.evidence]:
+        return f"BM25 ranks {len(before):,} other documents before its own"
+    if one.evidence == FOUND:
+        return ""
+    ranked = np.argsort(-scores, kind="stable")[:_READ].tolist()
+    holding = {int(owners[i]) for i in ranked if not missing_words(words, stems[i])} - {own}
+    return f"{len(holding):,} other documents have its words" if len(holding) > _OTHERS else ""
