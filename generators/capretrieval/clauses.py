@@ -37,7 +37,7 @@ _OPENS = frozenset(
     {"DT", "JJ", "JJS", "NN", "NNP", "NNPS", "NNS", "PRP", "PRP$", "VB", "VBG", "VBN"}
 )
 _ENDS = frozenset({"JJ", "RB", "VB", "VBD", "VBG", "VBN"})  # besides nouns, of a whole sentence
-_CUTS = frozenset({"IN", "TO", "WRB"})
+_CUTS = frozenset({"IN", "WRB"})
 _CLAUSES = frozenset("although because but if since unless until whereas while".split())
 _CUTTING = frozenset({"instead", "using", *_CLAUSES})
 _RELATIVES = frozenset({"that", "which", "who", "whose"})

@@ -39,6 +39,7 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
+from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _PROSE = ("paragraph", "item")
 _TARGETS = 2  # documents that the words of a link may point to
+_EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
 _LINKS = 100  # to a document, that are read
 
 
@@ -102,6 +104,7 @@ def _of_document(
     language, counts = passages[0].language, settings.counts
     blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
     prose = [one for one in blocks if one.kind in _PROSE]
+    topic = topic_of(document, language, counts)
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
@@ -111,8 +114,18 @@ def _of_document(
         ]  # fmt: skip
         made = keyphrases(passage.text, language, settings.keywords, counts, held)
         made += summaries(passage.text, language, settings.summaries, counts, held)
+        if len(passages) > 1:
+            made = with_topic(made, topic, passage)
+        made.sort(key=lambda one: -one.score)
         rules += [
-            (number, one._replace(start=passage.start + one.start, stop=passage.start + one.stop))
+            (
+                number,
+                one._replace(
+                    start=passage.start + one.start,
+                    stop=passage.start + one.stop,
+                    score=round(one.score / (one.score + _EVEN), 4),
+                ),
+            )
             for one in made
         ]
     texts = [shown_text(one) for one in passages]

@@ -31,6 +31,7 @@ from retgen.validators.wordsets import query_sets
 
 FOUND = "found"  # the evidence of what people wrote, and its set
 TWO: Kind = "two_documents"  # the kind of a question that needs two documents, and its set
+FEW = 10  # documents that have one query at least, if a poor one
 FROM_ONE = 20  # queries that a document may give, however few others there are
 
 
@@ -127,22 +128,26 @@ def placed(passage: Passage, words: str) -> tuple[int, int] | None:
     return passage.start + at, passage.start + end
 
 
-def without_lowest(
+def without_poor(
     queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
-    share: float,
+    least: float,
     rejected: list[Rejection],
-) -> list[PassageQuery]:
-    """The queries less that share of the rules' queries that has the lowest scores."""
-    ranked = [i for i, one in enumerate(queries) if one.evidence == "rules"]
-    ranked.sort(key=lambda i: queries[i].score)  # of equal scores the first ones go
-    gone = set(ranked[: int(share * len(ranked))])
-    reason = f"its score is among the lowest {share:.0%}"
-    for i in sorted(gone):
-        rejected.append(
-            dropped_query("query/quality", reason, queries[i], passages[queries[i].passage])
-        )
-    return [one for i, one in enumerate(queries) if i not in gone]
+) -> tuple[list[PassageQuery], bool]:
+    """The queries less the rules' queries that score below `least`; and whether that left so few,
+    less than one for `FEW` documents, that the best of the others stay.
+    """
+    poor = [i for i, one in enumerate(queries) if one.evidence == "rules" and one.score < least]
+    fewest = len({one.source for one in passages}) // FEW
+    lacking = max(0, fewest - (len(queries) - len(poor)))
+    gone = sorted(sorted(poor, key=lambda i: -queries[i].score)[lacking:])
+    reason = f"its score is below {least:g}"
+    rejected += [
+        dropped_query("query/quality", reason, queries[i], passages[queries[i].passage])
+        for i in gone
+    ]
+    left_out = set(gone)
+    return [one for i, one in enumerate(queries) if i not in left_out], len(gone) < len(poor)
 
 
 def select_queries(

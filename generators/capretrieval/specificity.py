@@ -24,7 +24,8 @@ from retgen.generators.capretrieval.queries import (
 from retgen.progress import Progress
 
 _OTHERS = 4  # documents that may have all words of a query as well
-_BEFORE = {"rules": 0, FOUND: 2}  # documents that may rank before its own
+# documents that may rank before its own; those that share a phrase are many
+_BEFORE = {"keyword": 0, "phrase": 0, "summary": 2, FOUND: 2}
 _READ = 20  # passages of a ranking that are looked at
 _BLOCK = 8192
 
@@ -38,7 +39,7 @@ def without_general(
     progress: Progress,
 ) -> list[PassageQuery]:
     """The queries of rules and people that find their document. `document_of`: a passage's number
-    -> that of its document; `stems`: of each passage, and its words, sorted.
+    -> that of its document, ascending; `stems`: of each passage, and its words, sorted.
     """
     from retgen.evaluation.search.lexical import BM25Index
 
@@ -50,7 +51,7 @@ def without_general(
         zip(queries, index.terms([one.text for one in queries]), strict=True)
     ):
         reason = ""
-        if one.evidence in _BEFORE and len(terms):
+        if one.evidence != "model" and len(terms):
             scores = index.scores(terms)
             reason = _fault(one, scores, owners, passages[one.passage].language, stems)
         if reason:
@@ -71,14 +72,17 @@ def _fault(
 ) -> str:
     """Why a query is too general, "" where it is not."""
     words, own = content_codes(one.text, language), int(owners[one.passage])
-    mine = np.flatnonzero(owners == own)
-    if one.evidence == FOUND and all(missing_words(words, stems[i]) for i in mine.tolist()):
+    low, high = np.searchsorted(owners, (own, own + 1)).tolist()
+    if one.evidence == FOUND and all(missing_words(words, stems[i]) for i in range(low, high)):
         return ""
-    before = set(owners[scores > scores[mine].max()].tolist())
-    if len(before) > _BEFORE[one.evidence]:
+    before = set(owners[scores > scores[low:high].max()].tolist())
+    if len(before) > _BEFORE[FOUND if one.evidence == FOUND else one.kind]:
         return f"BM25 ranks {len(before):,} other documents before its own"
     if one.evidence == FOUND:
         return ""
-    ranked = np.argsort(-scores, kind="stable")[:_READ].tolist()
+    if one.kind == "summary" and scores[one.passage] < scores[low:high].max():
+        return "BM25 ranks another passage of its document before its own"
+    last = np.partition(scores, -_READ)[-_READ] if len(scores) > _READ else 0.0
+    ranked = np.flatnonzero((scores >= last) & (scores > 0)).tolist()
     holding = {int(owners[i]) for i in ranked if not missing_words(words, stems[i])} - {own}
     return f"{len(holding):,} other documents have its words" if len(holding) > _OTHERS else ""
