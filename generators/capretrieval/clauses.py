@@ -22,6 +22,7 @@ from retgen.generators.capretrieval.tagging import (
     in_lexicon,
     runs,
     tags_in_context,
+    word_classes,
 )
 
 _MOST, _FEWEST = 10, 3  # words of a query, and of these with content
@@ -74,6 +75,8 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     whole = len(every) == 1 and len(kept) <= _MOST
     if len(kept) > _MOST:
         kept = kept[: _end(kept, folded, tags)]
+        if not begin and not any(tags[i] in _FINITE for i in kept):
+            return ""  # of a subject, what is said of it is left out
     if not kept or not _is_complete(kept, run, folded, tags, whole):
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]
@@ -93,7 +96,9 @@ def _tags(run: Sequence[Word], folded: Sequence[str]) -> list[str]:
     for i, (word, tag) in enumerate(zip(run, result, strict=True)):
         typed = _TYPED.fullmatch(word.text) and not word.text.isdigit()
         bare = tag == "VB" and i and folded[i - 1] not in _BEFORE_VERBS and result[i - 1] != "RB"
-        if (tag == "X" and typed) or (bare and result[i - 1] not in ("CC", "PRP")):
+        if tag == "VB" and folded[i].endswith("s") and "VERB" in word_classes(folded[i]):
+            result[i] = "VBZ"
+        elif (tag == "X" and typed) or (bare and result[i - 1] not in ("CC", "PRP")):
             result[i] = "NN"
     return result
 
@@ -167,6 +172,6 @@ def _is_complete(
         return False
     return all(
         _TYPED.fullmatch(run[i].text) and folded[i] not in _POINTS and tags[i] != "PRP"
-        and (tags[i] != "DT" or folded[i] == "no" or folded[i] in _RELATIVES)
+        and (tags[i] != "DT" or folded[i] == "no" or (i > kept[0] and folded[i] in _RELATIVES))
         for i in kept
     )  # fmt: skip

@@ -34,7 +34,7 @@ _KNOWN = 0.25  # a word that more of the documents have is left out of it
 _COMMON = 0.05  # and one that tells nothing of a clause
 # a phrase says less than a clause; so does a word by itself, most so an ordinary one
 _PHRASE, _NAME, _NOUN = 0.5, 0.45, 0.1
-_LEAD = 60  # characters, behind which half of what is said is what a passage is about
+_NAMED, _SAID = 60, 90  # characters, behind which half of what a passage names, or says, matters
 _LONG = 80  # words; what says that much without function words is a table, or code
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
@@ -49,7 +49,7 @@ _MARKUP = re.compile(
 # code, entities, and what is said by the way
 _ASIDE = re.compile(r"(`+)[^`\n]+\1|&#?\w+;|\([^()]*\)")
 # a term that stands over what explains it
-_TERM = re.compile(r"^( *)(?![ \d]|[-*+•] )[^\n]*\n(?=\1 +\S)", re.MULTILINE)
+_TERM = re.compile(r"^( *)(?![ \d]|[-*+•] )[^\n]{1,24}\n(?=\1 +\S)", re.MULTILINE)
 _BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
 
 
@@ -119,7 +119,7 @@ def summaries(
         short = in_few_words(told, language, counts)
         if short and (language == CHINESE or is_prose(sentence, language, in_sentences)):
             telling = [one for one in words_of(short) if one not in stopwords(language)]
-            score = _worth(telling, held, counts) * _place(start)
+            score = _worth(telling, held, counts) * _place(start, _SAID)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
     return result
 
@@ -135,9 +135,9 @@ def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:
     return result
 
 
-def _place(start: int) -> float:
-    """What comes first says what a passage is about."""
-    return 1 / (1 + start / _LEAD)
+def _place(start: int, half: int) -> float:
+    """What comes first says what a passage is about; behind so many characters half as often."""
+    return 1 / (1 + start / half)
 
 
 def _worth(words: Sequence[str], held: Mapping[str, int], counts: CorpusCounts) -> float:
@@ -165,7 +165,7 @@ def _ranked(
     held, in_sentences = Counter(words_of(text)), _in_sentences(text, language)
     for block in blocks:
         for start, stop, worth in _phrases(text, block, language, in_sentences):
-            score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start)
+            score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, _NAMED)
             key = " ".join(text[start:stop].casefold().split())
             found.setdefault(key, (score, start, stop))
     scored = list(found.values())

@@ -199,7 +199,7 @@ def _chosen(
     if are_few:
         context.notice(
             f"Few queries of the rules score {least:g} (params.queries.quality): the best of the "
-            "others are kept. Read some before you trust them; a model (--model) writes better ones."
+            "others are kept. Read some first; a model (--model) writes better ones."
         )
     return queries
 
