@@ -85,8 +85,8 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     words = [run[i].text for i in kept]
     if begin and tags[begin] in ("VBZ", "VBP"):
         words[0] = base_form(words[0])
-    elif run[begin].opens and in_lexicon(words[0]) and words[1].islower() and words[0].istitle():
-        words[0] = folded[begin]
+    elif run[kept[0]].opens and in_lexicon(words[0]) and words[1].islower() and words[0].istitle():
+        words[0] = folded[kept[0]]
     return " ".join(words)
 
 

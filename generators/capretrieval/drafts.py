@@ -104,7 +104,7 @@ def _of_document(
     language, counts = passages[0].language, settings.counts
     blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
     prose = [one for one in blocks if one.kind in _PROSE]
-    topic = topic_of(document, language, counts)
+    topic = topic_of(document, language, counts) if len(passages) > 1 else ""
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
@@ -114,8 +114,7 @@ def _of_document(
         ]  # fmt: skip
         made = keyphrases(passage.text, language, settings.keywords, counts, held)
         made += summaries(passage.text, language, settings.summaries, counts, held)
-        if len(passages) > 1:
-            made = with_topic(made, topic, passage)
+        made = with_topic(made, topic, passage)
         made.sort(key=lambda one: -one.score)
         rules += [
             (

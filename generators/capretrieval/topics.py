@@ -49,19 +49,24 @@ def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> s
 
 
 def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list[RuleQuery]:
-    """The queries of a passage of a long document, each with what that is about; those of one text
-    rest on the sentence then, as the phrase alone stands elsewhere too.
+    """The queries of a passage, best first, with what its document is about. Where that is not
+    known, as of short ones, the best phrase of the passage stands before the others.
+
+    A query with a topic rests on the sentence of its phrase, as the phrase alone stands elsewhere
+    too.
     """
-    said = set(words_of(topic))
-    places = sentences(passage.text)
+    leading = next((one for one in rules if one.kind == "phrase"), None) if not topic else None
+    about = leading.text if leading else topic
+    said, places = set(words_of(about)), sentences(passage.text)
     result = []
     for one in rules:
-        if not said or said <= set(words_of(one.text)):
+        own = set(words_of(one.text))
+        told = not said or (bool(said & own) or one.kind == "summary" if leading else said <= own)
+        if told:
             result.append(one)
             continue
-        start, stop = one.start, one.stop
-        within = (place for place in places if place[0] <= start and stop <= place[1])
-        start, stop = next(within, (start, stop))
+        within = (place for place in places if place[0] <= one.start and one.stop <= place[1])
+        start, stop = next(within, (one.start, one.stop))
         score = round(one.score * (1.0 if one.kind == "summary" else _GAIN), 4)
-        result.append(RuleQuery("summary", f"{topic} {one.text}", start, stop, score))
+        result.append(RuleQuery("summary", f"{about} {one.text}", start, stop, score))
     return result

@@ -102,10 +102,10 @@ def test_no_sentence_goes_on_from_a_term_to_its_explanation() -> None:
 
 def test_what_half_of_the_documents_know_ranks_last() -> None:
     counts = CorpusCounts(100)
-    counts.words.update({"package": 60, "library": 50, "windmill": 1, "sails": 1})
-    text = "The windmill sails by the river are in this package library."
+    counts.words.update({"package": 60, "library": 50, "windmill": 1, "kettle": 1})
+    text = "The windmill kettle by the river is in this package library."
     result = keyphrases(text, "en", 9, counts)
-    assert result[0].text == "windmill sails"
+    assert result[0].text == "windmill kettle"
     assert result[-1].score < result[0].score / 2
 
 
