@@ -37,6 +37,7 @@ _BEFORE_VERBS = frozenset(
 _OPENS = frozenset(
     {"DT", "JJ", "JJS", "NN", "NNP", "NNPS", "NNS", "PRP", "PRP$", "VB", "VBG", "VBN"}
 )
+_INTRODUCES = frozenset({"CC", "IN", "RB", "TO", "WRB"})  # the clause behind a comma
 _ENDS = frozenset({"JJ", "RB", "VB", "VBD", "VBG", "VBN"})  # besides nouns, of a whole sentence
 _CUTS = frozenset({"IN", "WRB"})
 _CLAUSES = frozenset("although because but if since unless until whereas while".split())
@@ -59,12 +60,16 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     whether a word tells nothing in this corpus.
     """
     every = list(runs(" ".join(html.unescape(_MARKS.sub("", sentence)).split())))
+    if len(every) > 1 and tags_in_context(every[0])[0] in _INTRODUCES:
+        every = every[1:]
     if not every or len(run := every[0]) < _FEWEST:
         return ""
     folded = [word.text.casefold() for word in run]
     tags = _tags(run, folded)
     tells = [not (word in stopwords("en") or is_common(word)) for word in folded]
-    if tags[0] not in _OPENS or (tags[0].startswith("VB") and not tells[0]):
+    if tags[0] not in _OPENS or (
+        tags[0].startswith("VB") and not (tells[0] or folded[1] == "that")
+    ):
         return ""
     begin = _beginning(run, folded, tags, tells)
     while folded[begin + 1 : begin + 2] == ["of"] and not tells[begin]:  # a part of
@@ -80,12 +85,13 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     if not kept or not _is_complete(kept, run, folded, tags, whole):
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]
-    if len(content) < _FEWEST or sum(tells[i] for i in content) < _TELLING:
+    cut = kept[-1] < len(run) - 1  # of a part it takes more words to say what the whole does
+    if len(content) < _FEWEST + cut or sum(tells[i] for i in content) < _TELLING + cut:
         return ""
     words = [run[i].text for i in kept]
     if begin and tags[begin] in ("VBZ", "VBP"):
         words[0] = base_form(words[0])
-    elif run[kept[0]].opens and in_lexicon(words[0]) and words[1].islower() and words[0].istitle():
+    elif kept[0] == 0 and in_lexicon(words[0]) and words[1].islower() and words[0].istitle():
         words[0] = folded[kept[0]]
     return " ".join(words)
 
@@ -109,10 +115,14 @@ def _beginning(
     """Where a query begins: behind a subject that tells nothing (this package), or that is a name
     which the rest explains, and behind a verb that tells nothing (provides).
     """
+    if tags[0] == "VB" and folded[1] == "that":  # note that
+        return 2
     verb = next((i for i in range(1, len(run)) if tags[i] in _FINITE), 0)
     subject = range(verb)
     names = [i for i in subject if folded[i] not in stopwords("en")]
-    explained = folded[verb] in _BE and all(_is_name(run[i].text, i) for i in names)
+    explained = folded[verb] in _BE and all(
+        not (run[i].text.islower() and in_lexicon(run[i].text)) for i in names
+    )
     if any(tells[i] for i in subject) and not explained:
         return 0
     if not verb or any(folded[i] in _RELATIVES for i in subject[1:]):
@@ -133,14 +143,6 @@ def _beginning(
     if noun or verbal:
         return at
     return 0 if names else len(run)
-
-
-def _is_name(word: str, place: int) -> bool:
-    return (
-        not in_lexicon(word)
-        or not (word.islower() or word.istitle())
-        or (place == 0 and word.istitle())
-    )
 
 
 def _end(kept: Sequence[int], folded: Sequence[str], tags: Sequence[str]) -> int:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _PROSE = ("paragraph", "item")
 _TARGETS = 2  # documents that the words of a link may point to
-_EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
+_EVEN = 0.07  # worth of a query that is as likely good as not, a score of 0.5
 _LINKS = 100  # to a document, that are read
 
 

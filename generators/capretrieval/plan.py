@@ -34,7 +34,7 @@ JUDGES = (ANNOTATE, ADJUDICATE, CALIBRATE)
 _OF_A_MODEL = 12  # queries of a passage: not all that are asked for pass
 # of rules: share of those asked for, most of a passage; and what `quality` leaves of them
 _BY_RULES = 0.78, 8
-_GOOD = 0.06
+_GOOD = 0.08
 
 
 _WRITING, _QUERY = 1800, 30  # bytes of a prompt besides the passage; tokens of a query

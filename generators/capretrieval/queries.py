@@ -131,23 +131,25 @@ def placed(passage: Passage, words: str) -> tuple[int, int] | None:
 def without_poor(
     queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
+    general: Mapping[int, str],
     least: float,
     rejected: list[Rejection],
 ) -> tuple[list[PassageQuery], bool]:
-    """The queries less the rules' queries that score below `least`; and whether that left so few,
-    less than one for `FEW` documents, that the best of the others stay.
+    """The queries less the `general` ones, by number, and the rules' queries that score below
+    `least`; and whether that left so few, less than one for `FEW` documents, that the best of the
+    others stay.
     """
-    poor = [i for i, one in enumerate(queries) if one.evidence == "rules" and one.score < least]
+    poor = {
+        i: ("query/quality", f"its score is below {least:g}")
+        for i, one in enumerate(queries)
+        if one.evidence == "rules" and one.score < least
+    } | {i: ("query/general", reason) for i, reason in general.items()}
     fewest = len({one.source for one in passages}) // FEW
     lacking = max(0, fewest - (len(queries) - len(poor)))
-    gone = sorted(sorted(poor, key=lambda i: -queries[i].score)[lacking:])
-    reason = f"its score is below {least:g}"
-    rejected += [
-        dropped_query("query/quality", reason, queries[i], passages[queries[i].passage])
-        for i in gone
-    ]
-    left_out = set(gone)
-    return [one for i, one in enumerate(queries) if i not in left_out], len(gone) < len(poor)
+    gone = set(sorted(poor, key=lambda i: (i in general, -queries[i].score))[lacking:])
+    for i in sorted(gone):
+        rejected.append(dropped_query(*poor[i], queries[i], passages[queries[i].passage]))
+    return [one for i, one in enumerate(queries) if i not in gone], len(gone) < len(poor)
 
 
 def select_queries(

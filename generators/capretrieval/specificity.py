@@ -12,13 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.agents.agent import Rejection
+from retgen.generators.capretrieval.language import fold_text
 from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
 from retgen.generators.capretrieval.queries import (
     FOUND,
     PassageQuery,
     content_codes,
-    dropped_query,
     missing_words,
 )
 from retgen.progress import Progress
@@ -30,37 +29,45 @@ _READ = 20  # passages of a ranking that are looked at
 _BLOCK = 8192
 
 
-def without_general(
-    queries: list[PassageQuery],
+def general_queries(
+    queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
     document_of: Sequence[int],
     stems: Sequence[Codes],
-    rejected: list[Rejection],
     progress: Progress,
-) -> list[PassageQuery]:
-    """The queries of rules and people that find their document. `document_of`: a passage's number
-    -> that of its document, ascending; `stems`: of each passage, and its words, sorted.
+) -> dict[int, str]:
+    """The numbers of the queries by rules and people that do not find their document, and why; none
+    whose text another document is found with. `document_of`: a passage's number -> that of its
+    document, ascending; `stems`: of each passage, and its words, sorted.
     """
     from retgen.evaluation.search.lexical import BM25Index
 
     texts = list(map(shown_text, passages))
     index = BM25Index(texts[first : first + _BLOCK] for first in range(0, len(texts), _BLOCK))
     owners = np.array(document_of)
-    kept: list[PassageQuery] = []
-    for number, (one, terms) in enumerate(
-        zip(queries, index.terms([one.text for one in queries]), strict=True)
-    ):
+    faults: dict[int, str] = {}
+    specific: set[str] = set()
+    asked = index.terms([one.text for one in queries])
+    for number, (one, terms) in enumerate(zip(queries, asked, strict=True)):
+        language = passages[one.passage].language
         reason = ""
         if one.evidence != "model" and len(terms):
-            scores = index.scores(terms)
-            reason = _fault(one, scores, owners, passages[one.passage].language, stems)
+            reason = _fault(one, index.scores(terms), owners, language, stems)
         if reason:
-            rejected.append(dropped_query("query/general", reason, one, passages[one.passage]))
+            faults[number] = reason
         else:
-            kept.append(one)
+            specific.add(_key(one, passages))
         if number % 1000 == 0:
             progress("round trip", number, len(queries))
-    return kept
+    return {
+        number: reason
+        for number, reason in faults.items()
+        if _key(queries[number], passages) not in specific
+    }
+
+
+def _key(one: PassageQuery, passages: Sequence[Passage]) -> str:
+    return fold_text(one.text, passages[one.passage].language)
 
 
 def _fault(

@@ -23,6 +23,7 @@ from retgen.generators.capretrieval.tagging import in_lexicon
 from retgen.sources import SourceDocument
 
 _LONGEST = 5  # words of a title
+_MOST = 12  # words of a query
 _FIRST = 400  # characters of a document, which say what it is about
 _OFTEN, _LETTERS, _SALIENT = 3, 3, 0.4  # a name: times, length, salience
 _NAME = re.compile(r"[^\W\d_][\w.:+-]*[\w+#]")
@@ -49,24 +50,18 @@ def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> s
 
 
 def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list[RuleQuery]:
-    """The queries of a passage, best first, with what its document is about. Where that is not
-    known, as of short ones, the best phrase of the passage stands before the others.
-
-    A query with a topic rests on the sentence of its phrase, as the phrase alone stands elsewhere
-    too.
+    """The queries of a passage with what its document is about. They rest on the sentence of their
+    phrase then, as the phrase alone stands elsewhere too.
     """
-    leading = next((one for one in rules if one.kind == "phrase"), None) if not topic else None
-    about = leading.text if leading else topic
-    said, places = set(words_of(about)), sentences(passage.text)
+    said, places = set(words_of(topic)), sentences(passage.text)
     result = []
     for one in rules:
-        own = set(words_of(one.text))
-        told = not said or (bool(said & own) or one.kind == "summary" if leading else said <= own)
-        if told:
+        is_long = one.kind == "summary" and len(topic.split()) + len(one.text.split()) > _MOST
+        if is_long or said <= set(words_of(one.text)):
             result.append(one)
             continue
         within = (place for place in places if place[0] <= one.start and one.stop <= place[1])
         start, stop = next(within, (one.start, one.stop))
         score = round(one.score * (1.0 if one.kind == "summary" else _GAIN), 4)
-        result.append(RuleQuery("summary", f"{about} {one.text}", start, stop, score))
+        result.append(RuleQuery("summary", f"{topic} {one.text}", start, stop, score))
     return result

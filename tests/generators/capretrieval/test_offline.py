@@ -71,9 +71,7 @@ def test_languages_without_rules_get_nothing(text: str, language: str) -> None:
         (CHINESE, "zh", ["店门口 停 装满 西瓜 三轮车 老板 客人", "石桥 有 黑猫"]),
     ],
 )  # fmt: skip
-def test_a_summary_says_what_a_sentence_does(
-    text: str, language: str, expected: list[str]
-) -> None:
+def test_a_summary_says_what_a_sentence_does(text: str, language: str, expected: list[str]) -> None:
     result = summaries(text, language, 7, NO_COUNTS)
     assert [one.text for one in result] == expected
     places = [(one.start, one.stop) for one in result]
@@ -95,9 +93,7 @@ def test_no_phrase_reaches_over_two_blocks_and_none_stands_outside_of_prose() ->
 def test_no_sentence_goes_on_from_a_term_to_its_explanation() -> None:
     text = "    base-index index\n        Copper kettles boil the water of a windmill."
     assert [one.text for one in summaries(text, "en", 3, NO_COUNTS)] == []
-    assert "index Copper" not in " ".join(
-        one.text for one in keyphrases(text, "en", 9, NO_COUNTS)
-    )
+    assert "index Copper" not in " ".join(one.text for one in keyphrases(text, "en", 9, NO_COUNTS))
 
 
 def test_what_half_of_the_documents_know_ranks_last() -> None:
