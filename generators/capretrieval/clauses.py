@@ -71,6 +71,8 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
         tags[0].startswith("VB") and not (tells[0] or folded[1] == "that")
     ):
         return ""
+    if tags[0] == "JJ" and tags[1] in ("IN", "TO"):  # due to
+        return ""
     begin = _beginning(run, folded, tags, tells)
     while folded[begin + 1 : begin + 2] == ["of"] and not tells[begin]:  # a part of
         begin += 2

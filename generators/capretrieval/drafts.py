@@ -46,9 +46,10 @@ from retgen.tokenizer import sequence
 if TYPE_CHECKING:
     from retgen.agents.context import Context, Stage
 
-_PROSE = ("paragraph", "item")
+_FEW = 8  # words of a paragraph that may be no sentence, as of a synopsis
+_ENDS = tuple(".!?:;)\"'”’。！？")
 _TARGETS = 2  # documents that the words of a link may point to
-_EVEN = 0.07  # worth of a query that is as likely good as not, a score of 0.5
+_EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
 _LINKS = 100  # to a document, that are read
 
 
@@ -103,7 +104,12 @@ def _of_document(
 ) -> Drafts:
     language, counts = passages[0].language, settings.counts
     blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
-    prose = [one for one in blocks if one.kind in _PROSE]
+    prose = [
+        one
+        for one in blocks
+        if one.kind == "item"
+        or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
+    ]
     topic = topic_of(document, language, counts) if len(passages) > 1 else ""
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
@@ -134,6 +140,11 @@ def _of_document(
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
     )
+
+
+def _is_told(paragraph: str) -> bool:
+    """Whether a paragraph is long enough to be prose, or ends as a sentence does."""
+    return len(paragraph.split()) >= _FEW or paragraph.rstrip().endswith(_ENDS)
 
 
 # --- links ----------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from retgen.progress import Progress
 
 _OTHERS = 4  # documents that may have all words of a query as well
 # documents that may rank before its own; those that share a phrase are many
-_BEFORE = {"keyword": 0, "phrase": 0, "summary": 2, FOUND: 2}
+_BEFORE = {"keyword": 0, "phrase": 0, "summary": 2, FOUND: 0}
 _READ = 20  # passages of a ranking that are looked at
 _BLOCK = 8192
 

@@ -25,9 +25,10 @@ from retgen.sources import SourceDocument
 _LONGEST = 5  # words of a title
 _MOST = 12  # words of a query
 _FIRST = 400  # characters of a document, which say what it is about
-_OFTEN, _LETTERS, _SALIENT = 3, 3, 0.4  # a name: times, length, salience
+_OFTEN, _LETTERS, _SALIENT = 5, 3, 0.4  # a name: times, length, salience
 _NAME = re.compile(r"[^\W\d_][\w.:+-]*[\w+#]")
-_GAIN = 1.5  # how much more a phrase is worth with what it is about
+# what queries of a long document are worth: another passage may say as much
+_CLAUSE, _PHRASE = 0.64, 0.86
 
 
 def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> str:
@@ -51,7 +52,7 @@ def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> s
 
 def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list[RuleQuery]:
     """The queries of a passage with what its document is about. They rest on the sentence of their
-    phrase then, as the phrase alone stands elsewhere too.
+    phrase then, as the phrase alone stands elsewhere too. Single words are left out.
     """
     said, places = set(words_of(topic)), sentences(passage.text)
     result = []
@@ -60,8 +61,10 @@ def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list
         if is_long or said <= set(words_of(one.text)):
             result.append(one)
             continue
+        if one.kind == "keyword":
+            continue
         within = (place for place in places if place[0] <= one.start and one.stop <= place[1])
         start, stop = next(within, (one.start, one.stop))
-        score = round(one.score * (1.0 if one.kind == "summary" else _GAIN), 4)
+        score = round(one.score * (_CLAUSE if one.kind == "summary" else _PHRASE), 4)
         result.append(RuleQuery("summary", f"{topic} {one.text}", start, stop, score))
     return result

@@ -66,4 +66,4 @@ def test_what_people_wrote_is_judged_by_its_own_words_alone() -> None:
     assert faults([found("kettle", 3)], same, [0, 1, 2, 3]) == {
         0: "BM25 ranks 3 other documents before its own"
     }
-    assert faults([found("copper kettle", 0)], TEXTS, OWNERS) == {}
+    assert faults([found("copper kettle", 1)], TEXTS, OWNERS) == {}
