@@ -110,7 +110,7 @@ def _of_document(
         if one.kind == "item"
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
-    topic = topic_of(document, language, counts) if len(passages) > 1 else ""
+    topic = topic_of(document, language, counts)
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
@@ -120,7 +120,8 @@ def _of_document(
         ]  # fmt: skip
         made = keyphrases(passage.text, language, settings.keywords, counts, held)
         made += summaries(passage.text, language, settings.summaries, counts, held)
-        made = with_topic(made, topic, passage)
+        if len(passages) > 1:
+            made = with_topic(made, topic, passage)
         made.sort(key=lambda one: -one.score)
         rules += [
             (

@@ -27,8 +27,7 @@ _MOST = 12  # words of a query
 _FIRST = 400  # characters of a document, which say what it is about
 _OFTEN, _LETTERS, _SALIENT = 5, 3, 0.4  # a name: times, length, salience
 _NAME = re.compile(r"[^\W\d_][\w.:+-]*[\w+#]")
-# what queries of a long document are worth: another passage may say as much
-_CLAUSE, _PHRASE = 0.64, 0.86
+_LONG = 0.45  # what a query of a long document is worth: other passages may say as much
 
 
 def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> str:
@@ -57,14 +56,13 @@ def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list
     said, places = set(words_of(topic)), sentences(passage.text)
     result = []
     for one in rules:
+        own = one._replace(score=round(_LONG * one.score, 4))
         is_long = one.kind == "summary" and len(topic.split()) + len(one.text.split()) > _MOST
         if is_long or said <= set(words_of(one.text)):
-            result.append(one)
-            continue
-        if one.kind == "keyword":
-            continue
-        within = (place for place in places if place[0] <= one.start and one.stop <= place[1])
-        start, stop = next(within, (one.start, one.stop))
-        score = round(one.score * (_CLAUSE if one.kind == "summary" else _PHRASE), 4)
-        result.append(RuleQuery("summary", f"{topic} {one.text}", start, stop, score))
+            result.append(own)
+        elif one.kind != "keyword":
+            within = (place for place in places if place[0] <= one.start and one.stop <= place[1])
+            start, stop = next(within, (one.start, one.stop))
+            text = f"{topic} {one.text}"
+            result.append(own._replace(kind="summary", text=text, start=start, stop=stop))
     return result

@@ -41,8 +41,8 @@ def test_a_query_with_its_topic_rests_on_a_sentence() -> None:
         RuleQuery("keyword", "colour", 15, 21, 0.1),
     ]
     assert with_topic(rules, "tmux", passage) == [
-        RuleQuery("summary", "tmux cursor colour", 0, 22, 0.172),
-        RuleQuery("summary", "tmux set cursor colour", 0, 22, 0.128),
-        rules[2],
+        RuleQuery("summary", "tmux cursor colour", 0, 22, 0.09),
+        RuleQuery("summary", "tmux set cursor colour", 0, 22, 0.09),
+        RuleQuery("keyword", "tmux", 34, 38, 0.045),
     ]
-    assert with_topic(rules, "", passage) == rules
+    assert [one.text for one in with_topic(rules, "", passage)] == [one.text for one in rules]
