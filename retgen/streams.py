@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 _WORDS_PER_COUNTER = 4  # Philox4x64 turns one counter into four words
+
+
+T = TypeVar("T")
 
 
 class Stream:
@@ -60,6 +65,14 @@ class Stream:
             missing -= len(words)
         values = np.concatenate(kept) if kept else np.empty(0, np.uint64)
         return (values % np.uint64(bound)).astype(np.int64)
+
+    def below(self, bound: int) -> int:
+        """The next integer, uniform in [0, bound)."""
+        return int(self.integers(bound, 1)[0])
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """Items in an order at random."""
+        return [items[i] for i in self.permutation(len(items)).tolist()]
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """A uniform permutation of 0..n-1, int64 (n,)."""

@@ -46,6 +46,12 @@ def test_impossible_bound(bound: int) -> None:
         Stream(1, "x").integers(bound, 1)
 
 
+def test_one_integer_and_an_order_go_on_with_the_stream() -> None:
+    one, other = Stream(1, "a"), Stream(1, "a")
+    assert [one.below(6) for _ in range(3)] == [int(other.integers(6, 1)[0]) for _ in range(3)]
+    assert one.shuffled("abcdef") == ["abcdef"[i] for i in other.permutation(6)]
+
+
 def test_permutation_of_a_stream() -> None:
     assert sorted(Stream(1, "x").permutation(1000).tolist()) == list(range(1000))
     assert Stream(1, "x").permutation(0).tolist() == []

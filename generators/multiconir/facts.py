@@ -28,8 +28,8 @@ from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
 from retgen.world.asking import span, with_article
 from retgen.world.compose import Composer, Stated, said_of
-from retgen.world.domain import Domain, Slot, load_domain
-from retgen.world.expressions import Between, Condition, Is, Within, dumps, ordinal
+from retgen.world.domain import Domain, Slot, load_domain, ordinal
+from retgen.world.expressions import Between, Condition, Is, Within, dumps
 from retgen.world.facts import ABSENT, World
 
 T = TypeVar("T")

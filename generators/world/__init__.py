@@ -118,7 +118,7 @@ class World(Family[WorldParams]):
         )
 
     def required_agents(self, job: Job[WorldParams]) -> frozenset[str]:
-        return with_agents.required_agents(job)
+        return frozenset(one.name for one in AGENTS) if with_agents.is_written(job) else frozenset()
 
     async def generate_with_agents(self, job: Job[WorldParams], context: Context) -> None:
         if not with_agents.is_written(job):

@@ -12,10 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, models_work
-from retgen.prompts import bundled
-from retgen.world.compose import MONTHS
+from pydantic import Field
+
+from retgen.agents.agent import AnswerSchema, Question
+from retgen.generators.agents import bundled_agent
+from retgen.world.compose import MONTHS, said_of
 from retgen.world.domain import Domain, Slot
+from retgen.world.domain_file import Value
 
 _SHORTEST = 100  # characters of a document
 
@@ -29,16 +32,10 @@ class AskDocument(Question):
     kind: str
     name: str
     facts: tuple[str, ...]
-    forms: tuple[tuple[str, ...], ...]
+    forms: tuple[tuple[str, ...], ...] = Field(exclude=True)
     absent: tuple[str, ...]
-    earlier: str = ""
+    earlier: str = "(none)"
     faults: tuple[str, ...] = ()
-
-    def variables(self) -> dict[str, str]:
-        """All but the forms, which only the check needs."""
-        shown = super().variables()
-        del shown["forms"]
-        return {**shown, "earlier": self.earlier or "(none)"}
 
     def about(self) -> str:
         return f"document {self.name!r}"
@@ -57,13 +54,7 @@ class AskFacts(Question):
     title: str
     text: str
     slots: tuple[str, ...]
-    names: tuple[str, ...]
-
-    def variables(self) -> dict[str, str]:
-        """All but the names, which only the check needs."""
-        shown = super().variables()
-        del shown["names"]
-        return shown
+    names: tuple[str, ...] = Field(exclude=True)
 
     def about(self) -> str:
         return f"document {self.title!r}"
@@ -114,24 +105,10 @@ def _check_facts(asked: AskFacts, answer: ReadFacts) -> str | None:
     return None
 
 
-WRITE_DOCUMENT = Agent(
-    name="write_document",
-    role="write",
-    prompt=bundled("world/write_document"),
-    question=AskDocument,
-    answer=WrittenDocument,
-    offline=models_work("write_document"),
-    check=_check_document,
+WRITE_DOCUMENT = bundled_agent(
+    "world/write_document", "write", AskDocument, WrittenDocument, check=_check_document
 )
-READ_FACTS = Agent(
-    name="read_facts",
-    role="judge",
-    prompt=bundled("world/read_facts"),
-    question=AskFacts,
-    answer=ReadFacts,
-    offline=models_work("read_facts"),
-    check=_check_facts,
-)
+READ_FACTS = bundled_agent("world/read_facts", "judge", AskFacts, ReadFacts, check=_check_facts)
 # a name of its own: what a plan and a ledger say of documents does not depend on the calibration
 CALIBRATE = replace(READ_FACTS, name="calibrate_reader")
 AGENTS = (WRITE_DOCUMENT, READ_FACTS, CALIBRATE)
@@ -161,29 +138,25 @@ def meaning(slot: Slot) -> str:
 
 def fact_line(slot: Slot, value: str) -> str:
     """A fact as the writer is told it. `value`: as metadata have it."""
-    return f"{slot.name}: {forms(slot, value)[0]} ({slot.about})"
-
-
-def forms(slot: Slot, value: str) -> tuple[str, ...]:
-    """How a value may stand in a text; the first is the one to use."""
-    match slot.type:
-        case "date":
-            day = datetime.date.fromisoformat(value)
-            month = MONTHS[day.month - 1]
-            return f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}"
-        case "number":
-            number = int(value)
-            unit = slot.unit[number != 1]
-            return tuple(dict.fromkeys(f"{one} {unit}".strip() for one in (f"{number:,}", value)))
-        case _:
-            return (value,)
+    said = value
+    if slot.type == "number":
+        said = said_of("number", slot.unit, int(value))[1][0]
+    elif slot.type == "date":
+        said = bare(slot, value)[0]
+    return f"{slot.name}: {said} ({slot.about})"
 
 
 def bare(slot: Slot, value: str) -> tuple[str, ...]:
     """The words of a value of which one has to stand in a text, without article and unit."""
-    if slot.type == "number":
-        return f"{int(value):,}", value
-    return tuple(_ARTICLE.sub("", one) for one in forms(slot, value))
+    match slot.type:
+        case "number":
+            return f"{int(value):,}", value
+        case "date":
+            day = datetime.date.fromisoformat(value)
+            month = MONTHS[day.month - 1]
+            return f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}"
+        case _:
+            return (_ARTICLE.sub("", value),)
 
 
 def read_values(domain: Domain, answer: ReadFacts) -> dict[str, list[str]]:
@@ -205,7 +178,7 @@ def canonical(slot: Slot, value: str) -> str:
             numbers = re.findall(r"\d[\d,]*", text)
             return numbers[0].replace(",", "") if len(numbers) == 1 else text
         case "category" | "place":
-            return _known(slot).get(_folded(text), text)
+            return _names(slot.values).get(_folded(text), text)
         case _:
             return text
 
@@ -232,11 +205,7 @@ def _folded(value: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _listed(names: tuple[tuple[str, ...], ...]) -> dict[str, str]:
+def _names(values: tuple[Value, ...]) -> dict[str, str]:
     """Every name of every value -> its first; the first names win."""
-    result = {_folded(other): one[0] for one in names for other in one[1:]}
-    return result | {_folded(one[0]): one[0] for one in names}
-
-
-def _known(slot: Slot) -> dict[str, str]:
-    return _listed(tuple((one.name, *one.synonyms) for one in slot.values))
+    result = {_folded(other): one.name for one in values for other in one.synonyms}
+    return result | {_folded(one.name): one.name for one in values}

@@ -6,15 +6,14 @@ A pool holds the conditions over one slot as arrays, so that all of them are cou
 from __future__ import annotations
 
 import datetime
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.world.domain import Slot
-from retgen.world.expressions import Between, Condition, Is, Scalar, Within
+from retgen.world.domain import Slot, scalar
+from retgen.world.expressions import Between, Condition, Is, Within
 from retgen.world.table import EntityTable
 
 Counts = NDArray[np.int64]
@@ -22,76 +21,17 @@ Kind = Literal["value", "parent", "compared"]
 
 _BOUNDS = 400  # ends of comparisons, at most
 _SPANS = 3000  # ranges with two ends
-
-
-class ConditionPool(ABC):
-    """Conditions over one slot. `count`: of how many."""
-
-    def __init__(self, slot: str, count: int) -> None:
-        self.slot, self.count = slot, count
-
-    @abstractmethod
-    def counts(self, values: NDArray[Any]) -> Counts:
-        """Of entries of the slot's column (n,), how many meet each condition (count,)."""
-
-    @abstractmethod
-    def condition(self, index: int) -> Condition:
-        """The condition of an index below `count`."""
-
-
-class Values(ConditionPool):
-    """The slot has a value: of slots whose values are no numbers."""
-
-    def __init__(self, table: EntityTable, slot: str, size: int) -> None:
-        super().__init__(slot, size)
-        self._table = table
-
-    def counts(self, values: NDArray[Any]) -> Counts:
-        return np.bincount(values[values >= 0], minlength=self.count)
-
-    def condition(self, index: int) -> Condition:
-        return Is(self.slot, self._table.name(self.slot, index))
-
-
-class Parents(ConditionPool):
-    """The slot's value stands under a parent."""
-
-    def __init__(self, slot: Slot) -> None:
-        self._parents = sorted({parent for value in slot.values for parent in value.parents})
-        super().__init__(slot.name, len(self._parents))
-        self._size = len(slot.values)
-        self._inside = np.array(
-            [[parent in value.parents for parent in self._parents] for value in slot.values],
-            np.int64,
-        ).reshape(self._size, self.count)
-
-    def counts(self, values: NDArray[Any]) -> Counts:
-        result: Counts = np.bincount(values[values >= 0], minlength=self._size) @ self._inside
-        return result
-
-    def condition(self, index: int) -> Condition:
-        return Within(self.slot, self._parents[index])
-
-
 _OPEN = 1 << 30  # beyond every value
 
 
-class Ranges(ConditionPool):
-    """The slot's value lies between two ends, (count,) each; `of_ends` makes the condition."""
+class ConditionPool(NamedTuple):
+    """Conditions over one slot: the one of an index, and how many entries of the slot's column (n,)
+    meet each of them.
+    """
 
-    def __init__(
-        self, slot: str, low: Counts, high: Counts, of_ends: Callable[[int, int], Condition]
-    ) -> None:
-        super().__init__(slot, len(low))
-        self._low, self._high, self._of_ends = low, high, of_ends
-
-    def counts(self, values: NDArray[Any]) -> Counts:
-        found = np.sort(values[values >= 0])
-        below = np.searchsorted(found, self._low, "left")
-        return np.searchsorted(found, self._high, "right") - below
-
-    def condition(self, index: int) -> Condition:
-        return self._of_ends(int(self._low[index]), int(self._high[index]))
+    slot: str
+    condition: Callable[[int], Condition]
+    counts: Callable[[NDArray[Any]], Counts]
 
 
 class ConditionPools:
@@ -120,20 +60,54 @@ class ConditionPools:
             if len(values):
                 yield from _RANGES[kind](slot, values)
         elif kind == "value":
-            if slot.is_listed:
-                size = len(slot.values)
-            else:
-                size = slot.pool if slot.type == "person" else self._table.count
-            yield Values(self._table, slot.name, size)
+            yield _values(slot, self._table)
         elif kind == "parent" and any(value.parents for value in slot.values):
-            yield Parents(slot)
+            yield _parents(slot)
+
+
+def _values(slot: Slot, table: EntityTable) -> ConditionPool:
+    """The slot has a value: of slots whose values are no numbers."""
+    size = table.size(slot)
+    return ConditionPool(
+        slot.name,
+        lambda index: Is(slot.name, table.name(slot.name, index)),
+        lambda values: np.bincount(values[values >= 0], minlength=size),
+    )
+
+
+def _parents(slot: Slot) -> ConditionPool:
+    """The slot's value stands under a parent."""
+    parents = sorted({parent for value in slot.values for parent in value.parents})
+    inside = np.array([[one in value.parents for one in parents] for value in slot.values])
+    return ConditionPool(
+        slot.name,
+        lambda index: Within(slot.name, parents[index]),
+        lambda values: np.bincount(values[values >= 0], minlength=len(inside)) @ inside,
+    )
+
+
+def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> ConditionPool:
+    """The slot's value lies between two ends, or is that where they are one."""
+    low, high = np.array([*ends], np.int64).reshape(-1, 2).T
+
+    def condition(index: int) -> Condition:
+        first, last = (
+            None if abs(end[index]) == _OPEN else scalar(slot, int(end[index]))
+            for end in (low, high)
+        )
+        if first is not None and first == last:
+            return Is(slot.name, first)
+        return Between(slot.name, first, last)
+
+    def counts(values: NDArray[Any]) -> Counts:
+        found = np.sort(values[values >= 0])
+        return np.searchsorted(found, high, "right") - np.searchsorted(found, low, "left")
+
+    return ConditionPool(slot.name, condition, counts)
 
 
 def _points(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
-    def condition(low: int, high: int) -> Condition:
-        return Is(slot.name, _scalar(slot, low))
-
-    yield Ranges(slot.name, values, values, condition)
+    yield _between(slot, np.stack([values, values], axis=1))
 
 
 def _steps(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
@@ -191,24 +165,7 @@ _RANGES: dict[Kind, Callable[[Slot, Counts], Iterator[ConditionPool]]] = {
 }  # fmt: skip
 
 
-def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> ConditionPool:
-    def condition(low: int, high: int) -> Condition:
-        return Between(
-            slot.name,
-            None if low == -_OPEN else _scalar(slot, low),
-            None if high == _OPEN else _scalar(slot, high),
-        )
-
-    listed: Sequence[tuple[int, int]] = list(ends)
-    both = np.array(listed, np.int64).reshape(len(listed), 2)
-    return Ranges(slot.name, both[:, 0], both[:, 1], condition)
-
-
 def _days(year: int, first: int, last: int) -> tuple[int, int]:
     """The first day of a month of a year and the last one of another, as ordinals."""
     after = datetime.date(year + last // 12, last % 12 + 1, 1)
     return datetime.date(year, first, 1).toordinal(), after.toordinal() - 1
-
-
-def _scalar(slot: Slot, code: int) -> Scalar:
-    return datetime.date.fromordinal(code).isoformat() if slot.type == "date" else code

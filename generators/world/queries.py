@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.world.conditions import ConditionPool, ConditionPools, Kind
+from retgen.generators.world.conditions import ConditionPools, Kind
 from retgen.streams import Stream
 from retgen.world.asking import Wording
 from retgen.world.expressions import (
@@ -23,7 +23,6 @@ from retgen.world.expressions import (
     Condition,
     Expression,
     Extreme,
-    Mask,
     Or,
     Via,
     dumps,
@@ -40,6 +39,7 @@ OPERATORS: tuple[Operator, ...] = (
 _TRIES = 400  # of one query
 _SOME_OF = ((2, 3), (2, 4), (3, 4))  # (k, n) of k-of-n
 _MOST_PARTS = 4  # conditions that are joined
+_KINDS: dict[str, Kind] = {"compared": "compared", "entailed": "parent"}
 
 Entities = NDArray[np.int64]
 
@@ -72,26 +72,6 @@ class Match(NamedTuple):
     rows: Entities
 
 
-class _Draw:
-    """Draws of one query, in order."""
-
-    def __init__(self, seed: int, purpose: str) -> None:
-        self._stream = Stream(seed, purpose)
-
-    def below(self, bound: int) -> int:
-        return int(self._stream.integers(bound, 1)[0])
-
-    def log_uniform(self, low: int, high: int) -> int:
-        """Uniform in the logarithm: as often from 10 to 100 as from 100 to 1,000."""
-        low, high = max(low, 1), max(low, high, 1)
-        share = self.below(1 << 20) / (1 << 20)
-        return min(high, int(low * (high / low) ** share + 0.5))
-
-    def order(self, count: int) -> list[int]:
-        order: list[int] = self._stream.permutation(count).tolist()
-        return order
-
-
 class Search:
     """Expressions of a table whose number of answers lies in a window."""
 
@@ -108,7 +88,7 @@ class Search:
     def find(self, cell: QueryCell, number: int) -> Expression | None:
         """The query `number` of a cell, another than all before; None where tries are used up."""
         purpose = f"world/queries/{cell.operator}/{cell.size}/{cell.wording}/{number}"
-        draw, wanted = _Draw(self._seed, purpose), window(cell.size)
+        draw, wanted = Stream(self._seed, purpose), window(cell.size)
         for _ in range(_TRIES):
             found = _HOW[cell.operator](self, cell, wanted, draw)
             if found is not None and (text := dumps(found)) not in self._seen:
@@ -118,22 +98,22 @@ class Search:
 
     # --- one operator each --------------------------------------------------------------------
 
-    def _eq(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _eq(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         return self._pick(cell.wording, wanted, draw)
 
-    def _and(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _and(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         found = self._narrow(cell.wording, wanted, draw, 2 + draw.below(2))
-        return And(_shuffled(found.parts, draw)) if found and len(found.parts) > 1 else None
+        return And(tuple(draw.shuffled(found.parts))) if found and len(found.parts) > 1 else None
 
-    def _range(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _range(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         high = self._table.count // 2
         start = self._narrow(cell.wording, Window(wanted.high + 1, high), draw, 1 + draw.below(2))
         if start is None:
             return None
         compared = self._pick("compared", wanted, draw, start.rows, _used(start.parts))
-        return compared and And(_shuffled([*start.parts, compared], draw))
+        return compared and And(tuple(draw.shuffled([*start.parts, compared])))
 
-    def _or(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _or(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         if wanted.high == 1:  # both alternatives hold for the one answer
             first = self._narrow(cell.wording, wanted, draw, 1 + draw.below(2))
             if first is None:
@@ -153,7 +133,7 @@ class Search:
         )
         return other and Or((_joined(first.parts), _joined(other.parts)))
 
-    def _and_not(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _and_not(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         more = Window(wanted.low + 1, 3 * wanted.high + 2)
         kept = self._narrow(cell.wording, more, draw, 1 + draw.below(2))
         if kept is None:
@@ -166,7 +146,7 @@ class Search:
         dropped = self._pick(cell.wording, taken, draw, kept.rows, used)
         return dropped and AndNot(_joined(kept.parts), dropped)
 
-    def _some(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _some(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         k, n = _SOME_OF[draw.below(len(_SOME_OF))]
         share = _share(k, n, wanted.high / self._table.count) * self._table.count
         parts: list[Condition] = []
@@ -177,14 +157,14 @@ class Search:
             if part is None:
                 return None
             parts.append(part)
-            met += self._holds(part)
+            met[self._of(part, None)] += 1
         already = int((met >= k).sum())
         rows = np.flatnonzero(met == k - 1)
         rest = Window(max(1, wanted.low - already), wanted.high - already)
         last = self._pick(cell.wording, rest, draw, rows, _used(parts))
-        return last and AtLeast(k, _shuffled([*parts, last], draw))
+        return last and AtLeast(k, tuple(draw.shuffled([*parts, last])))
 
-    def _superlative(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _superlative(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         k = cell.size
         most = bool(draw.below(2))
         slots = [name for name, slot in self._slots.items() if (slot.most if most else slot.least)]
@@ -192,7 +172,7 @@ class Search:
             return None
         slot = slots[draw.below(len(slots))]
         around = Window(2 * k + 1, max(self._table.count // 3, 2 * k + 1))
-        size = draw.log_uniform(around.low, around.high)
+        size = _log_uniform(draw, around.low, around.high)
         found = self._narrow(
             cell.wording, Window(size, min(2 * size, around.high)), draw, 1 + draw.below(2),
             None, {slot},
@@ -208,7 +188,7 @@ class Search:
             return None
         return Extreme(k, slot, _joined(found.parts), most)
 
-    def _two_hop(self, cell: QueryCell, wanted: Window, draw: _Draw) -> Expression | None:
+    def _two_hop(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         if not self._relations:
             return None
         relation = self._relations[draw.below(len(self._relations))]
@@ -222,7 +202,7 @@ class Search:
         self,
         kind: Wording,
         wanted: Window,
-        draw: _Draw,
+        draw: Stream,
         parts: int,
         rows: Entities | None = None,
         used: set[str] | None = None,
@@ -236,14 +216,11 @@ class Search:
             return None
         for number in range(1, _MOST_PARTS + 1):
             count = self._table.count if rows is None else len(rows)
-            part = None
-            if number >= parts:
-                part = self._pick(kind, wanted, draw, rows, used)
-                last = part is not None
+            part = self._pick(kind, wanted, draw, rows, used) if number >= parts else None
+            last = part is not None
             if part is None:
-                last = False
                 least = max(wanted.high + 1, 2)
-                size = draw.log_uniform(least, count - 1)
+                size = _log_uniform(draw, least, count - 1)
                 wide = Window(max(least, size // 3), min(count - 1, size * 3))
                 part = self._pick(kind, wide, draw, rows, used)
             if part is None:
@@ -255,7 +232,9 @@ class Search:
                 return Match(found, rows)
         return None
 
-    def _around(self, entity: int, kind: Wording, draw: _Draw, used: set[str]) -> Expression | None:
+    def _around(
+        self, entity: int, kind: Wording, draw: Stream, used: set[str]
+    ) -> Expression | None:
         """What one entity alone meets: one condition, or two."""
         itself, only = np.array([entity]), Window(1, 1)
         alone = self._pick(kind, only, draw, None, used, must=itself)
@@ -273,7 +252,7 @@ class Search:
         self,
         kind: Kind | Wording,
         wanted: Window,
-        draw: _Draw,
+        draw: Stream,
         rows: Entities | None = None,
         used: set[str] | None = None,
         via: str = "",
@@ -286,9 +265,8 @@ class Search:
         """
         if wanted.high < 1:
             return None
-        pools = self._pools(kind)
-        for at in draw.order(len(pools)):
-            pool = pools[at]
+        pools = self._conditions.kind(_KINDS.get(kind, "value"))
+        for pool in draw.shuffled(pools):
             if used and pool.slot in used:
                 continue
             if rows is None and not via:
@@ -304,11 +282,6 @@ class Search:
                 return pool.condition(int(chosen[draw.below(len(chosen))]))
         return None
 
-    def _pools(self, kind: Kind | Wording) -> list[ConditionPool]:
-        if kind == "compared":
-            return self._conditions.kind("compared")
-        return self._conditions.kind("parent" if kind == "entailed" else "value")
-
     def _column(self, slot: str, via: str) -> Column:
         """A slot's column, or that of the other entities of a relation."""
         if not via:
@@ -320,9 +293,6 @@ class Search:
             self._through[slot, via] = column
         return self._through[slot, via]
 
-    def _holds(self, part: Condition) -> Mask:
-        return holds(part, self._table.column(part.slot), self._table)
-
     def _of(self, part: Condition, rows: Entities | None) -> Entities:
         """The rows that meet a condition."""
         column = self._table.column(part.slot)
@@ -331,7 +301,7 @@ class Search:
         return rows[holds(part, column[rows], self._table)]
 
 
-_HOW: Mapping[Operator, Callable[[Search, QueryCell, Window, _Draw], Expression | None]] = {
+_HOW: Mapping[Operator, Callable[[Search, QueryCell, Window, Stream], Expression | None]] = {
     "eq": Search._eq,
     "and": Search._and,
     "or": Search._or,
@@ -351,8 +321,11 @@ def _joined(parts: Sequence[Expression]) -> Expression:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
-def _shuffled(parts: Sequence[Expression], draw: _Draw) -> tuple[Expression, ...]:
-    return tuple(parts[i] for i in draw.order(len(parts)))
+def _log_uniform(draw: Stream, low: int, high: int) -> int:
+    """Uniform in the logarithm: as often from 10 to 100 as from 100 to 1,000."""
+    low, high = max(low, 1), max(low, high, 1)
+    share = draw.below(1 << 20) / (1 << 20)
+    return min(high, int(low * (high / low) ** share + 0.5))
 
 
 def _share(k: int, n: int, share: float) -> float:

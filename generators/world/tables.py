@@ -7,7 +7,7 @@ processes which only write parts of the corpus draw none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from retgen.generators.world.queries import QueryCell, Search, window
 from retgen.streams import Stream
 from retgen.world.asking import Asker
 from retgen.world.compose import Composer
-from retgen.world.domain import Domain, load_domain
+from retgen.world.domain import Domain, load_domain, ordinal
 from retgen.world.expressions import (
     And,
     AndNot,
@@ -29,7 +29,6 @@ from retgen.world.expressions import (
     Condition,
     Expression,
     Is,
-    Mask,
     Or,
     Via,
     Within,
@@ -37,12 +36,10 @@ from retgen.world.expressions import (
     execute,
     grades,
     missing,
-    ordinal,
     slots,
-    violators,
 )
 from retgen.world.facts import Selection, World
-from retgen.world.table import EntityTable
+from retgen.world.table import EntityTable, Mask
 
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
 
@@ -73,18 +70,16 @@ def composed_corpus(params: WorldParams, seed: int) -> Rows:
 
 def query_tables(drawn: Callable[[], WorldQueries]) -> tuple[Rows, Rows, Rows]:
     """Queries, qrels and grades. `drawn`: the queries, which are drawn once they are asked for."""
+
+    def labels(table: str) -> Rows:
+        return BatchedRows(
+            lambda: drawn().qrels, lambda start, stop: drawn().labels(table, start, stop)
+        )
+
     queries = BatchedRows(
         lambda: len(drawn().all), lambda start, stop: map(drawn().query, range(start, stop))
     )
-    qrels, grades = (
-        BatchedRows(lambda: drawn().qrels, partial(_labels, drawn, table))
-        for table in ("qrel", "grade")
-    )
-    return queries, qrels, grades
-
-
-def _labels(drawn: Callable[[], WorldQueries], table: str, start: int, stop: int) -> Iterator[Row]:
-    return drawn().labels(table, start, stop)
+    return queries, labels("qrel"), labels("grade")
 
 
 class WorldQuery(NamedTuple):
@@ -122,8 +117,7 @@ class WorldQueries:
     def __init__(self, params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> None:
         self.table = EntityTable(world_of(params, seed, kept))
         found = _search_queries(params, seed, self.table, exact=kept is None)
-        order = Stream(seed, "world/query order").permutation(len(found)).tolist()
-        self.all = [found[i] for i in order]
+        self.all = Stream(seed, "world/query order").shuffled(found)
         self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
         self._query = np.repeat(np.arange(len(found)), [len(one.graded) for one in self.all])
         self._document = np.concatenate([np.r_[one.relevant, one.negatives] for one in self.all])
@@ -157,13 +151,12 @@ def job_queries(
     params: WorldParams, seed: int, kept: tuple[int, ...] | None = None
 ) -> WorldQueries:
     """The queries of a job, drawn once in a process."""
-    path = load_domain(params.domain).path
-    return _drawn(params, seed, kept, path.stat().st_mtime_ns)
+    return _drawn(params, seed, kept, load_domain(params.domain))
 
 
 @lru_cache(maxsize=2)
 def _drawn(
-    params: WorldParams, seed: int, kept: tuple[int, ...] | None, _changed: int
+    params: WorldParams, seed: int, kept: tuple[int, ...] | None, _domain: Domain
 ) -> WorldQueries:
     return WorldQueries(params, seed, kept)
 
@@ -198,7 +191,7 @@ def _search_queries(
 def asker(domain: Domain, cell: QueryCell, seed: int, number: int) -> Asker:
     """What puts query `number` of a cell into words."""
     words = Stream(seed, f"world/words/{_purpose(cell, number)}")
-    return Asker(domain, cell.wording, lambda bound: int(words.integers(bound, 1)[0]))
+    return Asker(domain, cell.wording, words.below)
 
 
 def _purpose(cell: QueryCell, number: int) -> str:
@@ -258,8 +251,8 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
     it, as another city of its country. Otherwise: what misses one condition.
     """
     match expression:
-        case AndNot():
-            return violators(expression, table)
+        case AndNot(kept, dropped):
+            return execute(kept, table) & execute(dropped, table)
         case Via(_, of):
             return execute(of, table) & ~execute(expression, table)
         case Is() | Within() | Between():
@@ -279,26 +272,20 @@ def _near(condition: Condition, table: EntityTable) -> Mask:
     slot = table.domain.slots[condition.slot]
     column = table.column(slot.name)
     others = (column >= 0) & ~execute(condition, table)
-    if slot.is_ordered:
-        low, high = _ends(condition)
-        distance = np.maximum(low - column.astype(np.int64), column - high)[others]
+    ends, above = list[int](), tuple[str, ...]()
+    match condition:
+        case Between(_, low, high):
+            ends = [0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)]
+        case Is(_, value) if slot.is_ordered:
+            ends = [ordinal(value)] * 2
+        case Is(_, value):
+            above = next((one.parents for one in slot.values if one.name == value), ())
+        case Within(_, parent):
+            parents = next(one.parents for one in slot.values if parent in one.parents)
+            above = parents[parents.index(parent) + 1 :]
+    if ends:
+        distance = np.maximum(ends[0] - column.astype(np.int64), column - ends[1])[others]
         if len(distance) > _NEAREST:
             others[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
         return others
-    above = ""
-    for value in slot.values:
-        if isinstance(condition, Is) and value.name == condition.value:
-            above = value.parents[0] if value.parents else ""
-        elif isinstance(condition, Within) and condition.parent in value.parents:
-            above = "".join(value.parents[value.parents.index(condition.parent) + 1 :][:1])
-    return others & table.under(slot.name, above)[column] if above else others
-
-
-def _ends(condition: Condition) -> tuple[int, int]:
-    match condition:
-        case Is(_, value):
-            return ordinal(value), ordinal(value)
-        case Between(_, low, high):
-            return 0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)
-        case Within():
-            raise ValueError("numbers and days have no parents")
+    return others & table.under(slot.name, above[0])[column] if above else others

@@ -99,22 +99,20 @@ class Trial(NamedTuple):
         for written in self.documents:
             lines += ["", written.name, f"  {written.text}"]
         lines.append("")
-        for operator in dict.fromkeys(one.cell.operator for one in self.queries):
-            shown = [one for one in self.queries if one.cell.operator == operator]
-            lines += [f"{one.cell.operator}, {one.cell.wording}: {one.text}" for one in shown]
-        total = len(cells(_params(_DOCUMENTS)))
+        lines += [f"{one.cell.operator}, {one.cell.wording}: {one.text}" for one in self.queries]
+        (right, documents), (read, queries) = self.readings.documents, self.readings.queries
+        total = queries + len(self.missing)
         lines += [
             "",
-            f"Among {self.tried:,} {domain.entity.plural}, {total - len(self.missing)} of {total} "
+            f"Among {self.tried:,} {domain.entity.plural}, {queries} of {total} "
             "combinations of operator, number of answers and wording can be asked.",
         ]
         lines += [
             f"  not: {cell.operator}, {cell.size} answers, {cell.wording}" for cell in self.missing
         ]
-        (right, documents), (read, queries) = self.readings.documents, self.readings.queries
-        lines += [
+        lines.append(
             f"The proof reads {right} of {documents} documents and {read} of {queries} queries."
-        ]
+        )
         lines += [f"  {problem}" for problem in self.readings.problems]
         if self.readings.problems:
             own = domain.path.with_suffix(".lexicon.yaml")
@@ -130,25 +128,23 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     world = World(domain, seed, tried)
     table = EntityTable(world)
     search = Search(table, seed)
-    queries, missing, asked = list[TrialQuery](), list[QueryCell](), list[TrialQuery]()
-    shown: set[str] = set()
-    wordings = ("literal", "paraphrase", "entailed")
-    for cell in cells(_params(tried)):
+    shown, missing, asked = dict[str, TrialQuery](), list[QueryCell](), list[TrialQuery]()
+    params = WorldParams.model_construct(documents=tried, answer_sizes=_SIZES)
+    for cell in cells(params):
         found = search.find(cell, 0)
         if found is None:
             missing.append(cell)
             continue
         text = asker(table.domain, cell, seed, 0).ask(found)
         asked.append(TrialQuery(cell, text, dumps(found)))
-        turn = wordings[len(shown) % len(wordings)]
-        if cell.operator not in shown and cell.wording == turn:
-            shown.add(cell.operator)
-            queries.append(asked[-1])
+        # one of each operator is shown, in the wordings by turns
+        if cell.wording == params.wordings[len(shown) % len(params.wordings)]:
+            shown.setdefault(cell.operator, asked[-1])
     written = Composer(world).documents(0, min(_READ, tried))
     readings = _read(domain.path, written, asked)
     return Trial(
-        domain, entities, tried, contradictions(world), written[:documents], queries, missing,
-        readings,
+        domain, entities, tried, contradictions(world), written[:documents],
+        list(shown.values()), missing, readings,
     )  # fmt: skip
 
 
@@ -179,7 +175,3 @@ def _read(
         if found != query.expression:
             problems.append(f"{query.text} Reads as {found}")
     return ProofReadings((right, len(written)), (read, len(asked)), problems[:_SHOWN])
-
-
-def _params(documents: int) -> WorldParams:
-    return WorldParams.model_construct(documents=documents, answer_sizes=_SIZES)

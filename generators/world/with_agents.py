@@ -27,7 +27,6 @@ from retgen.generators.params import Job
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.tables import Ids, read_rows, write_rows
 from retgen.generators.world.agents import (
-    AGENTS,
     CALIBRATE,
     READ_FACTS,
     WRITE_DOCUMENT,
@@ -86,11 +85,6 @@ def is_written(job: Job[WorldParams]) -> bool:
     return True
 
 
-def required_agents(job: Job[WorldParams]) -> frozenset[str]:
-    """The agents that are asked: all, or none."""
-    return frozenset(agent.name for agent in AGENTS) if is_written(job) else frozenset()
-
-
 # --- documents ------------------------------------------------------------------------------------
 
 
@@ -102,22 +96,9 @@ class EntityFacts(NamedTuple):
     facts: Mapping[str, str]
 
     def record(self) -> dict[str, Any]:
-        """Its row in rejected.jsonl, with the facts as metadata have them."""
+        """What its row has in sources/ and in rejected.jsonl, the facts as in metadata."""
         facts = [f"{slot}={value}" for slot, value in self.facts.items()]
         return {"title": self.name, "entity": self.entity, "facts": facts}
-
-
-class AcceptedDocument(NamedTuple):
-    """A document that was accepted. `read`: slot -> the value that was read."""
-
-    of: EntityFacts
-    text: str
-    read: Mapping[str, str]
-
-    def row(self) -> dict[str, Any]:
-        """Its row in sources/."""
-        read = [f"{slot}={value}" for slot, value in self.read.items()]
-        return {**self.of.record(), "text": self.text, "read": read}
 
 
 def entity_facts(world: World, entity: int) -> EntityFacts:
@@ -131,10 +112,8 @@ def entity_facts(world: World, entity: int) -> EntityFacts:
     return EntityFacts(entity, name, {slot: value for slot, value in values.items() if value})
 
 
-def writer_question(
-    domain: Domain, one: EntityFacts, earlier: str = "", faults: Sequence[str] = ()
-) -> AskDocument:
-    """What the writer is asked. `earlier`, `faults`: what was read otherwise."""
+def writer_question(domain: Domain, one: EntityFacts, **repair: Any) -> AskDocument:
+    """What the writer is asked. `repair`: the version that was read otherwise, and its faults."""
     slots = domain.slots
     return AskDocument(
         kind=domain.entity.singular,
@@ -142,8 +121,7 @@ def writer_question(
         facts=tuple(fact_line(slots[slot], value) for slot, value in one.facts.items()),
         forms=tuple(bare(slots[slot], value) for slot, value in one.facts.items()),
         absent=tuple(meaning(slot) for name, slot in slots.items() if name not in one.facts),
-        earlier=earlier,
-        faults=tuple(faults),
+        **repair,
     )
 
 
@@ -155,7 +133,7 @@ async def write_documents(world: World, context: Context) -> None:
     domain = world.domain
     stage = context.stage("documents", world.entities, WRITE_DOCUMENT, READ_FACTS)
 
-    async def write(entity: int) -> AcceptedDocument:
+    async def write(entity: int) -> dict[str, Any]:
         one, history = entity_facts(world, entity), list[Turn]()
         question = writer_question(domain, one)
         while True:
@@ -164,19 +142,18 @@ async def write_documents(world: World, context: Context) -> None:
             read = read_values(domain, answer)
             faults = differences(one.facts, read)
             if not faults:
-                return AcceptedDocument(
-                    one, text, {slot: values[0] for slot, values in read.items()}
-                )
+                facts = [f"{slot}={values[0]}" for slot, values in read.items()]
+                return {**one.record(), "text": text, "read": facts}
             history.append(Turn(text, "; ".join(faults)))
             if len(history) > _REPAIRS:
                 raise RepairsFailed(f"{READ_FACTS.name}/facts", history[-1].reason, history)
-            question = writer_question(domain, one, text, faults)
+            question = writer_question(domain, one, earlier=text, faults=tuple(faults))
 
     candidates = range(world.names_count)
     accepted = context.accepted_records(
         stage, candidates, write, lambda i: entity_facts(world, i).record()
     )
-    write_rows(context.folder / DOCUMENTS, [one.row() async for one in accepted])
+    write_rows(context.folder / DOCUMENTS, [row async for row in accepted])
 
 
 class AcceptedDocuments(NamedTuple):
@@ -186,9 +163,11 @@ class AcceptedDocuments(NamedTuple):
     rows: Sequence[Mapping[str, Any]]
 
 
-def read_documents(sources: Path) -> AcceptedDocuments:
-    """The documents that `write_documents` left, read once in a process."""
-    path = sources / DOCUMENTS
+def documents_of(job: Job[WorldParams]) -> AcceptedDocuments | None:
+    """The documents that a model wrote, read once in a process; None where they are composed."""
+    if not is_written(job):
+        return None
+    path = job.source_folder() / DOCUMENTS
     return _read(path, path.stat().st_mtime_ns)
 
 
@@ -196,11 +175,6 @@ def read_documents(sources: Path) -> AcceptedDocuments:
 def _read(path: Path, _changed: int) -> AcceptedDocuments:
     rows = read_rows(path)
     return AcceptedDocuments(tuple(row["entity"] for row in rows), rows)
-
-
-def documents_of(job: Job[WorldParams]) -> AcceptedDocuments | None:
-    """The documents that a model wrote; None where they are composed."""
-    return read_documents(job.source_folder()) if is_written(job) else None
 
 
 # --- calibration ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ A retriever that reads facts moves with the twin and not with the control.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Family, Plan
@@ -68,8 +69,8 @@ class WorldTwins(Family[TwinsParams]):
         return Records(
             corpus=rows_of(records.document, records.documents),
             queries=rows_of(records.query, len(records.questions)),
-            qrels={"test": rows_of(records.qrel, records.qrels)},
-            graded={"test": rows_of(records.grade, records.qrels)},
+            qrels={"test": rows_of(partial(records.label, "relevance"), records.qrels)},
+            graded={"test": rows_of(partial(records.label, "met"), records.qrels)},
             features={
                 "corpus": {
                     "facts": ["string"],
@@ -107,7 +108,7 @@ class WorldTwins(Family[TwinsParams]):
 def _tables_of(job: Job[TwinsParams]) -> TwinTables:
     domain = load_domain(job.params.domain)
     _check(job.params, domain)
-    return twin_tables(job.params, job.seed)
+    return twin_tables(job.params, job.seed, domain)
 
 
 def _check(params: TwinsParams, domain: Domain) -> None:
@@ -133,18 +134,14 @@ def _check(params: TwinsParams, domain: Domain) -> None:
         )
 
 
-def _list_names(values: Sequence[object]) -> str:
-    return ", ".join(f"{value}" for value in values)
-
-
 def _figures(params: TwinsParams, records: TwinTables, domain: Domain) -> dict[str, str]:
     types = dict.fromkeys(triple.cell.slot_type for triple in records.triples)
     return {
         "Domain": domain.name,
         "Triples": f"{len(records.triples):,}",
-        "Types of the changed fact": _list_names(list(types)),
-        "Facts a document": _list_names(params.lengths),
-        "Wordings": _list_names(params.wordings),
+        "Types of the changed fact": ", ".join(types),
+        "Facts a document": ", ".join(map(str, params.lengths)),
+        "Wordings": ", ".join(params.wordings),
         "Triples of each type and length": f"{params.triples_per_cell:,}",
     }
 

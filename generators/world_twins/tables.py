@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
 from retgen.generators.tables import Ids
@@ -21,7 +21,7 @@ from retgen.generators.world_twins.params import TwinsParams
 from retgen.streams import Permutation, Stream
 from retgen.world.asking import Asker, Wording
 from retgen.world.compose import ComposedDocument, Composer, Stated
-from retgen.world.domain import Domain, Slot, load_domain
+from retgen.world.domain import Domain, Slot, load_domain, scalar
 from retgen.world.domain_file import SlotType
 from retgen.world.expressions import (
     And,
@@ -29,8 +29,6 @@ from retgen.world.expressions import (
     Condition,
     Expression,
     Is,
-    Mask,
-    Scalar,
     Within,
     dumps,
     execute,
@@ -132,7 +130,7 @@ class _Draw:
         self, cell: TripleCell, entity: int, slot: Slot, facts: dict[str, int], stream: Stream
     ) -> Triple | None:
         has = [name for name, code in facts.items() if code != ABSENT]
-        months = bool(stream.integers(2, 1)[0])
+        months = stream.below(2) == 1
         entailed = entailable(slot) and "entailed" in self._params.wordings
         if slot.name not in has or len(has) < cell.length:
             return None
@@ -145,11 +143,10 @@ class _Draw:
                 break
         else:
             return None
-        base, twin = (mine, value) if stream.integers(2, 1)[0] else (value, mine)
+        base, twin = (mine, value) if stream.below(2) else (value, mine)
         most = self._params.conditions
-        count = min(most[int(stream.integers(len(most), 1)[0])], cell.length)
-        rest = [name for name in kept if name != slot.name]
-        rest = [rest[i] for i in stream.permutation(len(rest)).tolist()]
+        count = min(most[stream.below(len(most))], cell.length)
+        rest = stream.shuffled([name for name in kept if name != slot.name])
         further = [name for name in rest if entailable(self._slots[name])][: count - 1]
         if len(further) < count - 1:
             return None
@@ -157,7 +154,7 @@ class _Draw:
         stated = [*asked, *(name for name in rest if name not in further)][: cell.length]
         return Triple(
             cell, entity, slot.name, facts | {slot.name: base}, twin,
-            tuple(stated), _shuffle(asked, stream), entailed, months,
+            tuple(stated), tuple(stream.shuffled(asked)), entailed, months,
         )  # fmt: skip
 
     def _others(
@@ -173,10 +170,6 @@ class _Draw:
         for i, value in enumerate(columns[slot.name].tolist()):
             if value not in (facts[slot.name], ABSENT):
                 yield value, {name for name, one in fits.items() if not one[i]}
-
-
-def _shuffle(names: list[str], stream: Stream) -> tuple[str, ...]:
-    return tuple(names[i] for i in stream.permutation(len(names)).tolist())
 
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -204,12 +197,8 @@ def conditions(table: EntityTable, triple: Triple, *, entailed: bool) -> Iterato
         elif slot.is_listed:
             yield Within(name, slot.values[code].parents[0])
         else:
-            low, high = span(slot, code, months=triple.months)
-            if slot.type == "date":
-                days = (datetime.date.fromordinal(end).isoformat() for end in (low, high))
-                yield Between(name, *days)
-            else:
-                yield Between(name, low, high)
+            ends = span(slot, code, months=triple.months)
+            yield Between(name, *(scalar(slot, end) for end in ends))
 
 
 def span(slot: Slot, code: int, *, months: bool) -> tuple[int, int]:
@@ -239,35 +228,34 @@ def _round(number: int) -> int:
 # --- records --------------------------------------------------------------------------------------
 
 
-class StatedFacts:
-    """What documents state: a column a slot, a row a document, three of them a triple."""
+def stated_facts(table: EntityTable, made: Sequence[Triple]) -> EntityTable:
+    """What documents state: a row a document, three of them a triple."""
+    result = copy(table)
+    result.count = 3 * len(made)
+    result.columns = {name: np.full(result.count, ABSENT, np.int32) for name in table.domain.slots}
+    for i, triple in enumerate(made):
+        for name in triple.stated:
+            result.columns[name][3 * i : 3 * i + 3] = triple.facts[name]
+        result.columns[triple.slot][3 * i + ROLES.index("twin")] = triple.twin
+    return result
 
-    def __init__(self, table: EntityTable, made: Sequence[Triple]) -> None:
-        self._table, self.count = table, 3 * len(made)
-        self._columns = {name: np.full(self.count, ABSENT, np.int32) for name in table.domain.slots}
-        for i, triple in enumerate(made):
-            for name in triple.stated:
-                self._columns[name][3 * i : 3 * i + 3] = triple.facts[name]
-            self._columns[triple.slot][3 * i + ROLES.index("twin")] = triple.twin
 
-    def column(self, slot: str) -> NDArray[Any]:
-        return self._columns[slot]
+class JudgedDocument(NamedTuple):
+    """A document, its relevance, and how many conditions it meets."""
 
-    def code(self, slot: str, value: Scalar) -> int:
-        return self._table.code(slot, value)
-
-    def under(self, slot: str, parent: str) -> Mask:
-        return self._table.under(slot, parent)
+    document: int
+    relevance: int
+    met: int
 
 
 class TwinQuery(NamedTuple):
-    """A query about a triple. `judged`: (document, relevance, conditions met)."""
+    """A query about a triple."""
 
     triple: int
     wording: Wording
     expression: Expression
     text: str
-    judged: list[tuple[int, int, int]]
+    judged: list[JudgedDocument]
 
 
 class TwinTables:
@@ -279,20 +267,23 @@ class TwinTables:
         self._composer = Composer(self.table.world)
         self.documents = 3 * len(self.triples)
         self._order = Permutation(seed, "world_twins/documents", self.documents)
-        self._ids = Ids(seed, "world_twins/ids", "d", self.documents)
-        self._names = Ids(seed, "world_twins/ids", "t", len(self.triples))
-        facts = StatedFacts(self.table, self.triples)
+        facts = stated_facts(self.table, self.triples)
         asked = [
             self._question(i, wording, facts)
             for i, triple in enumerate(self.triples)
             for wording in params.wordings
             if wording != "entailed" or triple.entailed
         ]
-        order = Stream(seed, "world_twins/queries").permutation(len(asked)).tolist()
-        self.questions = [asked[i] for i in order]
-        self._query_ids = Ids(seed, "world_twins/ids", "q", len(asked)).texts(np.arange(len(asked)))
-        counts = [len(one.judged) for one in self.questions]
-        self._pairs = [(query, k) for query, count in enumerate(counts) for k in range(count)]
+        self.questions = Stream(seed, "world_twins/queries").shuffled(asked)
+        self._doc_ids, self._triple_ids, self._query_ids = (
+            Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
+            for letter, count in (
+                ("d", self.documents), ("t", len(self.triples)), ("q", len(asked)),
+            )
+        )  # fmt: skip
+        self._pairs = [
+            (query, judged) for query, one in enumerate(self.questions) for judged in one.judged
+        ]
         self.qrels = len(self._pairs)
 
     # --- rows -----------------------------------------------------------------------------------
@@ -303,12 +294,12 @@ class TwinTables:
         triple, role = self.triples[which // 3], ROLES[which % 3]
         written = self.composed_document(which // 3, role)
         return {
-            "_id": self._doc_id(which),
+            "_id": self._doc_ids[which],
             "title": written.name,
             "text": written.text,
             "metadata": {
                 "facts": written.facts,
-                "triple": self._triple_id(which // 3),
+                "triple": self._triple_ids[which // 3],
                 "role": role,
                 "changed": triple.slot,
             },
@@ -322,7 +313,7 @@ class TwinTables:
             "_id": self._query_ids[i],
             "text": one.text,
             "metadata": {
-                "triple": self._triple_id(one.triple),
+                "triple": self._triple_ids[one.triple],
                 "changed": triple.slot,
                 "slot_type": triple.cell.slot_type,
                 "length": triple.cell.length,
@@ -332,28 +323,14 @@ class TwinTables:
             },
         }
 
-    def qrel(self, i: int) -> Mapping[str, Any]:
-        """Row i of the qrels."""
-        return self._qrel_row(i, 1)
-
-    def grade(self, i: int) -> Mapping[str, Any]:
-        """Row i of the grades: how many conditions are met."""
-        return self._qrel_row(i, 2)
-
-    def _qrel_row(self, i: int, place: int) -> Mapping[str, Any]:
-        query, k = self._pairs[i]
-        judged = self.questions[query].judged[k]
+    def label(self, of: Literal["relevance", "met"], i: int) -> Mapping[str, Any]:
+        """Row i of the qrels, or of the grades: how many conditions are met."""
+        query, judged = self._pairs[i]
         return {
             "query-id": self._query_ids[query],
-            "corpus-id": self._doc_id(judged[0]),
-            "score": judged[place],
+            "corpus-id": self._doc_ids[judged.document],
+            "score": getattr(judged, of),
         }
-
-    def _doc_id(self, which: int) -> str:
-        return self._ids.texts(np.array([which]))[0]
-
-    def _triple_id(self, number: int) -> str:
-        return self._names.texts(np.array([number]))[0]
 
     # --- texts ----------------------------------------------------------------------------------
 
@@ -362,7 +339,7 @@ class TwinTables:
         triple = self.triples[number]
         counts = {name: len(self._composer.wordings[name]) for name in triple.stated}
         draw = Stream(self.seed, f"world_twins/texts/{number}")
-        wordings = {name: int(draw.integers(count, 1)[0]) for name, count in counts.items()}
+        wordings = {name: draw.below(count) for name, count in counts.items()}
         draws = draw.integers(_FULL, self._composer.draws).tolist()
         changed = {triple.slot: triple.twin} if role == "twin" else {}
         base = self._put(triple, wordings, draws, {**triple.facts, **changed})
@@ -371,7 +348,7 @@ class TwinTables:
         again = Stream(self.seed, f"world_twins/texts/{number}/control")
         for tried in range(_TRIES):
             others = {
-                name: (first + 1 + int(again.integers(counts[name] - 1, 1)[0])) % counts[name]
+                name: (first + 1 + again.below(counts[name] - 1)) % counts[name]
                 for name, first in wordings.items()
             }
             draws = again.integers(_FULL, self._composer.draws).tolist()
@@ -394,24 +371,20 @@ class TwinTables:
         forms = self.table.world.forms(np.array([triple.entity]))[0]
         return self._composer.write(forms, stated, draws, plain=plain)
 
-    def _question(self, number: int, wording: Wording, facts: StatedFacts) -> TwinQuery:
+    def _question(self, number: int, wording: Wording, facts: EntityTable) -> TwinQuery:
         triple = self.triples[number]
         parts = conditions(self.table, triple, entailed=wording == "entailed")
         expression = And(tuple(parts))
         words = Stream(self.seed, f"world_twins/words/{number}/{wording}")
-        asker = Asker(self.table.domain, wording, lambda bound: int(words.integers(bound, 1)[0]))
+        asker = Asker(self.table.domain, wording, words.below)
         meets, met = execute(expression, facts), grades(expression, facts)
         which = np.flatnonzero(meets).tolist()
         twin = 3 * number + ROLES.index("twin")
-        judged = [(i, int(meets[i]), int(met[i])) for i in [*which, twin]]
+        judged = [JudgedDocument(i, int(meets[i]), int(met[i])) for i in (*which, twin)]
         return TwinQuery(number, wording, expression, asker.ask(expression), judged)
 
 
-def twin_tables(params: TwinsParams, seed: int) -> TwinTables:
-    """The records of a job, drawn once in a process."""
-    return _tables_of(params, seed, load_domain(params.domain).path.stat().st_mtime_ns)
-
-
 @lru_cache(maxsize=2)
-def _tables_of(params: TwinsParams, seed: int, _changed: int) -> TwinTables:
+def twin_tables(params: TwinsParams, seed: int, _domain: Domain) -> TwinTables:
+    """The records of a job, drawn once in a process. `_domain`: that of the parameters."""
     return TwinTables(params, seed)

@@ -5,8 +5,8 @@ A *domain* (one YAML file) says what entities there are, and how their facts can
 """
 
 from retgen.world.compose import ComposedDocument, Composer
-from retgen.world.dependence import Value
 from retgen.world.domain import Domain, Slot, bundled_domains, load_domain
+from retgen.world.domain_file import Value
 from retgen.world.facts import ABSENT, World
 
 __all__ = [

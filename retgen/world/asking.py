@@ -9,14 +9,14 @@ A condition is a relative clause, so that it stands in any frame: after "every f
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from functools import cache
 from typing import Literal
 
-from retgen.world.compose import said_of
-from retgen.world.domain import Domain, Slot
+from retgen.world.compose import MONTHS, said_of
+from retgen.world.domain import Domain, Scalar, Slot, ordinal
 from retgen.world.expressions import (
     And,
     AndNot,
@@ -27,10 +27,8 @@ from retgen.world.expressions import (
     Extreme,
     Is,
     Or,
-    Scalar,
     Via,
     Within,
-    ordinal,
 )
 
 Wording = Literal["literal", "paraphrase", "entailed"]
@@ -91,15 +89,15 @@ class Asker:
             case Extreme():
                 return self._extreme(expression)
             case Or(parts) if self._either(parts):
-                first, second = (self._joined(_parts(part)) for part in parts)
+                first, second = map(self._joined, parts)
                 return self._any(self._one_of(_EITHER).format(self._a, first, second))
             case Or(parts):
                 return self._asked(_listed([self.clause(part) for part in parts], "or"))
             case AndNot(kept, dropped):
-                said, without = (self._joined(_parts(part)) for part in (kept, dropped))
+                said, without = map(self._joined, (kept, dropped))
                 return self._asked(said, _BUT_EVERY, _BUT_ANY, without)
             case _:
-                return self._asked(self._joined(_parts(expression)))
+                return self._asked(self._joined(expression))
 
     def _asked(
         self,
@@ -126,14 +124,15 @@ class Asker:
                 value = self._value(slot, expression, bare=_BARE in frame)
                 return frame.replace(_BARE, value).replace("{v}", value)
             case Via(name, of):
-                said = f"{self._a} {self._joined(_parts(of))}"
+                said = f"{self._a} {self._joined(of)}"
                 return self._frame(self.domain.slots[name], last=True).replace("{v}", said)
         raise ValueError(f"no condition: {expression!r}")
 
     def _one_of(self, choices: Sequence[str]) -> str:
         return choices[self._pick(len(choices))]
 
-    def _joined(self, parts: Sequence[Expression]) -> str:
+    def _joined(self, expression: Expression) -> str:
+        parts = expression.parts if isinstance(expression, And) else (expression,)
         return _listed([self.clause(part) for part in parts], "and")
 
     def _either(self, parts: Sequence[Expression]) -> bool:
@@ -155,8 +154,8 @@ class Asker:
             raise ValueError(f"slot {slot.name} has no words for its extremes")
         single = expression.k == 1
         return self._one_of(_TAKEN).format(
-            s=self._noun, p=self.domain.entity.plural, have="has" if single else "have",
-            of=self._joined(_parts(expression.of)), k="one" if single else expression.k,
+            s=self._noun, have="has" if single else "have",
+            of=self._joined(expression.of), k="one" if single else expression.k,
             extreme=said[self.wording != "literal"],
         )  # fmt: skip
 
@@ -167,7 +166,7 @@ class Asker:
         """
         frames = slot.query
         if self.wording == "literal":
-            frames = literal_frames(slot, self._relative, bare=bare)
+            frames = literal_frames(slot.document, self._relative, bare=bare)
         ending = tuple(one for one in frames if one.endswith("{v}"))
         return self._one_of(ending if last and ending else frames)
 
@@ -192,23 +191,14 @@ def with_article(noun: str) -> str:
 
 
 @cache
-def _frames_of(wordings: tuple[str, ...], relative: str) -> tuple[str, ...]:
-    result = []
-    for wording in wordings:
-        head, _, rest = wording.partition(" ")
-        if head in ("{S}", "{P}") and len(_MARK.findall(rest)) == 1:
-            result.append(f"{relative if head == '{S}' else 'whose'} {rest}")
-    return tuple(result)
-
-
-def literal_frames(slot: Slot, relative: str, *, bare: bool) -> tuple[str, ...]:
+def literal_frames(wordings: tuple[str, ...], relative: str, *, bare: bool) -> tuple[str, ...]:
     """Document wordings as relative clauses. `bare`: those that hold {n} as well."""
-    frames = _frames_of(slot.document, relative)
-    return tuple(one for one in frames if bare or _BARE not in one)
-
-
-def _parts(expression: Expression) -> tuple[Expression, ...]:
-    return expression.parts if isinstance(expression, And) else (expression,)
+    heads = {"{S}": relative, "{P}": "whose"}
+    return tuple(
+        f"{heads[head]} {rest}"
+        for head, _, rest in (one.partition(" ") for one in wordings)
+        if head in heads and len(_MARK.findall(rest)) == 1 and (bare or _BARE not in rest)
+    )
 
 
 def _listed(clauses: Sequence[str], word: str) -> str:
@@ -219,59 +209,47 @@ def _listed(clauses: Sequence[str], word: str) -> str:
 
 def span(slot: Slot, low: Scalar | None, high: Scalar | None, wording: Wording) -> str:
     """A range in words. Raises `ValueError` for one without (days in the middle of a year)."""
+    first, last = (None if end is None else ordinal(end) for end in (low, high))
     match slot.type:
         case "number":
-            return _numbers(slot, _whole(low), _whole(high), wording)
+            words = ("less than", "more than") if wording == "literal" else ("under", "over")
+            between = "from {:,} to {}" if wording == "paraphrase" else "between {:,} and {}"
+            return _range(
+                first, last, words, between, lambda n: said_of("number", slot.unit, n)[1][0]
+            )
         case "year":
-            first, last = _whole(low), _whole(high)
-            decade = first is not None and first % 10 == 0 and last == first + 9
-            if wording == "entailed" and decade:
+            if wording == "entailed" and first and first % 10 == 0 and last == first + 9:
                 return f"in the {first}s"
             return _years(first, last, wording)
         case "date":
-            begin = None if low is None else datetime.date.fromordinal(ordinal(low))
-            end = None if high is None else datetime.date.fromordinal(ordinal(high))
+            begin, end = (None if one is None else date.fromordinal(one) for one in (first, last))
             return _days(begin, end, wording)
     raise ValueError(f"slot {slot.name} has no ranges")
 
 
-def _whole(end: Scalar | None) -> int | None:
-    if isinstance(end, str):
-        raise ValueError(f"{end!r} is no number")
-    return end
-
-
-def _numbers(slot: Slot, low: int | None, high: int | None, wording: Wording) -> str:
-    plain = wording == "literal"
-    if low is None and high is not None:
-        return f"{'less than' if plain else 'under'} {_counted(high + 1, slot)}"
-    if high is None and low is not None:
-        return f"{'more than' if plain else 'over'} {_counted(low - 1, slot)}"
-    if low is None or high is None:
-        raise ValueError("a range has an end")
-    if wording == "paraphrase":
-        return f"from {low:,} to {_counted(high, slot)}"
-    return f"between {low:,} and {_counted(high, slot)}"
-
-
-def _counted(number: int, slot: Slot) -> str:
-    return said_of("number", slot.unit, number)[1][0]
+def _range(
+    low: int | None, high: int | None, words: tuple[str, str], between: str,
+    said: Callable[[int], str],
+) -> str:  # fmt: skip
+    """`words`: below and above an end that does not belong to it."""
+    if low is not None and high is not None:
+        return between.format(low, said(high))
+    if low is not None:
+        return f"{words[1]} {said(low - 1)}"
+    if high is not None:
+        return f"{words[0]} {said(high + 1)}"
+    raise ValueError("a range has an end")
 
 
 def _years(low: int | None, high: int | None, wording: Wording) -> str:
     plain = wording == "literal"
-    if low is None and high is not None:
-        return f"{'before' if plain else 'earlier than'} {high + 1}"
-    if high is None and low is not None:
-        return f"{'after' if plain else 'later than'} {low - 1}"
-    return f"between {low} and {high}" if plain else f"from {low} to {high}"
+    words = ("before", "after") if plain else ("earlier than", "later than")
+    return _range(low, high, words, "between {} and {}" if plain else "from {} to {}", str)
 
 
-def _days(low: datetime.date | None, high: datetime.date | None, wording: Wording) -> str:
-    if low is not None and high is not None and (low.year, low.month) == (high.year, high.month):
-        after = high + datetime.timedelta(1)
-        if low.day == 1 and after.day == 1:
-            return f"in {said_of('date', ('', ''), low.toordinal())[1][1].partition(' ')[2]}"
+def _days(low: date | None, high: date | None, wording: Wording) -> str:
+    if high is not None and low == high.replace(day=1) and (high + timedelta(1)).day == 1:
+        return f"in {MONTHS[high.month - 1]} {high.year}"
     if (low is None or (low.month, low.day) == (1, 1)) and (
         high is None or (high.month, high.day) == (12, 31)
     ):

@@ -27,7 +27,7 @@ def _lines(world: World, slot: Slot, columns: Mapping[str, Codes]) -> Iterator[s
     if not slot.is_listed and not slot.is_ordered:
         return
     if slot.is_listed:
-        possible = world.possible(slot, columns)
+        possible = world.possible(slot, columns, world.entities)
         without = np.flatnonzero(~possible.any(axis=1))
         names = [slot.values[i].name for i in np.flatnonzero(~possible.any(axis=0)).tolist()]
         if names:

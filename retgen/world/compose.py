@@ -11,6 +11,7 @@ import datetime
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -135,9 +136,9 @@ class _Subject(NamedTuple):
 
 
 class Composer:
-    """Documents of a world. `variant`: other texts that state the same facts."""
+    """Documents of a world."""
 
-    def __init__(self, world: World, variant: str = "") -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.domain: Domain = world.domain
         self._slots = list(self.domain.slots.values())
@@ -156,7 +157,7 @@ class Composer:
         # per slot: its place, wording, subject, how it is joined; per part: connective, sentence
         # without a fact, which of them; the shape
         self.draws = 4 * len(self._slots) + 3 * self._most + 1
-        self._stream = Stream(world.seed, f"{world.purpose}/text/{variant}")
+        self._stream = Stream(world.seed, f"{world.purpose}/text/")
         self._bounds = np.full(self.draws, np.uint64(_FULL))
 
     def documents(self, start: int, stop: int) -> list[ComposedDocument]:
@@ -180,18 +181,15 @@ class Composer:
     def wordings_of(self, slot: Slot, codes: Codes) -> list[tuple[str, tuple[str, str]] | None]:
         """For every code, the value's name and how a document says it; None where it is absent."""
         listed = codes.tolist()
-        match slot.type:
-            case "category" | "place":
-                known = [(v.name, (v.name, v.name)) for v in slot.values]
-                return [known[code] if code >= 0 else None for code in listed]
-            case "person" | "relation":
-                names = self.world.value_names(slot, listed)
-                return [(name, (name, name)) if name else None for name in names]
-            case _:
-                return [
-                    None if code == ABSENT else said_of(slot.type, slot.unit, code)
-                    for code in listed
-                ]
+        if slot.is_ordered:
+            return [
+                None if code == ABSENT else said_of(slot.type, slot.unit, code) for code in listed
+            ]
+        if slot.is_listed:
+            known = [(value.name, (value.name, value.name)) for value in slot.values]
+            return [known[code] if code >= 0 else None for code in listed]
+        names = self.world.value_names(slot, listed)
+        return [(name, (name, name)) if name else None for name in names]
 
     def write(
         self, forms: tuple[str, str, str], stated: Sequence[Stated], draws: Sequence[int],
@@ -218,7 +216,7 @@ class Composer:
             base += 3
             if not listed and not part.always:
                 continue
-            listed.sort(key=_first)
+            listed.sort(key=itemgetter(0))
             left = [one for _, one in listed]
             opening = ""
             if part.lead and lead < _LED:
@@ -340,10 +338,6 @@ def _bring_subject_forward(left: list[Stated], wordings: Mapping[str, Sequence[_
 
 def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _first(pair: tuple[int, Stated]) -> int:
-    return pair[0]
 
 
 @lru_cache(maxsize=1 << 17)

@@ -7,22 +7,9 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from retgen.messages import did_you_mean
-from retgen.world.domain_file import LARGEST, DependentValues, Members
+from retgen.world.domain_file import LARGEST, DependentValues, Members, Value
 
 _Key = TypeVar("_Key", str, int)
-
-
-class Value(NamedTuple):
-    """A value of a slot, other names of it, and what it is one of, nearest first."""
-
-    name: str
-    synonyms: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
-
-    @property
-    def above(self) -> tuple[str, ...]:
-        """Itself and its parents."""
-        return self.name, *self.parents
 
 
 Codes = tuple[int, ...]  # indices of values; of numbers and years, the lowest and the highest

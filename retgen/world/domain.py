@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from retgen.errors import UsageError
 from retgen.messages import SourceMap, did_you_mean, validation_messages
-from retgen.world.dependence import Dependence, Value, dependence
+from retgen.world.dependence import Dependence, dependence
 from retgen.world.domain_file import (
     LISTED,
     ORDERED,
@@ -32,11 +32,24 @@ from retgen.world.domain_file import (
     ShapePart,
     SlotBlock,
     SlotType,
+    Value,
     problems_of_wordings,
 )
 from retgen.yaml_text import read_yaml
 
+Scalar = str | int
 _FOLDER = Path(__file__).parent / "domains"
+# by type of slot the keys that it needs, and those that it may have; others mean nothing to it
+_KEYS: dict[SlotType, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "category": (("values",), ("given",)),
+    "place": (("values",), ("given",)),
+    "year": (("range",), ("given", "most", "least")),
+    "date": (("range",), ("most", "least")),
+    "number": (("range", "unit"), ("given", "most", "least")),
+    "person": ((), ("pool",)),
+    "relation": (("before",), ("by",)),
+}
+_ALL_KEYS = frozenset(key for keys in _KEYS.values() for some in keys for key in some)
 
 
 class SlotBound(NamedTuple):
@@ -91,9 +104,19 @@ class Slot:
         return self.type in LISTED
 
 
-@dataclass(frozen=True)
+def scalar(slot: Slot, code: int) -> Scalar:
+    """What a code of an ordered slot stands for: a number, or a day in ISO's form."""
+    return datetime.date.fromordinal(code).isoformat() if slot.type == "date" else code
+
+
+def ordinal(value: Scalar) -> int:
+    """The code of a number or a day."""
+    return value if isinstance(value, int) else datetime.date.fromisoformat(value).toordinal()
+
+
+@dataclass(frozen=True, eq=False)
 class Domain:
-    """A domain, checked."""
+    """A domain, checked. The same file gives the same one, until it is changed."""
 
     name: str
     about: str
@@ -162,7 +185,7 @@ class _Builder:
         file = self.file
         for name, block in file.slots.items():
             self.slots[name] = self._slot(name, block)
-        self._naming()
+        self.problems += _problems_of_names(file, self.slots)
         return Domain(
             file.domain, file.about, file.entity, file.nouns, file.name, self._persons(),
             self.slots, file.others, file.fillers, file.shapes, path,
@@ -184,20 +207,11 @@ class _Builder:
 
     def _needs(self, name: str, block: SlotBlock) -> None:
         """What each type needs, and what means nothing to it."""
-        needed = {
-            "category": ("values",), "place": ("values",), "year": ("range",), "date": ("range",),
-            "number": ("range", "unit"), "person": (), "relation": ("before",),
-        }[block.type]  # fmt: skip
-        known = {"values", "range", "unit", "pool", "before", "by", "given", "most", "least"}
-        allowed = {*needed}
-        allowed |= {"given"} if block.type in (*LISTED, "number", "year") else set()
-        allowed |= {"most", "least"} if block.type in ORDERED else set()
-        allowed |= {"pool"} if block.type == "person" else set()
-        allowed |= {"by"} if block.type == "relation" else set()
+        needed, possible = _KEYS[block.type]
         for key in needed:
             if getattr(block, key) is None:
                 self._note(name, "", f"a slot of type {block.type} needs {key!r}")
-        for key in sorted(known - allowed):
+        for key in sorted(_ALL_KEYS.difference(needed, possible)):
             if getattr(block, key) not in (None, ()):
                 self._note(name, key, f"means nothing to a slot of type {block.type}")
         if block.by is not None and not 1 <= block.by[0] <= block.by[1]:
@@ -221,24 +235,18 @@ class _Builder:
         return self.file.persons
 
     def _values(self, name: str, block: SlotBlock) -> tuple[Value, ...]:
-        nested: Any
-        if isinstance(block.values, str):
-            nested = self.file.lists.get(block.values)
-            if nested is None:
-                hint = did_you_mean(block.values, list(self.file.lists))
-                self._note(name, "values", f"there is no list {block.values!r} under lists{hint}")
-        else:
-            nested = block.values
-        result: list[Value] = []
+        given = block.values
+        if isinstance(given, str) and given not in self.file.lists:
+            hint = did_you_mean(given, list(self.file.lists))
+            self._note(name, "values", f"there is no list {given!r} under lists{hint}")
+        result: tuple[Value, ...] = (
+            self.file.lists.get(given, ()) if isinstance(given, str) else given or ()
+        )
         seen: set[str] = set()
-        for leaf, parents in _leaves(nested or [], ()):
-            first, *synonyms = [one.strip() for one in leaf.split("|")]
-            value = Value(first, tuple(synonyms), parents)
-            for said in (first, *synonyms):
-                if _folded(said) in seen:
-                    self._note(name, "values", f"{said!r} stands there twice")
-                seen.add(_folded(said))
-            result.append(value)
+        for said in (one for value in result for one in (value.name, *value.synonyms)):
+            if _folded(said) in seen:
+                self._note(name, "values", f"{said!r} stands there twice")
+            seen.add(_folded(said))
         above: dict[str, set[tuple[str, ...]]] = {}
         for value in result:
             for i, parent in enumerate(value.parents):
@@ -248,10 +256,10 @@ class _Builder:
                 self._note(name, "values", f"{parent!r} stands there in two places as a parent")
             if _folded(parent) in seen:
                 self._note(name, "values", f"{parent!r} is a value and a parent of values")
-        for said in sorted({s for v in result for s in (v.name, *v.synonyms, *v.parents)}):
+        for said in sorted({s for v in result for s in (*v.above, *v.synonyms)}):
             if re.search(r"[,.;:!?{}=]|\b(?:and|or|nor|not|but)\b", said):
                 self._note(name, "values", f"{said!r}: no punctuation, and, or, not in a value")
-        return tuple(result)
+        return result
 
     def _range(self, name: str, block: SlotBlock) -> tuple[SlotBound, SlotBound]:
         if block.range is None:
@@ -301,45 +309,48 @@ class _Builder:
                 given, values, other.values, lambda said: self._note(name, "given", said)
             )
 
-    def _naming(self) -> None:
-        """Names use the parts that there are, are all different, and hold no value of a slot."""
-        naming = self.file.name
-        for text in (naming.pattern, naming.short or ""):
-            for mark in re.findall(r"\{([^{}]*)\}", text):
-                if mark not in naming.parts:
-                    self.problems.append((("name",), f"there is no part {mark!r} for {text!r}"))
-        if touching := re.search(r"[\w}-]\{\w+\}|\{\w+\}[\w{-]", naming.pattern):
-            said = "the proof reads names word by word, so put a space between its parts"
-            self.problems.append((("name", "pattern"), f"{touching[0]!r}: {said}"))
-        if unused := [one for one in naming.parts if f"{{{one}}}" not in naming.pattern]:
-            self.problems.append((("name", "parts", unused[0]), "the pattern does not use it"))
-        pronoun = naming.pronoun
-        if not isinstance(pronoun, str) and not isinstance(naming.parts.get(pronoun.part), dict):
-            self.problems.append(
-                (("name", "pronoun"), f"the part {pronoun.part!r} is no list of she and he")
-            )
-        words = {
-            word
-            for slot in self.slots.values()
-            for value in slot.values
-            for said in (value.name, *value.synonyms, *value.parents)
-            for word in re.findall(r"\w+", said.casefold())
-        }
-        for part, listed in naming.parts.items():
-            if isinstance(listed, list | dict):
-                every = listed if isinstance(listed, list) else [*chain(*listed.values())]
-                if twice := _twice(every):
-                    said = f"{twice!r} stands there twice, so two names would be the same"
-                    self.problems.append((("name", "parts", part), said))
-                for one in every:
-                    if hit := words & set(re.findall(r"\w+", one.casefold())):
-                        said = f"{one!r} holds {min(hit)!r}, a word of a slot's value"
-                        self.problems.append((("name", "parts", part), said))
-        persons = self.file.persons
-        for key in ("given", "family") if persons else ():
-            if twice := _twice(getattr(persons, key)):
-                said = f"{twice!r} stands there twice, so two persons would have the same name"
-                self.problems.append((("persons", key), said))
+
+def _problems_of_names(file: DomainFile, slots: Mapping[str, Slot]) -> Iterator[Problem]:
+    """Names use the parts that there are, are all different, and hold no value of a slot."""
+    naming = file.name
+    for text in (naming.pattern, naming.short or ""):
+        for mark in re.findall(r"\{([^{}]*)\}", text):
+            if mark not in naming.parts:
+                yield ("name",), f"there is no part {mark!r} for {text!r}"
+    if touching := re.search(r"[\w}-]\{\w+\}|\{\w+\}[\w{-]", naming.pattern):
+        yield (
+            ("name", "pattern"),
+            f"{touching[0]!r}: the proof reads names word by word, so put a space between its "
+            "parts",
+        )
+    if unused := [one for one in naming.parts if f"{{{one}}}" not in naming.pattern]:
+        yield ("name", "parts", unused[0]), "the pattern does not use it"
+    pronoun = naming.pronoun
+    if not isinstance(pronoun, str) and not isinstance(naming.parts.get(pronoun.part), dict):
+        yield ("name", "pronoun"), f"the part {pronoun.part!r} is no list of she and he"
+    words = {
+        word
+        for slot in slots.values()
+        for value in slot.values
+        for said in (*value.above, *value.synonyms)
+        for word in re.findall(r"\w+", said.casefold())
+    }
+    for part, listed in naming.parts.items():
+        if isinstance(listed, list | dict):
+            every = listed if isinstance(listed, list) else [*chain(*listed.values())]
+            if twice := _twice(every):
+                said = f"{twice!r} stands there twice, so two names would be the same"
+                yield ("name", "parts", part), said
+            for one in every:
+                if hit := words & set(re.findall(r"\w+", one.casefold())):
+                    yield (
+                        ("name", "parts", part),
+                        f"{one!r} holds {min(hit)!r}, a word of a slot's value",
+                    )
+    for key in ("given", "family") if file.persons else ():
+        if twice := _twice(getattr(file.persons, key)):
+            said = f"{twice!r} stands there twice, so two persons would have the same name"
+            yield ("persons", key), said
 
 
 def _folded(text: str) -> str:
@@ -355,12 +366,3 @@ def _twice(texts: list[str]) -> str:
             return text
         seen.add(_folded(text))
     return ""
-
-
-def _leaves(nested: Any, parents: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if isinstance(nested, dict):
-        for parent, inner in nested.items():
-            yield from _leaves(inner, (parent, *parents))
-    else:
-        for leaf in nested:
-            yield leaf, parents

@@ -6,7 +6,7 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -55,35 +55,53 @@ def _end(given: Any) -> int | datetime.date | str:
     )
 
 
-def _nested(given: Any, parents: tuple[str, ...] = ()) -> Any:
-    below = f" under {parents[-1]!r}" if parents else ""
+class Value(NamedTuple):
+    """A value of a slot, other names of it, and what it is one of, nearest first."""
+
+    name: str
+    synonyms: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """Itself and its parents."""
+        return self.name, *self.parents
+
+
+def _nested(given: Any, parents: tuple[str, ...] = ()) -> tuple[Value, ...]:
+    """The values of lists that are nested under their parents."""
+    below = f" under {parents[0]!r}" if parents else ""
+    result: list[Value] = []
     if isinstance(given, dict) and len(parents) < _PARENTS:
         for parent, inner in given.items():
-            _leaf(parent, below)
-            _nested(inner, (*parents, parent))
+            _names(parent, below)
+            result += _nested(inner, (parent, *parents))
     elif isinstance(given, dict):
         raise ValueError(f"{next(iter(given), '')!r}{below}: at most {_PARENTS} levels of parents")
     elif isinstance(given, list):
         for leaf in given:
-            _leaf(leaf, below)
+            name, *synonyms = _names(leaf, below)
+            result.append(Value(name, tuple(synonyms), parents))
     else:
         raise ValueError(f"must be a list{below}, not {given!r}")
     if not given:
         raise ValueError(f"needs a value{below}")
-    return given
+    return tuple(result)
 
 
-def _leaf(given: object, below: str) -> None:
+def _names(given: object, below: str) -> list[str]:
+    """The names of a value, or of a parent."""
     if isinstance(given, dict | list):
         raise ValueError(f"either values or parents of values{below}, not both in one list")
     if not isinstance(given, str):
         raise ValueError(f"{given!r}{below} must be a text: put it in quotes")
-    _words(given)
-    if not all(one.strip() for one in given.split("|")):
+    names = [one.strip() for one in _words(given).split("|")]
+    if not all(names):
         raise ValueError(f"{given!r}{below}: a name is missing beside the '|'")
+    return names
 
 
-def _values(given: Any) -> Any:
+def _values(given: Any) -> str | tuple[Value, ...]:
     return _words(given) if isinstance(given, str) else _nested(given)
 
 
@@ -280,7 +298,7 @@ def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
                 if other != name or skeleton(wording) in map(skeleton, getattr(block, kind)[:i]):
                     yield ("slots", name, kind, i), f"reads the same as a wording of {other}"
     for i, wording in enumerate(file.others):
-        if _MARK.findall(wording) != ["P"] or [*_braces(wording)]:
+        if _MARK.findall(wording) != ["P"] or re.search(r"[{}]", _MARK.sub("", wording)):
             yield ("others", i), "must hold {P} once, and no other mark"
     for i, wording in enumerate(file.fillers):
         for said in _idle(wording):
@@ -313,17 +331,23 @@ def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[
                 yield (*at, "lead", k), "a connective holds no mark, and no comma at its end"
 
 
-def _idle(wording: str) -> Iterator[str]:
-    """What is wrong with a sentence without a fact."""
-    yield from _braces(wording)
-    if set(_MARK.findall(wording)) - {"S", "P", "O"}:
-        yield "may hold {S}, {P} and {O} only"
+def _common(wording: str) -> Iterator[str]:
+    """What no wording may have."""
+    if re.search(r"[{}]", _MARK.sub("", wording)):
+        yield "a brace is left over"
     if wording.endswith((".", "!", "?")):
         yield "must not end with a full stop"
 
 
+def _idle(wording: str) -> Iterator[str]:
+    """What is wrong with a sentence without a fact."""
+    yield from _common(wording)
+    if set(_MARK.findall(wording)) - {"S", "P", "O"}:
+        yield "may hold {S}, {P} and {O} only"
+
+
 def _document(wording: str, block: SlotBlock) -> Iterator[str]:
-    yield from _braces(wording)
+    yield from _common(wording)
     marks = _MARK.findall(wording)
     values = [mark for mark in marks if mark in ("v", "n")]
     if unknown := [mark for mark in marks if mark not in ("S", "P", "O", "v", "n")]:
@@ -334,20 +358,11 @@ def _document(wording: str, block: SlotBlock) -> Iterator[str]:
         yield f"{{n}} is for years and dates, not for a {block.type}"
     if not {"S", "P", "O"} & set(marks):
         yield "must hold {S}, {P} or {O}, or nobody knows whom it is about"
-    if wording.endswith((".", "!", "?")):
-        yield "must not end with a full stop"
-
-
-def _braces(wording: str) -> Iterator[str]:
-    if re.search(r"[{}]", _MARK.sub("", wording)):
-        yield "a brace is left over"
 
 
 def _query(wording: str, relative: str) -> Iterator[str]:
-    yield from _braces(wording)
+    yield from _common(wording)
     if not wording.startswith((f"{relative} ", "whose ")):
         yield f"must begin with '{relative} ' or 'whose '"
     if _MARK.findall(wording) != ["v"]:
         yield "must hold {v} once, and no other mark"
-    if wording.endswith((".", "!", "?")):
-        yield "must not end with a full stop"

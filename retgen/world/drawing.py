@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import orjson
 
 from retgen import highlights
-from retgen.world.compose import MONTHS
+from retgen.world.compose import said_of
+from retgen.world.domain import ordinal
 from retgen.world.expressions import (
     And,
     AndNot,
@@ -23,7 +23,6 @@ from retgen.world.expressions import (
     Or,
     Via,
     Within,
-    conditions,
     loads,
 )
 
@@ -81,9 +80,8 @@ def _asked(expression: Expression) -> Iterator[tuple[str, str]]:
             yield from _asked(kept)
             yield from _led("not", _asked(dropped))
         case Or(parts):
-            yield from _led("either", _asked(parts[0]))
-            for part in parts[1:]:
-                yield from _led("or", _asked(part))
+            for i, part in enumerate(parts):
+                yield from _led("or" if i else "either", _asked(part))
         case AtLeast(_, parts):
             for i, part in enumerate(parts, start=1):
                 yield from _led(f"{i}.", _asked(part))
@@ -91,8 +89,7 @@ def _asked(expression: Expression) -> Iterator[tuple[str, str]]:
             for part in parts:
                 yield from _asked(part)
         case _:
-            for one in conditions(expression):
-                yield one.slot, _said(one)
+            yield expression.slot, _said(expression)
 
 
 def _led(word: str, rows: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -109,19 +106,15 @@ def _said(condition: Condition) -> str:
         case Within(_, parent):
             return f"within {parent}"
         case Between(_, low, high):
-            ends = (
-                f"from {low}" if low is not None else "",
-                f"to {high}" if high is not None else "",
-            )
-            return " ".join(filter(None, ends))
+            ends = (("from", low), ("to", high))
+            return " ".join(f"{word} {end}" for word, end in ends if end is not None)
 
 
 def _places(text: str, value: str) -> list[highlights.Span]:
     """Where a value stands in the text, as texts spell it."""
     spoken = value
     if re.fullmatch(r"\d{4}-\d\d-\d\d", value):
-        day = datetime.date.fromisoformat(value)
-        spoken = f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+        spoken = said_of("date", ("", ""), ordinal(value))[1][1]
     elif value.isdigit() and len(value) > 4:
         spoken = f"{int(value):,}"
     if not spoken:

@@ -8,18 +8,19 @@ answers of a query are complete. A slot that an entity does not have meets no co
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from retgen.world.domain import Scalar, ordinal
+from retgen.world.table import EntityTable, Mask
+
 Counts = NDArray[np.int16]
-Scalar = str | int
 
 
 @dataclass(frozen=True)
@@ -161,21 +162,6 @@ def _ends(low: Any, high: Any) -> bool:
     return low is None or high is None or low <= high
 
 
-def conditions(expression: Expression) -> Iterator[Condition]:
-    """The conditions of an expression, in order."""
-    match expression:
-        case And(parts) | Or(parts) | AtLeast(_, parts):
-            for part in parts:
-                yield from conditions(part)
-        case AndNot(kept, dropped):
-            yield from conditions(kept)
-            yield from conditions(dropped)
-        case Extreme(of=of) | Via(of=of):
-            yield from conditions(of)
-        case _:
-            yield expression
-
-
 def slots(expression: Expression) -> list[str]:
     """The slots that an expression names, in order, each once."""
     return list(dict.fromkeys(_slots(expression)))
@@ -199,46 +185,20 @@ def _slots(expression: Expression) -> Iterator[str]:
             yield expression.slot
 
 
-class FactColumns(Protocol):
-    """Columns of facts, and what values stand for in them."""
-
-    @property
-    def count(self) -> int:
-        """How many entities there are."""
-        ...
-
-    def column(self, slot: str) -> NDArray[Any]:
-        """A whole column: integers (count,), negative where an entity lacks the slot."""
-        ...
-
-    def code(self, slot: str, value: Scalar) -> int:
-        """What a value is in its column. Raises `KeyError` for one that the slot cannot have."""
-        ...
-
-    def under(self, slot: str, parent: str) -> Mask:
-        """Which codes stand under a parent, and False at the end: (values + 1,)."""
-        ...
-
-
-def ordinal(value: Scalar) -> int:
-    """An end of a range as it stands in a column: dates as proleptic ordinals."""
-    return value if isinstance(value, int) else datetime.date.fromisoformat(value).toordinal()
-
-
-def execute(expression: Expression, facts: FactColumns) -> Mask:
+def execute(expression: Expression, facts: EntityTable) -> Mask:
     """Which entities are answers, (count,).
 
     Raises `ValueError` for a superlative that no k entities meet, or with a tie at its edge.
     """
     match expression:
         case And(parts):
-            return _reduced(np.logical_and, parts, facts)
+            return reduce(np.logical_and, _each(execute, parts, facts))
         case Or(parts):
-            return _reduced(np.logical_or, parts, facts)
+            return reduce(np.logical_or, _each(execute, parts, facts))
         case AndNot(kept, dropped):
             return execute(kept, facts) & ~execute(dropped, facts)
         case AtLeast(k, parts):
-            return _met(parts, facts) >= k
+            return _sum(_each(execute, parts, facts)) >= k
         case Extreme():
             return _extreme(expression, facts)
         case Via(slot, of):
@@ -247,7 +207,7 @@ def execute(expression: Expression, facts: FactColumns) -> Mask:
             return holds(expression, facts.column(expression.slot), facts)
 
 
-def holds(condition: Condition, column: NDArray[Any], facts: FactColumns) -> Mask:
+def holds(condition: Condition, column: NDArray[Any], facts: EntityTable) -> Mask:
     """Which entries of a slot's column (n,) meet a condition, (n,)."""
     result: Mask
     match condition:
@@ -269,21 +229,22 @@ def through(values: NDArray[Any], relation: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def _reduced(how: Callable[..., Any], parts: tuple[Expression, ...], facts: FactColumns) -> Mask:
-    result = execute(parts[0], facts)
-    for part in parts[1:]:
-        how(result, execute(part, facts), out=result)
+def _each(
+    how: Callable[[Expression, EntityTable], NDArray[Any]],
+    parts: tuple[Expression, ...],
+    facts: EntityTable,
+) -> Iterator[NDArray[Any]]:
+    return (how(part, facts) for part in parts)
+
+
+def _sum(columns: Iterator[NDArray[Any]]) -> Counts:
+    result = next(columns).astype(np.int16)
+    for one in columns:
+        result += one
     return result
 
 
-def _met(parts: tuple[Expression, ...], facts: FactColumns) -> Counts:
-    result = np.zeros(facts.count, np.int16)
-    for part in parts:
-        result += execute(part, facts)
-    return result
-
-
-def _extreme(expression: Extreme, facts: FactColumns) -> Mask:
+def _extreme(expression: Extreme, facts: EntityTable) -> Mask:
     column = facts.column(expression.slot)
     rows = np.flatnonzero(execute(expression.of, facts) & (column >= 0))
     k, values = expression.k, column[rows]
@@ -297,7 +258,7 @@ def _extreme(expression: Extreme, facts: FactColumns) -> Mask:
     return result
 
 
-def grades(expression: Expression, facts: FactColumns) -> Counts:
+def grades(expression: Expression, facts: EntityTable) -> Counts:
     """How many conditions every entity meets, (count,).
 
     The condition after "and not" is met by what it does not hold for. Those of a relation are met
@@ -305,10 +266,7 @@ def grades(expression: Expression, facts: FactColumns) -> Counts:
     """
     match expression:
         case And(parts) | Or(parts) | AtLeast(_, parts):
-            result = np.zeros(facts.count, np.int16)
-            for part in parts:
-                result += grades(part, facts)
-            return result
+            return _sum(_each(grades, parts, facts))
         case AndNot(kept, dropped):
             return grades(kept, facts) + ~execute(dropped, facts)
         case Extreme(of=of):
@@ -322,30 +280,24 @@ def grades(expression: Expression, facts: FactColumns) -> Counts:
 _FAR = 1000  # of what no change of a condition makes an answer
 
 
-def missing(expression: Expression, facts: FactColumns) -> Counts:
+def missing(expression: Expression, facts: EntityTable) -> Counts:
     """How many conditions would have to change for every entity to be an answer, (count,)."""
     match expression:
         case And(parts):
-            result = np.zeros(facts.count, np.int16)
-            for part in parts:
-                result += missing(part, facts)
-            return result
+            return _sum(_each(missing, parts, facts))
         case Or(parts):
-            result = missing(parts[0], facts)
-            for part in parts[1:]:
-                np.minimum(result, missing(part, facts), out=result)
-            return result
+            least: Counts = reduce(np.minimum, _each(missing, parts, facts))
+            return least
         case AndNot(kept, dropped):
             return missing(kept, facts) + execute(dropped, facts)
         case AtLeast(k, parts):
-            return np.maximum(k - _met(parts, facts), 0, dtype=np.int16)
+            return np.maximum(k - _sum(_each(execute, parts, facts)), 0, dtype=np.int16)
         case Extreme(slot=slot, of=of, most=most):
             column, taken = facts.column(slot), execute(expression, facts)
             edge = column[taken].min() if most else column[taken].max()
             beyond = (column >= edge if most else column <= edge) & (column >= 0)
-            result = missing(of, facts)
-            result += ~beyond
-            return result
+            others: Counts = missing(of, facts) + ~beyond
+            return others
         case Via(slot, of):
             relation = facts.column(slot)
             far: Counts = missing(of, facts)[relation]
@@ -353,8 +305,3 @@ def missing(expression: Expression, facts: FactColumns) -> Counts:
             return far
         case _:
             return (~execute(expression, facts)).astype(np.int16)
-
-
-def violators(expression: AndNot, facts: FactColumns) -> Mask:
-    """Which entities meet all but what is after "and not", (count,)."""
-    return execute(expression.kept, facts) & execute(expression.dropped, facts)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from retgen.errors import RecipeError
 from retgen.streams import Permutation, Stream
 from retgen.world.dependence import Dependence
-from retgen.world.domain import Domain, Slot, SlotBound
+from retgen.world.domain import Domain, Slot, SlotBound, scalar
 from retgen.world.domain_file import Numbers
 
 ABSENT = -1  # the entity has no value of this slot
@@ -51,16 +51,12 @@ class EntityNames:
                 self._parts[name] = list(part)
         self.count = math.prod(map(len, self._parts.values()))
         self._order = Permutation(seed, f"world/{domain.name}/names", self.count)
-        self._first = int(Stream(seed, f"{purpose}/names").integers(self.count, 1)[0])
+        self._first = Stream(seed, f"{purpose}/names").below(self.count)
         persons = domain.persons
         self._persons = (persons.given, persons.family) if persons else ([""], [""])
         self.persons_count = len(self._persons[0]) * len(self._persons[1])
         self._seed, self._domain = seed, domain.name
         self._orders: dict[str, Permutation] = {}
-
-    def full(self, entities: Codes) -> list[str]:
-        """Names of entities (n,)."""
-        return [name for name, _, _ in self.forms(entities)]
 
     def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
         """Name, short name and pronoun of entities (n,)."""
@@ -114,7 +110,9 @@ class World:
         self._place = {slot.name: _DRAWS * i for i, slot in enumerate(slots)}
         self._bounds = np.full(_DRAWS * len(slots), _FULL)
         self._ordered: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
-        self._given = {slot.name: [_Group(slot, one) for one in slot.given] for slot in slots}
+        self._given = {
+            slot.name: [_Group(domain, slot, one) for one in slot.given] for slot in slots
+        }
         self._tables = {slot.name: self._table(slot) for slot in slots if slot.is_listed}
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:
@@ -123,7 +121,7 @@ class World:
 
     def names(self, entities: Codes) -> list[str]:
         """Names of entities, int64 (n,)."""
-        return self._names.full(entities)
+        return [name for name, _, _ in self.forms(entities)]
 
     def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
         """Name, short name ("" without one) and pronoun (it, she, he) of entities."""
@@ -133,16 +131,14 @@ class World:
         """Values as metadata and queries' expressions name them: "" for `ABSENT`."""
         there = np.array([code for code in codes if code >= 0], np.int64)
         match slot.type:
-            case "category" | "place":
-                named = [slot.values[code].name for code in there.tolist()]
-            case "year" | "number":
-                named = [str(code) for code in there.tolist()]
-            case "date":
-                named = [datetime.date.fromordinal(code).isoformat() for code in there.tolist()]
             case "person":
                 named = self._names.persons(slot.name, there)
             case "relation":
                 named = self.names(there)
+            case "category" | "place":
+                named = [slot.values[code].name for code in there.tolist()]
+            case _:
+                named = [str(scalar(slot, code)) for code in there.tolist()]
         found = iter(named)
         return [next(found) if code >= 0 else "" for code in codes]
 
@@ -156,11 +152,9 @@ class World:
         What `others` lacks bounds nothing, and no value at all goes with everything.
         """
         slot = self.domain.slots[name]
-        result = np.ones(len(codes), np.bool_)
-        given = [one for one in self._given[name] if one.slot in others]
+        result: NDArray[np.bool_] = np.ones(len(codes), np.bool_)
         if slot.is_listed:
-            for one in given:
-                result &= one.allowed[one.ids(self._years_of(one.slot, others)), codes]
+            result = self.possible(slot, others, len(codes))[np.arange(len(codes)), codes]
         elif slot.is_ordered:
             least, most = self.ends(slot, others, len(codes))
             result &= (codes >= least) & (codes <= most)
@@ -170,8 +164,8 @@ class World:
             near, far = slot.by
             apart = others[slot.before] - self._of(slot.before, np.maximum(codes, 0))
             result &= (apart >= near) & (far is None or apart <= far)
-        fitting: NDArray[np.bool_] = result | (codes == ABSENT)
-        return fitting
+        result |= codes == ABSENT
+        return result
 
     # --- drawing ------------------------------------------------------------------------------
 
@@ -200,7 +194,7 @@ class World:
         if slot.is_listed:
             table = np.zeros(len(drawn), np.int64)
             for one in self._given[slot.name]:
-                table = table * len(one.allowed) + one.ids(self._years_of(one.slot, others))
+                table = table * len(one.allowed) + one.ids(others)
             values, limits = self._tables[slot.name]
             return values[np.searchsorted(limits, (table << 32) + drawn, side="right")]
         if slot.type == "person":
@@ -226,25 +220,17 @@ class World:
         )
         for one in self._given[slot.name]:
             if one.slot in others:
-                ids = one.ids(self._years_of(one.slot, others))
-                low = np.maximum(low, one.allowed[ids, 0])
-                high = np.minimum(high, one.allowed[ids, 1])
+                least, most = one.allowed[one.ids(others)].T
+                low, high = np.maximum(low, least), np.minimum(high, most)
         return low, high
 
-    def possible(self, slot: Slot, others: Mapping[str, Codes]) -> NDArray[np.bool_]:
-        """Which values of a listed slot go with earlier slots (n,): (n, values)."""
-        count = len(next(iter(others.values())))
+    def possible(self, slot: Slot, others: Mapping[str, Codes], count: int) -> NDArray[np.bool_]:
+        """Which values of a listed slot go with earlier slots: (count, values)."""
         result: NDArray[np.bool_] = np.ones((count, len(slot.values)), np.bool_)
         for one in self._given[slot.name]:
-            result &= one.allowed[one.ids(self._years_of(one.slot, others))]
+            if one.slot in others:
+                result &= one.allowed[one.ids(others)]
         return result
-
-    def _years_of(self, name: str, others: Mapping[str, Codes]) -> Codes:
-        """Codes of a slot, of dates their years."""
-        codes = others[name]
-        if self.domain.slots[name].type == "date":
-            return np.where(codes == ABSENT, ABSENT, _years(codes))
-        return codes
 
     def _bound(
         self, slot: Slot, bound: SlotBound, others: Mapping[str, Codes], count: int, *, last: bool
@@ -315,8 +301,9 @@ class _Group:
     of numbers the ends (groups, 2).
     """
 
-    def __init__(self, slot: Slot, given: Dependence) -> None:
+    def __init__(self, domain: Domain, slot: Slot, given: Dependence) -> None:
         self.slot = given.slot
+        self._is_dated = domain.slots[given.slot].type == "date"
         self._starts = np.array(given.starts)
         groups = dict.fromkeys(given.allowed)
         number = {allowed: i for i, allowed in enumerate(groups)}
@@ -326,8 +313,11 @@ class _Group:
             rows = [tuple(i in one for i in range(len(slot.values))) for one in map(set, rows)]
         self.allowed = np.array(rows)
 
-    def ids(self, codes: Codes) -> Codes:
+    def ids(self, others: Mapping[str, Codes]) -> Codes:
         """Groups (n,) of the other slot's codes (n,), of a date its years."""
+        codes = others[self.slot]
+        if self._is_dated:
+            codes = np.where(codes == ABSENT, ABSENT, _years(codes))
         return self._ids[np.searchsorted(self._starts, codes, side="right")]
 
 
@@ -369,9 +359,6 @@ class Selection(World):
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:
         return {slot: codes[start:stop] for slot, codes in self._chosen.items()}
-
-    def names(self, entities: Codes) -> list[str]:
-        return super().names(self._kept[entities])
 
     def forms(self, entities: Codes) -> list[tuple[str, str, str]]:
         return super().forms(self._kept[entities])

@@ -7,17 +7,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.world.domain import Domain
-from retgen.world.expressions import Mask, Scalar, ordinal
+from retgen.world.domain import Domain, Scalar, Slot, ordinal, scalar
 from retgen.world.facts import World
 
 _BLOCK = 1 << 16  # entities drawn at a time
 
 Column = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 
 class EntityTable:
-    """Columns of a world (see `expressions.Facts`)."""
+    """Columns of a world, and what values stand for in them."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -37,30 +37,37 @@ class EntityTable:
         return result
 
     def column(self, slot: str) -> Column:
+        """A whole column: (count,), negative where an entity lacks the slot."""
         return self.columns[slot]
 
     def name(self, slot: str, code: int) -> Scalar:
         """What a code stands for, as expressions have it."""
         of = self.domain.slots[slot]
-        if of.type in ("year", "number"):
-            return code
+        if of.is_ordered:
+            return scalar(of, code)
         name = self.world.value_names(of, [code])[0]
-        if not of.is_ordered:
-            self._known[slot, name] = code
+        self._known[slot, name] = code
         return name
 
     def code(self, slot: str, value: Scalar) -> int:
+        """What a value is in its column. Raises `KeyError` for one that the slot cannot have."""
         of = self.domain.slots[slot]
         if of.is_ordered:
             return ordinal(value)
         key = (slot, str(value))
         if key not in self._known and slot not in self._pools:
             self._pools.add(slot)  # all values, once: what was drawn here is known already
-            size = {"person": of.pool, "relation": self.count}.get(of.type, len(of.values))
-            names = self.world.value_names(of, range(size))
+            names = self.world.value_names(of, range(self.size(of)))
             self._known |= {(slot, name): code for code, name in enumerate(names)}
         return self._known[key]
 
+    def size(self, slot: Slot) -> int:
+        """How many values a slot has whose values are no numbers."""
+        return {"person": slot.pool, "relation": self.world.entities}.get(
+            slot.type, len(slot.values)
+        )
+
     def under(self, slot: str, parent: str) -> Mask:
+        """Which codes stand under a parent, and False at the end: (values + 1,)."""
         inside = [parent in value.parents for value in self.domain.slots[slot].values]
         return np.array([*inside, False])

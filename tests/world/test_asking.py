@@ -140,11 +140,11 @@ def test_what_has_no_words(boats: Domain) -> None:
 
 def test_literal_frames_are_document_wordings(boats: Domain) -> None:
     launch = boats.slots["launch"]
-    assert literal_frames(launch, "that", bare=False) == (
+    assert literal_frames(launch.document, "that", bare=False) == (
         "that was launched {v}",
         "whose launch took place {v}",
     )
-    assert literal_frames(boats.slots["refit"], "that", bare=True)[-1] == (
+    assert literal_frames(boats.slots["refit"].document, "that", bare=True)[-1] == (
         "whose refit was that of {n}"
     )
 

@@ -27,9 +27,9 @@ DOCUMENTS = 60  # of each domain
 PLANTED = 10  # faults of each kind
 
 
-def documents(domain: str, stop: int, variant: str = "") -> list[str]:
-    world = World(load_domain(domain), 20, 2000)
-    return [one.text for one in Composer(world, variant=variant).documents(0, stop)]
+def documents(domain: str, stop: int, purpose: str = "") -> list[str]:
+    world = World(load_domain(domain), 20, 2000, purpose)
+    return [one.text for one in Composer(world).documents(0, stop)]
 
 
 def replaced(pattern: str, by: str) -> Callable[[str], str]:

@@ -13,27 +13,12 @@ from retgen.validators.world.mentions import Item, Mention
 
 
 class Choice(NamedTuple):
-    """Alternatives, each a sequence."""
+    """Alternatives, each a sequence; an empty one for what may be left out."""
 
-    choices: tuple[list[Node], ...]
+    choices: Sequence[list[Node]]
 
 
 Node = str | Choice
-
-
-def either(*choices: list[Node]) -> Choice:
-    """One of several sequences."""
-    return Choice(choices)
-
-
-def maybe(*nodes: Node) -> Choice:
-    """A sequence that may be left out."""
-    return Choice(([], list(nodes)))
-
-
-def words(text: str) -> list[Node]:
-    """A sequence of plain words."""
-    return list(text.split())
 
 
 class Automaton:

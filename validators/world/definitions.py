@@ -16,7 +16,6 @@ from retgen.errors import UsageError
 from retgen.yaml_text import read_yaml
 
 TYPES = ("category", "place", "year", "date", "number", "person", "relation")
-LISTED = ("category", "place")  # types whose values are listed
 _BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
 
 
@@ -49,14 +48,6 @@ class SlotDefinition:
     step: int
     unit: tuple[str, ...]
     share: float
-
-    def parents(self) -> dict[str, list[str]]:
-        """Parent -> the values below it."""
-        result: dict[str, list[str]] = {}
-        for value in self.values.values():
-            for parent in value.parents:
-                result.setdefault(parent, []).append(value.name)
-        return result
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import Any
 
 import orjson
 
-from retgen.validators.world.definitions import LISTED, Definition
+from retgen.validators.world.definitions import Definition
 
-ORDERED = ("year", "date", "number")
 _PRAGMAS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768"
 _FEW = 2000  # entities, up to which an index costs more than it saves
 
@@ -30,12 +29,8 @@ class FactTable:
     def __init__(self, path: Path, domain: Definition) -> None:
         self._path, self._domain = path, domain
         self._thread, self._connections = threading.local(), list[sqlite3.Connection]()
-        self._known: dict[bytes, str] = {}  # what was ranked
-        self._columns = {name: f"s{number}" for number, name in enumerate(domain.slots)}
-        self._parents = {
-            name: slot.parents() for name, slot in domain.slots.items() if slot.type in LISTED
-        }
-        columns = ", ".join(self._columns.values())
+        self._known: dict[str, str] = {}  # what was ranked, by parameter
+        columns = ", ".join(f"s_{name}" for name in domain.slots)
         self._db.execute(f"CREATE TABLE facts (id TEXT, name TEXT, {columns})")
 
     @property
@@ -53,7 +48,7 @@ class FactTable:
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of (document, name, a value or None for each slot in the domain's order)."""
-        marks = ", ".join("?" * (len(self._columns) + 2))
+        marks = ", ".join("?" * (len(self._domain.slots) + 2))
         self._db.executemany(f"INSERT INTO facts VALUES ({marks})", rows)
 
     def index(self, slots: Collection[str]) -> None:
@@ -63,8 +58,7 @@ class FactTable:
         (count,) = self._db.execute("SELECT count(*) FROM facts").fetchone()
         if count > _FEW:
             for name in sorted(slots):
-                column = self._columns[name]
-                self._db.execute(f"CREATE INDEX by_{column} ON facts ({column})")
+                self._db.execute(f"CREATE INDEX by_s_{name} ON facts (s_{name})")
         self._db.execute("ANALYZE")
         self._db.commit()  # for the connections of other threads
 
@@ -81,7 +75,7 @@ class FactTable:
         """(document, slot, name) of every relation to a name that no document has."""
         for name, slot in self._domain.slots.items():
             if slot.type == "relation":
-                column = self._columns[name]
+                column = f"s_{name}"
                 for doc_id, value in self._db.execute(
                     f"SELECT id, {column} FROM facts WHERE {column} IS NOT NULL "
                     f"AND NOT EXISTS (SELECT 1 FROM facts o WHERE o.name = facts.{column})"
@@ -92,38 +86,36 @@ class FactTable:
 
     def answers(self, expression: Sequence[Any]) -> set[str]:
         """The documents that meet an expression. Raises `Impossible`."""
-        where, values = self._where(expression, "f")
-        return set(self._json(f"SELECT json_group_array(id) FROM facts f WHERE {where}", values))
+        where = self._where(expression, "f")
+        return set(self._json(f"SELECT json_group_array(id) FROM facts f WHERE {where}"))
 
     def grades(self, expression: Sequence[Any], ids: Sequence[str]) -> dict[str, int]:
         """How many conditions of an expression each of some documents meets."""
-        met, values = self._met(expression, "f")
-        sql = (
-            f"SELECT json_group_object(id, {met}) FROM facts f "
-            "WHERE id IN (SELECT value FROM json_each(?))"
+        found: dict[str, int] = self._json(
+            f"SELECT json_group_object(id, {self._met(expression, 'f')}) FROM facts f "
+            "WHERE id IN (SELECT value FROM json_each(:ids))",
+            ids=orjson.dumps(list(ids)).decode(),
         )
-        found: dict[str, int] = self._json(sql, [*values, orjson.dumps(list(ids)).decode()])
         return found
 
-    def _json(self, sql: str, values: Sequence[Any]) -> Any:
+    def _json(self, sql: str, **values: str) -> Any:
         """What a statement gives, in one row: after each row, threads would wait for another."""
-        return orjson.loads(self._db.execute(sql, values).fetchone()[0])
+        return orjson.loads(self._db.execute(sql, {**self._known, **values}).fetchone()[0])
 
     def _ranked(self, kind: str, k: int, slot: str, of: Sequence[Any]) -> str:
-        """The rows of the k with the most or least of a slot, in JSON.
+        """The parameter that holds the rows of the k with the most or least of a slot, in JSON.
 
         Raises `Impossible` where there are fewer, or two tie at the edge.
         """
-        key = orjson.dumps([kind, k, slot, of])
-        if key in self._known:
-            return self._known[key]
-        where, values = self._where(of, "f")
-        column, order = f"f.{self._columns[slot]}", "DESC" if kind == "most" else "ASC"
+        name = f"r{orjson.dumps([kind, k, slot, of]).hex()}"
+        if name in self._known:
+            return name
+        column, order = f"f.s_{slot}", "DESC" if kind == "most" else "ASC"
         found = self._json(
             "SELECT json_group_array(json_array(row, value)) FROM "
-            f"(SELECT f.rowid AS row, {column} AS value FROM facts f WHERE ({where}) "
-            f"AND {column} IS NOT NULL ORDER BY {column} {order} LIMIT {k + 1})",
-            values,
+            f"(SELECT f.rowid AS row, {column} AS value FROM facts f "
+            f"WHERE ({self._where(of, 'f')}) "
+            f"AND {column} IS NOT NULL ORDER BY {column} {order} LIMIT {k + 1})"
         )
         if len(found) < k:
             raise Impossible(f"asks for {k:,} of {len(found):,} that there are")
@@ -132,51 +124,45 @@ class FactTable:
                 f"asks for {k:,}, and number {k:,} and number {k + 1:,} tie: both have "
                 f"{slot}={found[k][1]}"
             )
-        rows = self._known[key] = orjson.dumps([row for row, _ in found[:k]]).decode()
-        return rows
+        self._known[name] = orjson.dumps([row for row, _ in found[:k]]).decode()
+        return name
 
-    def _where(self, expression: Sequence[Any], row: str) -> tuple[str, list[Any]]:
-        """An expression as a condition of SQL on a row, with its values."""
+    def _where(self, expression: Sequence[Any], row: str) -> str:
+        """An expression as a condition of SQL on a row."""
         match expression:
             case ["is", slot, value]:
-                return f"{row}.{self._columns[slot]} IS ?", [value]
+                return f"{row}.s_{slot} IS {_literal(value)}"
             case ["within", slot, parent]:
-                below = self._parents[slot][parent]
-                marks = ", ".join("?" * len(below))
-                return self._among(f"{row}.{self._columns[slot]}", marks), list(below)
+                known = self._domain.slots[slot].values.values()
+                below = ", ".join(_literal(one.name) for one in known if parent in one.parents)
+                return self._among(slot, row, below)
             case ["between", slot, low, high]:
-                column = f"{row}.{self._columns[slot]}"
-                ends = [(sign, end) for sign, end in ((">=", low), ("<=", high)) if end is not None]
-                parts = [f"{column} IS NOT NULL", *(f"{column} {sign} ?" for sign, _ in ends)]
-                return f"({' AND '.join(parts)})", [end for _, end in ends]
+                column = f"{row}.s_{slot}"
+                above = "" if low is None else f" AND {column} >= {_literal(low)}"
+                below = "" if high is None else f" AND {column} <= {_literal(high)}"
+                return f"({column} IS NOT NULL{above}{below})"
             case ["and" | "or" as word, *parts]:
-                return self._put(parts, row, self._where, f" {word.upper()} ")
+                return _joined(f" {word.upper()} ", self._where, parts, row)
             case ["and not", kept, dropped]:
-                yes, values = self._where(kept, row)
-                no, more = self._where(dropped, row)
-                return f"({yes} AND NOT {no})", values + more
+                return f"({self._where(kept, row)} AND NOT {self._where(dropped, row)})"
             case ["at least", int(k), *parts]:
-                total, values = self._put(parts, row, self._where, " + ")
                 # one of so many holds in any case, which an index finds
-                some, more = self._put(parts[: len(parts) - k + 1], row, self._where, " OR ")
-                return f"({some} AND {total} >= {k})", more + values
+                some = _joined(" OR ", self._where, parts[: len(parts) - k + 1], row)
+                return f"({some} AND {_joined(' + ', self._where, parts, row)} >= {k})"
             case ["via", slot, of]:
-                inner = f"{row}x"
-                where, values = self._where(of, inner)
-                column = f"{row}.{self._columns[slot]}"
-                names = f"SELECT {inner}.name FROM facts {inner} WHERE {where}"
-                return self._among(column, names), values
+                where = self._where(of, f"{row}x")
+                return self._among(slot, row, f"SELECT {row}x.name FROM facts {row}x WHERE {where}")
             case ["most" | "least" as kind, int(k), slot, of]:
                 ranked = self._ranked(kind, k, slot, of)
-                return f"{row}.rowid IN (SELECT value FROM json_each(?))", [ranked]
+                return f"{row}.rowid IN (SELECT value FROM json_each(:{ranked}))"
         raise ValueError(f"no expression: {expression!r}")
 
-    @staticmethod
-    def _among(column: str, values: str) -> str:
-        """Whether a column, which may be NULL, has one of some values."""
+    def _among(self, slot: str, row: str, values: str) -> str:
+        """Whether a slot, which may be NULL, has one of some values."""
+        column = f"{row}.s_{slot}"
         return f"({column} IS NOT NULL AND {column} IN ({values}))"
 
-    def _met(self, expression: Sequence[Any], row: str) -> tuple[str, list[Any]]:
+    def _met(self, expression: Sequence[Any], row: str) -> str:
         """The number of conditions that a row meets, as an expression of SQL.
 
         What is denied is a condition, met by what it does not hold for; a superlative is one more;
@@ -184,38 +170,27 @@ class FactTable:
         """
         match expression:
             case ["and" | "or", *parts] | ["at least", int(), *parts]:
-                return self._put(parts, row, self._met, " + ")
+                return _joined(" + ", self._met, parts, row)
             case ["and not", kept, dropped]:
-                met, values = self._met(kept, row)
-                no, more = self._where(dropped, row)
-                return f"({met} + NOT {no})", values + more
+                return f"({self._met(kept, row)} + NOT {self._where(dropped, row)})"
             case ["most" | "least", int(), _, of]:
-                met, values = self._met(of, row)
-                taken, more = self._where(expression, row)
-                return f"({met} + ({taken}))", values + more
+                return f"({self._met(of, row)} + ({self._where(expression, row)}))"
             case ["via", slot, of]:
-                inner = f"{row}x"
-                met, values = self._met(of, inner)
-                column = f"{row}.{self._columns[slot]}"
-                one = f"SELECT {met} FROM facts {inner} WHERE {inner}.name = {column}"
-                return f"coalesce(({one}), 0)", values
+                other = f"{row}x.name = {row}.s_{slot}"
+                met = self._met(of, f"{row}x")
+                return f"coalesce((SELECT {met} FROM facts {row}x WHERE {other}), 0)"
             case _:
-                where, values = self._where(expression, row)
-                return f"({where})", values
+                return f"({self._where(expression, row)})"
 
-    def _put(
-        self,
-        parts: Sequence[Any],
-        row: str,
-        how: Callable[[Sequence[Any], str], tuple[str, list[Any]]],
-        between: str,
-    ) -> tuple[str, list[Any]]:
-        texts, values = [], []
-        for part in parts:
-            text, some = how(part, row)
-            texts.append(f"({text})")
-            values += some
-        return f"({between.join(texts)})", values
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+
+
+def _joined(
+    word: str, how: Callable[[Sequence[Any], str], str], parts: Sequence[Any], row: str
+) -> str:
+    return f"({word.join(f'({how(part, row)})' for part in parts)})"
 
 
 def slots_of(expression: Any) -> set[str]:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.validators.world.automaton import Automaton, Node, either, maybe, words
+from retgen.validators.world.automaton import Automaton, Choice, Node
 from retgen.validators.world.definitions import BadDefinition, Definition, SlotDefinition
 from retgen.validators.world.mentions import SELF, MentionFinder
 from retgen.yaml_text import read_yaml
@@ -84,7 +84,7 @@ def read_lexicon(domain: Definition, beside: Path | None = None) -> Lexicon:
             f"read them. They belong into {where}; `gen world lexicon` writes one to start from"
         )
     try:
-        lexicon = _Compiler(domain, raw).lexicon()
+        lexicon = _compiled(domain, raw)
     except ValueError as error:
         raise BadDefinition(f"{path}: {error}") from error
     if path.parent != _BUNDLED:
@@ -163,119 +163,74 @@ def _no_phrases(key: str, listed: object) -> Iterator[str]:
         yield from (f"{key}: {x!r} is no phrase" for x in listed if not isinstance(x, str) or not x)
 
 
-class _Compiler:
-    """Turns the phrases of a lexicon into automata. Raises `ValueError` for what is no phrase."""
-
-    def __init__(self, domain: Definition, raw: Mapping[str, Any]) -> None:
-        self.domain, self.raw = domain, raw
-        self._macros = {**_MACROS, **(raw.get("macros") or {})}
-
-    def lexicon(self) -> Lexicon:
-        documents, free, leads = Automaton(), Automaton(), Automaton()
-        queries, others = Automaton(), Automaton()
-        superlatives, adjectives = Automaton(), Automaton()
-        for text in self.raw.get("free") or ():
-            free.add(self._in_text(self.phrase(text)), True)
-        for text in self.raw.get("leads") or ():
-            leads.add(self.phrase(text), True)
-        for text in self.raw.get("others") or ():
-            others.add(self.phrase(text), "other")
-        for name, given in self.raw["slots"].items():
-            slot = self.domain.slots[name]
-            for phrase in self._phrases(slot, given):
-                documents.add(self._in_text(phrase, slot), name)
-                for form in _conditions(phrase):
-                    queries.add(self._in_query(form, slot), name)
-            for key, automaton, way in (
-                ("most", superlatives, "most"), ("longest", adjectives, "most"),
-                ("least", superlatives, "least"), ("shortest", adjectives, "least"),
-            ):  # fmt: skip
-                for text in given.get(key) or ():
-                    automaton.add(self.phrase(text), (name, way))
-        return Lexicon(documents, free, leads, queries, others, superlatives, adjectives)
-
-    # --- phrases ----------------------------------------------------------------------------
-
-    def phrase(self, text: str) -> list[Node]:
-        """The nodes of a phrase."""
-        return phrase_nodes(text, self._macros)
-
-    def _phrases(self, slot: SlotDefinition, given: Mapping[str, Any]) -> Iterator[list[Node]]:
-        """The phrases of a slot, and those that its nouns and events give."""
-        for text in given.get("phrases") or ():
-            yield self.phrase(text)
-        at = {"place": "[in]", "year": "[in]", "date": "[on]"}.get(slot.type, "")
-        for noun in given.get("nouns") or ():
-            for frame in (
-                f"{{P}} {noun} <be> {at} {{v}}",
-                f"the {noun} of {{O}} <be> {at} {{v}}",
-                f"{{v}} <be> {{P}} {noun}",
-                f"{{v}} <be> the {noun} of {{O}}",
-                f"{{S}} <has> {{v}} (as|for) [{{P}}|a|an|the] {noun}",
-                f"{{S}} <has> [a|an|the] {noun} (of|in) {{v}}",
-            ):
-                yield self.phrase(frame)
-        for event in given.get("events") or ():
-            kind = _WHEN.get(slot.type, "(place|city|town|scene)")
-            how = "<came> {in}" if slot.type in _WHEN else "(<be>|took place|happened) in {v}"
-            for frame in (
-                f"{{P}} {event} {how}",
-                f"the {event} of {{O}} {how}",
-                f"{{P}} {kind} of {event} <be> {at} {{v}}",
-                f"the {kind} of {{P}} {event} <be> {{v}}",
-                f"{{v}} <be> the {kind} of {{P}} {event}",
-                f"{{v}} <be> {{P}} {kind} of {event}",
-                f"{{v}} saw {{P}} {event}",
-            ):
-                yield self.phrase(frame)
-
-    # --- what marks stand for ---------------------------------------------------------------
-
-    def _in_text(self, nodes: Sequence[Node], slot: SlotDefinition | None = None) -> list[Node]:
-        return _filled(nodes, {**_TEXT_MARKS, **_value_marks(slot, self.domain.singular)})
-
-    def _in_query(self, nodes: Sequence[Node], slot: SlotDefinition) -> list[Node]:
-        return _filled(nodes, {**_QUERY_MARKS, **_value_marks(slot, self.domain.singular)})
+def _compiled(domain: Definition, raw: Mapping[str, Any]) -> Lexicon:
+    """The phrases of a lexicon as automata. Raises `ValueError` for what is no phrase."""
+    macros = {**_MACROS, **(raw.get("macros") or {})}
+    result = Lexicon(*(Automaton() for _ in Lexicon._fields))
+    for text in raw.get("free") or ():
+        result.free.add(_filled(phrase_nodes(text, macros), _TEXT_MARKS), True)
+    for text in raw.get("leads") or ():
+        result.leads.add(phrase_nodes(text, macros), True)
+    for text in raw.get("others") or ():
+        result.others.add(phrase_nodes(text, macros), "other")
+    for name, given in raw["slots"].items():
+        slot = domain.slots[name]
+        marks = _value_marks(slot, domain.singular)
+        for text in (*(given.get("phrases") or ()), *_frames(slot, given)):
+            phrase = phrase_nodes(text, macros)
+            result.documents.add(_filled(phrase, _TEXT_MARKS | marks), name)
+            for form in _conditions(phrase):
+                result.queries.add(_filled(form, _QUERY_MARKS | marks), name)
+        for key, automaton, way in (
+            ("most", result.superlatives, "most"), ("longest", result.adjectives, "most"),
+            ("least", result.superlatives, "least"), ("shortest", result.adjectives, "least"),
+        ):  # fmt: skip
+            for text in given.get(key) or ():
+                automaton.add(phrase_nodes(text, macros), (name, way))
+    return result
 
 
-_THEIR = either(*map(words, ("its", "his", "her", "their")))
-_TEXT_MARKS: dict[str, list[Node]] = {
-    "{S}": [either(*map(words, (SELF, "it", "he", "she")))],
-    "{P}": [either([SELF, "'s"], *map(words, ("its", "his", "her", "the")))],
-    "{O}": [either(*map(words, (SELF, "it", "him", "her")))],
-}
-_QUERY_MARKS: dict[str, list[Node]] = {
-    "{S}": [either(*map(words, ("that", "who", "which")))],
-    "{P}": ["whose"],
-    "{O}": [either(*map(words, ("it", "them", "him", "her", "that", "which", "whom", "who")))],
-}
+def _frames(slot: SlotDefinition, given: Mapping[str, Any]) -> Iterator[str]:
+    """The phrases that a slot's nouns and events give."""
+    at = {"place": "[in]", "year": "[in]", "date": "[on]"}.get(slot.type, "")
+    for noun in given.get("nouns") or ():
+        yield f"{{P}} {noun} <be> {at} {{v}}"
+        yield f"the {noun} of {{O}} <be> {at} {{v}}"
+        yield f"{{v}} <be> {{P}} {noun}"
+        yield f"{{v}} <be> the {noun} of {{O}}"
+        yield f"{{S}} <has> {{v}} (as|for) [{{P}}|a|an|the] {noun}"
+        yield f"{{S}} <has> [a|an|the] {noun} (of|in) {{v}}"
+    for event in given.get("events") or ():
+        kind = _WHEN.get(slot.type, "(place|city|town|scene)")
+        how = "<came> {in}" if slot.type in _WHEN else "(<be>|took place|happened) in {v}"
+        yield f"{{P}} {event} {how}"
+        yield f"the {event} of {{O}} {how}"
+        yield f"{{P}} {kind} of {event} <be> {at} {{v}}"
+        yield f"the {kind} of {{P}} {event} <be> {{v}}"
+        yield f"{{v}} <be> the {kind} of {{P}} {event}"
+        yield f"{{v}} <be> {{P}} {kind} of {event}"
+        yield f"{{v}} saw {{P}} {event}"
 
 
-def _value_marks(slot: SlotDefinition | None, singular: str) -> dict[str, list[Node]]:
-    if slot is None:
-        return {}
-    value: list[Node] = [f"={slot.name}"]
+def _value_marks(slot: SlotDefinition, singular: str) -> dict[str, list[Node]]:
+    value = f"={slot.name}"
     if slot.type in _WHEN:
-        value = [maybe("the"), maybe("year"), *value]
+        value = f"[the] [year] {value}"
     if slot.type == "place":
-        value = [maybe("the", either(["city"], ["town"]), "of"), *value]
+        value = f"[the (city|town) of] {value}"
     if slot.type == "relation":
-        value = [maybe(either(["the"], ["an"]), "earlier", singular, maybe(",")), *value]
-    before = either(*map(words, ("in", "on", "during")))
-    return {
-        "{v}": value,
-        "{n}": [f"#{slot.name}"],
-        "{in}": [either([before, *value], [f"~{slot.name}"])],
-    }
+        value = f"[(the|an) earlier {singular} [,]] {value}"
+    timed = f"((in|on|during) {value}|~{slot.name})"
+    return _marks({"{v}": value, "{n}": f"#{slot.name}", "{in}": timed})
 
 
 def _filled(nodes: Sequence[Node], marks: Mapping[str, list[Node]]) -> list[Node]:
     result: list[Node] = []
     for node in nodes:
         if isinstance(node, str):
-            result += marks.get(node, [_THEIR if node in ("its", "his", "her") else node])
+            result += marks.get(node, _THEIR if node in ("its", "his", "her") else [node])
         else:
-            result.append(either(*(_filled(one, marks) for one in node.choices)))
+            result.append(Choice([_filled(one, marks) for one in node.choices]))
     return result
 
 
@@ -308,11 +263,13 @@ def _sequence(
                     break
             if tokens[0] != (")" if token == "(" else "]"):
                 raise ValueError(f"{text!r} closes {token!r} with {tokens[0]!r}")
-            nodes.append(either(*choices))
+            nodes.append(Choice(choices))
             rest = tokens[1:]
         elif token[0] == "{":
             if token not in _MARKS:
                 raise ValueError(f"{text!r} holds {token}; known are {', '.join(_MARKS)}")
+            nodes.append(token)
+        elif token == SELF:
             nodes.append(token)
         elif token[0] == "<":
             if token[1:-1] not in macros:
@@ -330,13 +287,11 @@ def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
     first, *rest = phrase
     if "{O}" in phrase and first != "{S}":  # "that a smuggler directed"
         at = phrase.index("{O}")
-        their: dict[str, list[Node]] = {"{P}": [either(["its"], ["their"], ["his"], ["her"])]}
-        which = either(*map(words, ("that", "which", "whom", "who")))
-        yield [maybe(which), *_filled([*phrase[:at], *phrase[at + 1 :]], their)]
+        yield [*_WHICH, *_filled([*phrase[:at], *phrase[at + 1 :]], {"{P}": _THEIR})]
     if first == "{P}":
         yield phrase
     elif first == "{S}":
-        yield [maybe("{S}"), *rest] if len(rest) > 1 else phrase
+        yield [Choice([[], ["{S}"]]), *rest] if len(rest) > 1 else phrase
         if not isinstance(rest[0], str):
             if ["is"] in rest[0].choices and len(rest) > 2:
                 yield rest[1:]
@@ -345,3 +300,21 @@ def _conditions(phrase: list[Node]) -> Iterator[list[Node]]:
     elif first == "{v}" and "{P}" in phrase:
         at = phrase.index("{P}")
         yield ["{P}", *phrase[at + 1 :], "{v}", *phrase[1:at]]
+
+
+def _marks(texts: Mapping[str, str]) -> dict[str, list[Node]]:
+    return {mark: phrase_nodes(text, {}) for mark, text in texts.items()}
+
+
+_THEIR = phrase_nodes("(its|his|her|their)", {})
+_WHICH = phrase_nodes("[that|which|whom|who]", {})
+_TEXT_MARKS = _marks({
+    "{S}": f"({SELF}|it|he|she)",
+    "{P}": f"({SELF} 's|its|his|her|the)",
+    "{O}": f"({SELF}|it|him|her)",
+})  # fmt: skip
+_QUERY_MARKS = _marks({
+    "{S}": "(that|who|which)",
+    "{P}": "whose",
+    "{O}": "(it|them|him|her|that|which|whom|who)",
+})  # fmt: skip

@@ -8,12 +8,12 @@ business.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, Self
 
-from retgen.validators.world.definitions import LISTED, Definition
+from retgen.validators.world.definitions import Definition
 
 _TOKEN = re.compile(
     r"(?:Dr|Mr|Mrs|Ms|St|Jr|vs|v)\.(?=\s)"  # no ends of sentences
@@ -44,8 +44,8 @@ class Mention(NamedTuple):
 
     `kind`: value, number, figure (a number without a unit), year, date, name (of an entity) or
     person. `slots`: slot -> its value, of those to which it can belong; in queries slot -> the
-    condition. `parents`: the same of what values are a kind or a part of. `text`: as it stands.
-    `key`: equal for mentions with equal `labels`, the edges of automata on which they stand.
+    condition. `text`: as it stands. `key`: equal for mentions with equal `labels`, the edges of
+    automata on which they stand.
     """
 
     kind: str
@@ -53,18 +53,14 @@ class Mention(NamedTuple):
     text: str
     slots: Mapping[str, Any]
     labels: tuple[str, ...]
-    parents: Mapping[str, str]
 
     @classmethod
-    def of(
-        cls, kind: str, text: str, slots: Mapping[str, Any],
-        parents: Mapping[str, str] | None = None, bound: bool = False,
-    ) -> Self:  # fmt: skip
+    def of(cls, kind: str, text: str, slots: Mapping[str, Any], bound: bool = False) -> Self:
         """A mention that stands wherever one of its slots may. `bound`: with a preposition."""
         labels = [f"={slot}" for slot in slots]
         labels += [f"~{slot}" for slot in slots if bound]
-        key = " ".join(("<", kind, *labels, "/", *(parents or ()), ">"))
-        return cls(kind, key, text, slots, tuple(labels), parents or {})
+        key = " ".join(("<", kind, *labels, ">"))
+        return cls(kind, key, text, slots, tuple(labels))
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -141,13 +137,10 @@ class MentionFinder:
         for slot in domain.slots.values():
             for unit in filter(None, slot.unit if slot.type == "number" else ()):
                 units.setdefault(unit, []).append(slot.name)
-        self._units: dict[str, list[KnownPhrase]] = {}  # by first token, the longest first
-        for unit, slots in units.items():
-            tokens = tuple(tokens_of(unit))
-            form = Mention.of("number", "", dict.fromkeys(slots))
-            self._units.setdefault(tokens[0], []).append(KnownPhrase(tokens, form))
-        for phrases in self._units.values():
-            phrases.sort(key=lambda phrase: -len(phrase.tokens))
+        self._units = _by_first_token(
+            KnownPhrase(tuple(tokens_of(unit)), Mention.of("number", "", dict.fromkeys(slots)))
+            for unit, slots in units.items()
+        )
         numbers = domain.of_type("number")
         plain = [name for name in numbers if not any(domain.slots[name].unit)]
         forms = {
@@ -258,7 +251,7 @@ class MentionFinder:
         if isinstance(form, str):
             form = self._forms[form]
         slots = dict.fromkeys(form.slots, text if value is None else value)
-        return Mention(form.kind, form.key, text, slots, form.labels, {})
+        return Mention(form.kind, form.key, text, slots, form.labels)
 
     def _number(self, tokens: Sequence[str], i: int) -> tuple[int, Mention] | None:
         """A date, a year or a number that begins at a token."""
@@ -310,27 +303,32 @@ def _joined(tokens: Sequence[str]) -> str:
 
 
 def _phrases(domain: Definition, parents: bool) -> dict[str, list[KnownPhrase]]:
-    """First token -> values that begin with it, the longest first."""
-    slots: dict[tuple[str, ...], dict[str, str]] = {}
-    above: dict[tuple[str, ...], dict[str, str]] = {}
-    texts: dict[tuple[str, ...], str] = {}
+    """Values by their first token, the longest first.
 
-    for slot in domain.slots.values():
-        if slot.type not in LISTED:
-            continue
+    With `parents` what values are a kind or a part of, too, and conditions in place of values.
+    """
+    slots: dict[tuple[str, ...], dict[str, Any]] = {}
+    texts: dict[tuple[str, ...], str] = {}
+    for name, slot in domain.slots.items():
         for value in slot.values.values():
             for one in (value.name, *value.synonyms):
                 texts.setdefault(bare(one), one)
-                slots.setdefault(bare(one), {})[slot.name] = value.name
+                held = ["is", name, value.name] if parents else value.name
+                slots.setdefault(bare(one), {})[name] = held
             for parent in value.parents if parents else ():
                 texts.setdefault(bare(parent), parent)
-                above.setdefault(bare(parent), {})[slot.name] = parent
+                slots.setdefault(bare(parent), {}).setdefault(name, ["within", name, parent])
+    return _by_first_token(
+        KnownPhrase(tokens, Mention.of("value", text, slots[tokens]))
+        for tokens, text in texts.items()
+    )
+
+
+def _by_first_token(phrases: Iterable[KnownPhrase]) -> dict[str, list[KnownPhrase]]:
+    """The phrases that begin with a token, the longest first."""
     result: dict[str, list[KnownPhrase]] = {}
-    for tokens, text in texts.items():
-        mention = Mention.of("value", text, slots.get(tokens, {}), above.get(tokens))
-        result.setdefault(tokens[0], []).append(KnownPhrase(tokens, mention))
-    for phrases in result.values():
-        phrases.sort(key=lambda phrase: -len(phrase.tokens))
+    for phrase in sorted(phrases, key=lambda one: -len(one.tokens)):
+        result.setdefault(phrase.tokens[0], []).append(phrase)
     return result
 
 

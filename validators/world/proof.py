@@ -320,9 +320,9 @@ class ProseProof(WorldProof):
         return held, [*self._unstated(held, text), *self._unread(title, text, held)]
 
     def _unstated(self, held: Mapping[str, str], text: str) -> Iterator[str]:
-        words = _words(text)
+        words = f" {_words(text)} "
         for name, value in held.items():
-            if not any(_holds(words, one) for one in _spoken(self.domain.slots[name], value)):
+            if not any(f" {one} " in words for one in _spoken(self.domain.slots[name], value)):
                 yield f"its metadata says {f'{name}={value}'!r}, and the value is not in its text"
 
     def _unread(self, title: str, text: str, held: Mapping[str, str]) -> Iterator[str]:
@@ -372,32 +372,30 @@ def _fits(slot: SlotDefinition, value: str) -> bool:
             return bool(value)
 
 
-def _spoken(slot: SlotDefinition, value: str) -> Iterator[Sequence[str]]:
+def _spoken(slot: SlotDefinition, value: str) -> Iterator[str]:
     """The words of a value, in each order in which a text may have them."""
     if slot.type == "date":
         year, month, day = map(int, value.split("-"))
         called = list(MONTHS)[month - 1].casefold()
-        yield [str(day), called, str(year)]
-        yield [called, str(day), str(year)]
+        yield f"{day} {called} {year}"
+        yield f"{called} {day} {year}"
     elif slot.type == "number":
         yield _words(f"{int(value):,}")
         yield _words(value)
     else:
-        words = _words(value)
-        yield words[1:] if len(words) > 1 and words[0] in _ARTICLES else words
+        yield _without_article(value)
 
 
-def _holds(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    size = len(wanted)
-    starts = (i for i, word in enumerate(words) if word == wanted[0])
-    return any(list(words[i : i + size]) == list(wanted) for i in starts)
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
-
-
-def _folded(fact: str) -> tuple[str, ...]:
-    slot, _, value = fact.partition("=")
+def _without_article(value: str) -> str:
     words = _words(value)
-    return slot.casefold(), *(words[1:] if words[:1] and words[0] in _ARTICLES else words)
+    first, _, rest = words.partition(" ")
+    return rest if rest and first in _ARTICLES else words
+
+
+def _folded(fact: str) -> tuple[str, str]:
+    slot, _, value = fact.partition("=")
+    return slot.casefold(), _without_article(value)

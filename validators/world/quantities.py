@@ -5,11 +5,11 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from retgen.validators.world.automaton import Automaton
-from retgen.validators.world.definitions import Definition, SlotDefinition
+from retgen.validators.world.definitions import Definition
 from retgen.validators.world.lexicon import phrase_nodes
 from retgen.validators.world.mentions import MONTHS, Item, Mention
 
@@ -63,119 +63,109 @@ FIGURES = re.compile(r"(?<![-\w])(\d[\d,]*)\s?[-\u2013\u2014]\s?(\d[\d,]*)(?![-\
 OR_MORE = re.compile(r"\b([\d,]+|[a-z]+) or (more|fewer|less) (?!of\b)(?=\w)")
 
 
-@dataclass(frozen=True)
-class _Quantity:
-    """A year, day or number, or a range of them. An open end is None; both ends belong to it.
+End = int | str | None
 
-    `kind`: year, date (ISO) or number; `slots`: those that the figures can belong to; `bound`:
-    whether the words that compare it, and take its preposition, belong to it.
+
+class _Quantity(NamedTuple):
+    """A year, day or number, or a range of them.
+
+    `kind`: year, date or number; `ends`: by slot the lowest and the highest value, both of which
+    belong to it, None where it is open; `bound`: whether the words that compare it, and take its
+    preposition, belong to it.
     """
 
     kind: str
-    low: int | str | None
-    high: int | str | None
-    slots: frozenset[str]
     text: str
+    ends: Mapping[str, tuple[End, End]]
     bound: bool = False
 
-    def condition(self, slot: SlotDefinition) -> list[object] | None:
-        """The canonical condition on a slot, None where it cannot have such values."""
-        low, high = self.low, self.high
-        if slot.type == "date":
-            if self.kind == "year":
-                low = None if low is None else f"{low:04}-01-01"
-                high = None if high is None else f"{high:04}-12-31"
-            elif self.kind != "date":
-                return None
-        elif self.kind == "date" or (slot.type == "year" and self.kind != "year"):
-            return None
-        if low == high:
-            return ["is", slot.name, low]
-        return ["between", slot.name, low, high]
+    def mention(self) -> Mention:
+        """It with conditions as the values of its slots."""
+        held = {
+            slot: ["is", slot, low] if low == high else ["between", slot, low, high]
+            for slot, (low, high) in self.ends.items()
+        }
+        return Mention.of(self.kind, self.text, held, bound=self.bound)
 
     def bounded(self, how: str) -> _Quantity:
-        low, high = self.low, self.high
-        if how == "<":
-            low, high = None, _beside(low, -1)
-        elif how == "<=":
-            low = None
-        elif how == ">":
-            low, high = _beside(high, 1), None
-        else:
-            high = None
-        return _Quantity(self.kind, low, high, self.slots, f"{how} {self.text}", bound=True)
+        """What is below or above it."""
+        ends = {slot: _BOUNDED[how](*both) for slot, both in self.ends.items()}
+        return _Quantity(self.kind, f"{how} {self.text}", ends, bound=True)
 
 
-def _beside(bound: int | str | None, step: int) -> int | str | None:
-    if isinstance(bound, str):
-        day = datetime.date.fromisoformat(bound) + datetime.timedelta(days=step)
-        return day.isoformat()
-    return None if bound is None else bound + step
+_BOUNDED: dict[str, Callable[[Any, Any], tuple[End, End]]] = {
+    "<": lambda low, high: (None, _beside(low, -1)),
+    "<=": lambda low, high: (None, high),
+    ">": lambda low, high: (_beside(high, 1), None),
+    ">=": lambda low, high: (low, None),
+}
+
+
+def _beside(end: int | str, step: int) -> int | str:
+    if isinstance(end, int):
+        return end + step
+    return (datetime.date.fromisoformat(end) + datetime.timedelta(step)).isoformat()
 
 
 def conditions(items: Sequence[Item], domain: Definition) -> list[Item]:
-    """The items of a query, the slots of each mention being conditions."""
-    slots = domain.slots
+    """The items of a query, the slots of each mention being conditions.
+
+    Raises `ValueError` or `OverflowError` for days that there are not.
+    """
     result: list[Item] = []
     for one in _compared(_figures(items, domain)):
-        if isinstance(one, str):
-            result.append(one)
-        elif isinstance(one, Mention):
-            held: dict[str, list[object]] = {
-                name: ["within", name, parent] for name, parent in one.parents.items()
-            }
-            held |= {name: ["is", name, value] for name, value in one.slots.items()}
-            result.append(Mention.of(one.kind, one.text, held))
+        if isinstance(one, _Quantity):
+            result.append(one.mention())
+        elif isinstance(one, Mention) and one.kind != "value":  # a name
+            result.append(one._replace(slots={x: ["is", x, one.text] for x in one.slots}))
         else:
-            held = {
-                name: condition for name in slots
-                if name in one.slots and (condition := one.condition(slots[name])) is not None
-            }  # fmt: skip
-            result.append(Mention.of(one.kind, one.text, held, bound=one.bound))
+            result.append(one)
     return result
 
 
 def _figures(items: Sequence[Item], domain: Definition) -> list[Item | _Quantity]:
     """The items with decades, months, years, days and numbers as quantities."""
-    days = frozenset(domain.of_type("date"))
-    years = days | frozenset(domain.of_type("year"))
+    days, years = domain.of_type("date"), domain.of_type("year")
+
+    def of_years(text: str, first: int, last: int) -> _Quantity:
+        ends: dict[str, tuple[End, End]] = dict.fromkeys(years, (first, last))
+        ends |= dict.fromkeys(days, (f"{first:04}-01-01", f"{last:04}-12-31"))
+        return _Quantity("year", text, ends)
+
     result: list[Item | _Quantity] = []
     i = 0
     while i < len(items):
         item = items[i]
         i += 1
         if isinstance(item, str):
-            after = items[i + (items[i : i + 1] == ["of"]) :][:1]
+            behind = i + (items[i : i + 1] == ["of"])
+            after = items[behind] if behind < len(items) else ""
             if match := re.fullmatch(r"(\d{3}0)['\u2019]?s", item):
-                result.append(_Quantity("year", int(match[1]), int(match[1]) + 9, years, item))
+                result.append(of_years(item, int(match[1]), int(match[1]) + 9))
             elif item in _DECADES and result and result[-1] in ("the", "or", "and", "to"):
-                result.append(_Quantity("year", _DECADES[item], _DECADES[item] + 9, years, item))
-            elif (month := MONTHS.get(item.capitalize())) and after and _is_year(after[0]):
-                year = int(after[0].text)  # type: ignore[union-attr]
-                last = calendar.monthrange(year, month)[1]
-                first = f"{year:04}-{month:02}"
-                text = f"{item} {year}"
-                result.append(_Quantity("date", f"{first}-01", f"{first}-{last}", days, text))
-                i = items.index(after[0], i) + 1
+                result.append(of_years(item, _DECADES[item], _DECADES[item] + 9))
+            elif (month := MONTHS.get(item.capitalize())) and (
+                isinstance(after, Mention) and after.kind == "year"
+            ):
+                last = calendar.monthrange(int(after.text), month)[1]
+                both = f"{after.text}-{month:02}-01", f"{after.text}-{month:02}-{last}"
+                result.append(_Quantity("date", f"{item} {after.text}", dict.fromkeys(days, both)))
+                i = behind + 1
             else:
                 result.append(item)
         elif item.kind == "year":
-            year = int(item.text)
-            result.append(_Quantity("year", year, year, years | frozenset(item.slots), item.text))
-        elif item.kind == "date":
-            result.append(_Quantity("date", item.text, item.text, days, item.text))
-        elif item.kind in ("number", "figure"):
-            number = next(iter(item.slots.values()), None)
-            if number is None:
-                number = int(item.text.replace(",", ""))
-            result.append(_Quantity("number", number, number, frozenset(item.slots), item.text))
+            year = of_years(item.text, int(item.text), int(item.text))
+            result.append(year._replace(ends={**year.ends, **_points(item)}))
+        elif item.kind in ("date", "number", "figure"):
+            kind = "date" if item.kind == "date" else "number"
+            result.append(_Quantity(kind, item.text, _points(item)))
         else:
             result.append(item)
     return result
 
 
-def _is_year(item: Item) -> bool:
-    return isinstance(item, Mention) and item.kind == "year"
+def _points(item: Mention) -> dict[str, tuple[End, End]]:
+    return {slot: (value, value) for slot, value in item.slots.items()}
 
 
 def _compared(items: list[Item | _Quantity]) -> list[Item | _Quantity]:
@@ -193,7 +183,7 @@ def _compared(items: list[Item | _Quantity]) -> list[Item | _Quantity]:
     while i < len(items):
         end, how = _COMPARISONS.longest(kinds, i)
         quantities = [one for one in items[i:end] if isinstance(one, _Quantity)]
-        compared = None
+        compared: _Quantity | None = None
         if quantities and how:
             compared = _joined(*quantities) if how == "-" else quantities[0].bounded(str(how))
         result.append(compared or items[i])
@@ -203,10 +193,11 @@ def _compared(items: list[Item | _Quantity]) -> list[Item | _Quantity]:
 
 def _joined(low: _Quantity, high: _Quantity) -> _Quantity | None:
     """What stands from one figure to another: "between 1950 and 1960"."""
-    slots = low.slots & high.slots
+    starts = {slot: start for slot, (start, _) in low.ends.items()}
     if high.kind == "number" and (low.kind == "number" or low.text.isdecimal()):
-        slots = high.slots  # the unit follows the second
+        first = int(low.text) if low.text.isdecimal() else next(iter(starts.values()), None)
+        starts = dict.fromkeys(high.ends, first)  # the unit follows the second
     elif low.kind != high.kind:
         return None
-    text = f"{low.text} to {high.text}"
-    return _Quantity(high.kind, low.low, high.high, slots, text, bound=True)
+    ends = {slot: (starts[slot], end) for slot, (_, end) in high.ends.items() if slot in starts}
+    return _Quantity(high.kind, f"{low.text} to {high.text}", ends, bound=True)

@@ -89,17 +89,6 @@ class _Condition(NamedTuple):
     join: str = ""
 
 
-class _Rank(NamedTuple):
-    """The k entities with the most or least of a slot."""
-
-    way: str
-    k: int
-    slot: str
-
-    def of(self, expression: Expression) -> Expression:
-        return [self.way, self.k, self.slot, expression]
-
-
 class QueryReader:
     """Reads queries of a domain."""
 
@@ -131,7 +120,11 @@ class QueryReader:
             tokens.pop()
         items: list[Item] = []
         found = [one for *_, sentence in self._finder.sentences(tokens) for one in sentence]
-        for item in conditions(found, self.domain):
+        try:
+            asked = conditions(found, self.domain)
+        except (OverflowError, ValueError) as error:
+            raise UnreadableQuery(f"it names a day that there is not: {error}") from error
+        for item in asked:
             known = isinstance(item, str) and item in _SHORT
             items += [_SHORT[str(item)], "not"] if known else [item]
         return _Parse(self, items).expression()
@@ -259,23 +252,23 @@ class _Parse:
                 for end, of in self._boolean(start):
                     for name in self._ends("named", end):
                         for stop, rank in self._rank(name):
-                            yield stop, rank.of(of)
+                            yield stop, [*rank, of]
                 for stop, rank in self._rank(start):  # "the film with the latest release that ..."
                     for end, of in self._boolean(stop):
-                        yield end, rank.of(of)
+                        yield end, [*rank, of]
         for start in self._ends("ranked", i):  # "the five longest films ..."
             k = (*self._numbers(i, start), 1)[0]
             for end, (slot, way) in self._outputs(self._lexicon.adjectives, start, self._items):
                 for noun in self._ends("kind", end):
                     for stop, of in self._boolean(noun):
-                        yield stop, _Rank(way, k, slot).of(of)
+                        yield stop, [way, k, slot, of]
 
-    def _rank(self, i: int) -> Iterator[tuple[int, _Rank]]:
-        """ "the 10 with the latest release" """
+    def _rank(self, i: int) -> Iterator[tuple[int, list[Any]]]:
+        """ "the 10 with the latest release": an expression that lacks its end."""
         for start in self._ends("with", i):
             k = (*self._numbers(i, start), 1)[0]
             for end, (slot, way) in self._outputs(self._lexicon.superlatives, start, self._items):
-                yield end, _Rank(way, k, slot)
+                yield end, [way, k, slot]
 
     # --- conditions -------------------------------------------------------------------------
 

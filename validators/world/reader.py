@@ -57,20 +57,8 @@ class _Stated(NamedTuple):
 
 
 _Facts = tuple[_Stated, ...]
-
-
-class _Clause(NamedTuple):
-    """What a clause is about; `holder` is "" where it does not say."""
-
-    holder: str
-    slots: tuple[str, ...]
-
-
-class _Reading(NamedTuple):
-    """What a shape states, or what is wrong with it."""
-
-    stated: _Facts
-    problem: str = ""
+_Reading = tuple[_Facts, str]  # what a sentence states, or what is wrong with it
+_Clause = tuple[str, tuple[str, ...]]  # whom a clause is about, "" where it does not say; slots
 
 
 class DocumentReader:
@@ -136,7 +124,7 @@ class DocumentReader:
         """What the words of a sentence say of its values."""
         named = self._named(list(items))
         if self._free.longest(named)[0] == len(named):
-            return _Reading(())
+            return (), ""
         if len(self._known) >= _KEPT:
             self._known.clear()
         parse = _Parse(self._clauses, self._known, named[self._leads.longest(named)[0] :])
@@ -144,11 +132,11 @@ class DocumentReader:
         if len(readings) == 1:
             places = [n for n, item in enumerate(items) if not isinstance(item, str)]
             (stated,) = readings
-            return _Reading(tuple(one._replace(place=places[one.place]) for one in stated))
+            return tuple(one._replace(place=places[one.place]) for one in stated), ""
         if readings:
             said = sorted({" and ".join(one.slot for one in reading) for reading in readings})
-            return _Reading((), f"reads as {' and as '.join(said)}")
-        return _Reading((), parse.problem())
+            return (), f"reads as {' and as '.join(said)}"
+        return (), parse.problem()
 
     def _named(self, items: list[Item]) -> list[Item]:
         """The items with what the domain calls an entity, and others, each as one item."""
@@ -257,7 +245,7 @@ class _Parse:
         items = self._items[i:end]
         own = "other" if OTHER in items else "self" if any(x in _SELVES for x in items) else ""
         slots = dict.fromkeys(slot for _, ends in self._runs(i, end, subject) for slot in ends)
-        return _Clause(own, tuple(map(str, slots)))
+        return own, tuple(map(str, slots))
 
     def _runs(
         self, i: int, end: int, subject: tuple[str, ...]

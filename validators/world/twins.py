@@ -14,15 +14,12 @@ from typing import Any, NamedTuple
 
 from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
+from retgen.validators.world import COVERS, RULES
 from retgen.validators.world.execute import FactTable
 from retgen.validators.world.mentions import tokens_of
 from retgen.validators.world.proof import FactState, WorldProof, WorldSpec
 
 __all__ = ["COVERS", "RULES", "TwinsProof", "twins_rules"]
-
-# base, twin and control are about the same, and differ in a word or in all of them
-COVERS = frozenset({"boilerplate", "lexical-ambiguity", "near-duplicate", "near-duplicate-query"})
-RULES = frozenset({"world-proof"})
 
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
 _ROLES = ("base", "twin", "control")

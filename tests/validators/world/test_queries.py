@@ -87,6 +87,8 @@ def test_films(text: str, expression: list[Any]) -> None:
         ("Find every film.", "it asks for nothing"),
         ("films that are not set in Leipzig", "it says only what is not asked for"),
         ("films beloved in Leipzig", "no phrase holds 'beloved'"),
+        ("films whose shooting began before 31 February 1990",
+         "it names a day that there is not: day is out of range for month"),
         ("films that are set in Leipzig and, heaven forbid, any that were released in 1957",
          "no phrase holds 'heaven'"),
         ("films that fit at least two of these four descriptions: set in Leipzig; released in 1957",
