@@ -69,20 +69,18 @@ def nothing() -> Iterator[None]:
 @contextmanager
 def cluster(cpus: int) -> Iterator[None]:
     """A Ray cluster on this machine, which RAY_ADDRESS names."""
-    ray = str(Path(sys.executable).with_name("ray"))
-    began = time.perf_counter()
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    start = [ray, "start", "--head", f"--num-cpus={cpus}", "--port=6399", "--disable-usage-stats",
-             "--node-ip-address=127.0.0.1",
-             "--include-dashboard=false"]  # fmt: skip
     os.environ["RAY_AUTH_MODE"] = "disabled"  # on this machine alone
-    subprocess.run(start, check=True, **quiet)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster
+
+    began = time.perf_counter()
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus})
     print(f"Ray started in {time.perf_counter() - began:.1f} s")
-    os.environ["RAY_ADDRESS"] = "127.0.0.1:6399"
+    os.environ["RAY_ADDRESS"] = made.address
     try:
         yield
     finally:
-        subprocess.run([ray, "stop", "--force"], check=False, **quiet)
+        made.shutdown()  # `ray stop` would end the clusters of others as well
 
 
 if __name__ == "__main__":

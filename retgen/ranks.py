@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.data import Chunk, Dataset, TableFiles
 from retgen.engines import Local
 from retgen.engines.files import HEAD, ResultFiles
-from retgen.engines.ranks import Rank, Share, name_ranks
-from retgen.errors import RanksMissing, RunDirectoryError, UsageError
+from retgen.engines.ranks import Rank, Ranks, Share
+from retgen.errors import UsageError
 from retgen.generate import (
     Piece,
     Tables,
@@ -35,9 +33,7 @@ from retgen.validation.scan import Scanner, scan_chunks
 from retgen.validation.states import PartFiles, identity
 from retgen.validators.rule import CorpusRule
 from retgen.version import __version__
-from retgen.write import make_folder, scratch_folder, write_file
-
-_RANKS = "ranks.json"  # how many there are, and of which version
+from retgen.write import make_folder, scratch_folder
 
 
 def check_ranks(recipe: Recipe) -> None:
@@ -58,7 +54,8 @@ def do_share(
     recipe: Recipe, folder: Path, rank: Rank, workers: int, patience: float, progress: Progress
 ) -> int:
     """Do the share of a rank in an opened run directory. Returns its number of pieces."""
-    files = ResultFiles(folder / PARTS, join_ranks(folder, rank))
+    ranks = join_ranks(folder, rank)
+    files = ranks.files
     engine = Share(rank, files, Local(workers), patience)
     recipe = recipe.at(folder)
     refused = []
@@ -84,35 +81,16 @@ def do_share(
     proven = engine.do(scan_piece, scanner, lines)
     for done, _ in enumerate(proven, start=1):
         progress("proof", done, share)
-    files.keep(_finished(rank), b"")
+    ranks.finish(rank)
     return share
 
 
-def join_ranks(folder: Path, rank: Rank) -> bytes:
-    """What the results of all ranks depend on. Raises `RunDirectoryError` for a stranger."""
+def join_ranks(folder: Path, rank: Rank) -> Ranks:
+    """The ranks of a run, this one among them. Raises `RunDirectoryError` for a stranger."""
     key = identity(folder)
-    own = {"of": rank.of, "retgen": __version__, "identity": key.hex()}
-    path = folder / PARTS / _RANKS
-    make_folder(path.parent)
-    if path.is_file():
-        there = orjson.loads(path.read_bytes())
-        if there["of"] != rank.of:
-            raise RunDirectoryError(
-                f"{folder} is shared by {there['of']} ranks, and this is rank {rank}: give the "
-                f"same number, or start again with `gen run --fresh` without --rank"
-            )
-        if there != own:
-            raise RunDirectoryError(
-                f"{folder}: other ranks have retgen {there['retgen']}, this one has {__version__}, "
-                "or other versions of its packages, or changed code: install the same everywhere"
-            )
-    else:
-        write_file(path, orjson.dumps(own))
-    return key
-
-
-def _finished(rank: Rank) -> str:
-    return f"rank {rank.number} of {rank.of}"
+    ranks = _ranks(folder, key)
+    ranks.join(rank, {"retgen": __version__, "identity": key.hex()})
+    return ranks
 
 
 def shares_of(folder: Path) -> ResultFiles | None:
@@ -120,23 +98,29 @@ def shares_of(folder: Path) -> ResultFiles | None:
 
     Raises `RanksMissing`, naming the ranks that have not finished.
     """
-    try:
-        ranks = orjson.loads((folder / PARTS / _RANKS).read_bytes())
-    except FileNotFoundError:
+    common = Ranks.common(folder / PARTS)
+    if common is None:
         return None
-    files = ResultFiles(folder / PARTS, identity(folder))
-    missing = [
-        number
-        for number in range(ranks["of"])
-        if files.read(_finished(Rank(number, ranks["of"]))) is None
-    ]
-    if missing:
-        raise RanksMissing(
-            f"{folder} is shared by {ranks['of']} ranks, and not finished by "
-            f"{name_ranks(missing, ranks['of'])}: start what is missing with --rank, or make all "
-            "of it here with --fresh"
-        )
-    return files
+    ranks = _ranks(folder, identity(folder))
+    ranks.check_finished(common["of"])
+    return ranks.files
+
+
+def _ranks(folder: Path, key: bytes) -> Ranks:
+    return Ranks(
+        ResultFiles(folder / PARTS, key),
+        folder,
+        "or start again with `gen run --fresh` without --rank",
+        "make all of it here with --fresh",
+        _difference,
+    )
+
+
+def _difference(there: dict[str, Any], own: dict[str, Any]) -> str | None:
+    return None if there == own else (
+        f"other ranks have retgen {there['retgen']}, this one has {__version__}, or other versions "
+        "of its packages, or changed code: install the same everywhere"
+    )  # fmt: skip
 
 
 class RankParts(PartFiles):

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, refuse
+from retgen.engines import Engine, Local
+from retgen.engines.packing import pack_data, unpack_data
 from retgen.errors import DatasetError
 from retgen.tokenizer import is_unspaced, sequence
 
@@ -29,6 +31,8 @@ THRESHOLD = 0.6  # CapRetrieval, section 4
 LEAST = 8
 
 ROWS, COLUMNS = 256, 4096  # texts that are compared with others in a step
+PART = 8192  # texts that a process compares at a time: it cuts all others each time
+_A_PAIR = 2.5e-8  # seconds
 _GRAM = 8  # tokens that are looked up: no more than the shortest of LEAST words has
 _SLACK = 1e-6  # beyond any rounding of F1, and below what one token more or less changes
 BITS_A_TOKEN, _MOST_BITS = 8, 4096  # of parities; fewer let more pairs through
@@ -78,12 +82,15 @@ def read_test_set(name: str, dataset: Dataset) -> HeldOut:
 
 
 def drop_overlapping(
-    texts: Mapping[str, str], test_sets: Sequence[HeldOut], threshold: float = THRESHOLD
+    texts: Mapping[str, str],
+    test_sets: Sequence[HeldOut],
+    threshold: float = THRESHOLD,
+    engine: Engine | None = None,
 ) -> dict[str, Drop]:
     """The texts, by id, that a test set holds too, or nearly, in their order.
 
-    A drop names the first test set with such a text, and of its texts the most alike one. Raises
-    `DatasetError` for a test set without text.
+    A drop names the first test set with such a text, and of its texts the most alike one.
+    `engine`: who compares. Raises `DatasetError` for a test set without text.
     """
     drops: dict[str, Drop] = {}
     for test_set in test_sets:
@@ -97,10 +104,22 @@ def drop_overlapping(
                 "not ids alone."
             )
         left = [name for name in texts if name not in drops]
-        pairs = overlapping([texts[name] for name in left], [one[2] for one in others], threshold)
-        for text, (other, f1) in pairs.items():
-            drops[left[text]] = Drop(test_set.name, *others[other][:2], f1)
+        held = [one[2] for one in others], threshold
+        own, step = (engine or Local(1)).own, PART
+        if not own.pays(len(left) * len(others) * _A_PAIR):
+            own, step = Local(1), max(1, len(left))
+        parts = {
+            str(i): [texts[name] for name in left[i : i + step]] for i in range(0, len(left), step)
+        }
+        for first, pairs in own.map_in_order(_overlapping, held, parts):
+            for text, (other, f1) in unpack_data(pairs).items():
+                name = left[int(first) + text]
+                drops[name] = Drop(test_set.name, others[other][0], others[other][1], f1)
     return {name: drops[name] for name in texts if name in drops}
+
+
+def _overlapping(held: tuple[Sequence[str], float], texts: Sequence[str]) -> bytes:
+    return pack_data(overlapping(texts, *held))
 
 
 def overlapping(

@@ -13,26 +13,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import xxhash
 from numpy.typing import NDArray
 
 from retgen.engines.files import ResultFiles
-from retgen.engines.ranks import Rank, name_ranks
-from retgen.errors import RanksMissing, RunDirectoryError, UsageError
+from retgen.engines.ranks import Rank, Ranks
+from retgen.errors import UsageError
 from retgen.version import __version__
-from retgen.write import write_file
 
 BLOCK = 4_096  # documents: few files of 100 million, and little is lost when a rank is killed
-_RANKS = "ranks.json"  # what all ranks have in common
 
 
 class Shares:
     """Blocks of one corpus and one model in a folder. `model`: what its vectors depend on."""
 
     def __init__(self, folder: Path, model: str, of: int) -> None:
-        self.folder, self.of = folder, of
+        self.of = of
         self._files = ResultFiles(folder, model.encode())
+        again = f"or remove {folder} to begin again"
+        alone = f"remove {folder} to encode all here"
+        self._ranks = Ranks(self._files, folder, again, alone, self._difference)
+        self._again = again
 
     @classmethod
     def join(cls, folder: Path, rank: Rank, model: str, documents: int, size: int) -> Shares:
@@ -40,30 +41,9 @@ class Shares:
 
         Raises `RunDirectoryError` where other ranks do something else.
         """
-        own = {"of": rank.of, "corpus": [documents, size], "model": model, "retgen": __version__}
         result = cls(folder, model, rank.of)
-        there = _stated(folder)
-        if there is None:
-            write_file(folder / _RANKS, orjson.dumps(own))
-            return result
-        again = f"or remove {folder} to begin again"
-        if there["of"] != rank.of:
-            raise RunDirectoryError(
-                f"{folder} is shared by {there['of']} ranks, and this is rank {rank}: give the "
-                f"same number, {again}"
-            )
-        if there["corpus"] != own["corpus"]:
-            raise RunDirectoryError(
-                f"{folder}: other ranks encode a corpus of {there['corpus'][0]:,} documents and "
-                f"{there['corpus'][1]:,} bytes, this rank has {documents:,} and {size:,}: give all "
-                f"the same data set, {again}"
-            )
-        if there["retgen"] != __version__:
-            raise RunDirectoryError(
-                f"{folder}: other ranks have retgen {there['retgen']}, this one has {__version__}: "
-                f"install the same everywhere, {again}"
-            )
-        _check_model(folder, there, model)
+        stated = {"corpus": [documents, size], "model": model, "retgen": __version__}
+        result._ranks.join(rank, stated)
         return result
 
     @classmethod
@@ -73,16 +53,34 @@ class Shares:
         Raises `RanksMissing`, naming the ranks that have not finished, and `RunDirectoryError`
         where they had another model.
         """
-        there = _stated(folder)
+        there = Ranks.common(folder)
         if there is None:
             return None
-        _check_model(folder, there, model)
         result = cls(folder, model, there["of"])
-        every = (Rank(number, result.of) for number in range(result.of))
-        missing = [rank.number for rank in every if result._files.read(_finished(rank)) is None]
-        if missing:
-            raise result._missing(missing, "not finished by")
+        result._ranks.check_alike(there, there | {"model": model})
+        result._ranks.check_finished(result.of)
         return result
+
+    def _difference(self, there: dict[str, Any], own: dict[str, Any]) -> str | None:
+        (documents, size), (others, their_size) = own["corpus"], there["corpus"]
+        if there["corpus"] != own["corpus"]:
+            return (
+                f"other ranks encode a corpus of {others:,} documents and {their_size:,} bytes, "
+                f"this rank has {documents:,} and {size:,}: give all the same data set, "
+                f"{self._again}"
+            )
+        if there["retgen"] != own["retgen"]:
+            return (
+                f"other ranks have retgen {there['retgen']}, this one has {own['retgen']}: "
+                f"install the same everywhere, {self._again}"
+            )
+        if there["model"] != own["model"]:
+            return (
+                "ranks encoded with other weights of the model or other options (--dtype, "
+                "--max-length, prompts, --attn-implementation): give the same, "
+                f"{self._again}"
+            )
+        return None
 
     def read(self, first: int, texts: Sequence[str]) -> NDArray[Any] | None:
         """The records of the block that begins with document `first`.
@@ -115,7 +113,7 @@ class Shares:
 
     def finish(self, rank: Rank) -> None:
         """Note that a rank has done its share."""
-        self._files.keep(_finished(rank), b"")
+        self._ranks.finish(rank)
 
     def records(self, first: int, texts: Sequence[str]) -> NDArray[Any]:
         """The records of `texts`: whole blocks, the first of which begins with document `first`."""
@@ -124,43 +122,18 @@ class Shares:
             part = self.read(first + start, texts[start : start + BLOCK])
             if part is None:
                 number = (first + start) // BLOCK
-                raise self._missing(
+                raise self._ranks.missing(
                     [number % self.of],
+                    self.of,
                     f"{_block(first + start)} is gone, damaged, or of documents that have changed "
                     "since; it is encoded by",
                 )
             parts.append(part)
         return np.concatenate(parts)
 
-    def _missing(self, ranks: Sequence[int], what: str) -> RanksMissing:
-        return RanksMissing(
-            f"{self.folder} is shared by {self.of} ranks, and {what} {name_ranks(ranks, self.of)}: "
-            f"start what is missing with --rank, or remove {self.folder} to encode all here"
-        )
-
-
-def _stated(folder: Path) -> Any:
-    try:
-        return orjson.loads((folder / _RANKS).read_bytes())
-    except FileNotFoundError:
-        return None
-
-
-def _check_model(folder: Path, there: dict[str, Any], model: str) -> None:
-    if there["model"] != model:
-        raise RunDirectoryError(
-            f"{folder}: ranks encoded with other weights of the model or other options (--dtype, "
-            "--max-length, prompts, --attn-implementation): give the same, "
-            f"or remove {folder} to begin again"
-        )
-
 
 def _block(first: int) -> str:
     return f"block {first // BLOCK}"
-
-
-def _finished(rank: Rank) -> str:
-    return f"rank {rank.number} of {rank.of}"
 
 
 def _hashes(texts: Sequence[str]) -> NDArray[np.uint64]:

@@ -93,27 +93,41 @@ class WordRetriever:
 def word_retriever(name: str) -> WordRetriever:
     """The retriever of one of the names `bm25`, `rank-bm25` and `tfidf`."""
     if name == "bm25":
-        return WordRetriever(name, BM25Index, "bm25s' English list", "Snowball, English")
+
+        def index(blocks: Iterable[list[str]]) -> BM25Index:
+            return BM25Index(map(stem_all, blocks))
+
+        return WordRetriever(name, index, "bm25s' English list", "Snowball, English")
     if name == "tfidf":
         return WordRetriever(name, TFIDFIndex, noise=1e-6)  # weights are 32-bit floats
     return WordRetriever(name, RankBM25Index)
 
 
 class BM25Index:
-    """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), Snowball stemmer, stopwords."""
+    """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), over what `stem_all` gives."""
 
-    def __init__(self, blocks: Iterable[list[str]]) -> None:
-        bm25s = load_bm25s()
-
+    def __init__(self, blocks: Iterable[list[list[str]]]) -> None:
         self._vocabulary: dict[str, int] = {}
         documents: list[list[int]] = []
         number = self._vocabulary
         for texts in blocks:
-            for terms in stem_all(texts):
+            for terms in texts:
                 documents.append([number.setdefault(t, len(number)) for t in terms])
-        self._index: Any = bm25s.BM25()
+        self._index: Any = load_bm25s().BM25()
         if number:  # else no query has a term, and bm25s would divide by a mean length of 0
             self._index.index((documents, number), show_progress=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"vocabulary": self._vocabulary, "index": vars(self._index)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._vocabulary, self._index = state["vocabulary"], load_bm25s().BM25()
+        vars(self._index).update(state["index"])
+        for name, one in self._index.scores.items():
+            if isinstance(one, np.ndarray):
+                # of unpickled arrays the dtype is another object than numpy's own, with which
+                # np.add.at takes 16 times as long
+                self._index.scores[name] = one.view(one.dtype.str)
 
     def terms(self, queries: list[str]) -> list[NDArray[np.int32]]:
         """The terms of queries that stand in some document, as numbers."""

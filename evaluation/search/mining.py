@@ -8,18 +8,22 @@ NV-Retriever, arXiv 2407.15831), for BM25 as well as for embedders. torch is loa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+import pickle
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.engines import Engine, Local, Result
+from retgen.engines.packing import pack_data, unpack_data
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.cache import default_folder
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import EMBEDDERS, names_embedder
-from retgen.evaluation.search.lexical import BM25Index
+from retgen.evaluation.search.lexical import BM25Index, stem_all
 from retgen.evaluation.search.rankings import best
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
@@ -27,8 +31,9 @@ from retgen.progress import Progress, no_progress
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BLOCK = 8192  # documents that BM25 cuts at a time
-_QUERIES = 200  # between two reports of progress
+TEXTS = 2048  # documents that BM25 cuts at a time
+QUERIES, _CELLS = 200, 1_000_000  # that it ranks at a time, and documents of them at most
+_A_CHARACTER, _A_PAIR = 1.6e-7, 1e-8  # seconds: to cut one, to score a document for a query
 
 # of a query: documents best first (its positives may be among them), their scores, the bar's score
 _Candidates = tuple[NDArray[np.int64], NDArray[np.float32], float | None]
@@ -55,13 +60,15 @@ def mine(
     margin: float | None = 0.95,
     excluded: Callable[[int, int], bool] | None = None,
     options: Options | None = None,
+    engine: Engine | None = None,
     progress: Progress = no_progress,
 ) -> list[list[int]]:
     """Up to `count` hard negatives of every query: indices of documents, the best-ranked first.
 
     `positives`: for every query, the indices of its relevant documents. `by`: bm25, or an embedder
     (minilm, static:minilm, a folder, a Hub id), whose vectors are kept on disk; `options` say how
-    it runs. Of equal scores the document that stands first in the corpus ranks first.
+    it runs; `engine`: who ranks by words. Of equal scores the document that stands first in the
+    corpus ranks first.
 
     A negative is one of the `depth` best-ranked documents that are not positives (`range_max`),
     `excluded(query, document)` is not true of it (near-duplicates of a positive, documents that
@@ -84,7 +91,7 @@ def mine(
     if not queries or not documents:
         return [[] for _ in queries]
     if by == "bm25":
-        ranked = _by_bm25(documents, queries, positives, depth, progress)
+        ranked = _by_bm25(documents, queries, positives, depth, engine or Local(1), progress)
     else:
         options = options or Options(cache=default_folder())
         ranked = _by_embedder(by, documents, queries, positives, depth, options, progress)
@@ -126,31 +133,69 @@ def _ties(documents: int) -> NDArray[np.int64]:
     return np.arange(documents - 1, -1, -1)
 
 
+class _Asked(NamedTuple):
+    """A query for BM25: its terms, its positives, and how many documents are ranked."""
+
+    terms: NDArray[np.int32]
+    positives: list[int]
+    depth: int
+
+
 def _by_bm25(
     documents: Sequence[str],
     queries: Sequence[str],
     positives: Sequence[Collection[int]],
     depth: int,
+    engine: Engine,
     progress: Progress,
 ) -> Iterator[_Candidates]:
-    def blocks() -> Iterator[list[str]]:
-        for first in range(0, len(documents), _BLOCK):
-            texts = list(documents[first : first + _BLOCK])
-            yield texts
-            progress("mining by bm25: documents", first + len(texts), len(documents))
+    own = engine.own
+    one = own if own.pays(sum(map(len, documents)) * _A_CHARACTER) else Local(1)
+    parts = {str(i): documents[i : i + TEXTS] for i in range(0, len(documents), TEXTS)}
+    cut = one.map_in_order(_cut, None, parts)
+    stage = "mining by bm25: documents"
+    index = BM25Index(map(pickle.loads, _shown(cut, len(documents), TEXTS, stage, progress)))
 
-    index, priority = BM25Index(blocks()), _ties(len(documents))
-    for row, terms in enumerate(index.terms(list(queries))):
-        values = index.scores(terms) if len(terms) else np.zeros(len(documents), np.float32)
+    one = own if own.pays(len(queries) * len(documents) * _A_PAIR) else Local(1)
+    asked = [
+        _Asked(terms, list(known), depth + len(known))
+        for terms, known in zip(index.terms(list(queries)), positives, strict=True)
+    ]
+    step = max(1, min(QUERIES, _CELLS // (depth + max(map(len, positives)))))
+    groups = {str(i): asked[i : i + step] for i in range(0, len(asked), step)}
+    ranked = one.map_in_order(_rank, (index, len(documents)), groups)
+    for group in _shown(ranked, len(asked), step, "mining by bm25: queries", progress):
+        yield from unpack_data(group)
+
+
+def _shown(
+    results: Generator[tuple[str, Result]], total: int, step: int, stage: str, progress: Progress
+) -> Iterator[Result]:
+    """The results of tasks of `step` each."""
+    with closing(results):
+        for number, (_, result) in enumerate(results, start=1):
+            yield result
+            progress(stage, min(number * step, total), total)
+
+
+def _cut(_: None, texts: Sequence[str]) -> bytes:
+    return pickle.dumps(stem_all(list(texts)), protocol=5)
+
+
+def _rank(corpus: tuple[BM25Index, int], queries: Sequence[_Asked]) -> bytes:
+    """The packed candidates of each."""
+    index, documents = corpus
+    priority, nothing = _ties(documents), np.zeros(documents, np.float32)
+    result: list[_Candidates] = []
+    for terms, positives, depth in queries:
+        values = index.scores(terms) if len(terms) else nothing
         ranked = np.flatnonzero(values > 0)
-        own = list(positives[row])
-        order, scores = best(ranked, values[ranked], priority, depth + len(own))
-        of_positives = values[own]
+        order, scores = best(ranked, values[ranked], priority, min(depth, len(ranked)))
+        of_positives = values[positives]
         shared = of_positives[of_positives > 0]
         low = float(shared.min()) if len(shared) else 0.0
-        yield order, scores, low if own else None
-        if (row + 1) % _QUERIES == 0:
-            progress("mining by bm25: queries", row + 1, len(queries))
+        result.append((order, scores, low if positives else None))
+    return pack_data(result)
 
 
 def _by_embedder(

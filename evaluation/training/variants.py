@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.data import open_dataset
+from retgen.engines import Local
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.mining import mine
 from retgen.evaluation.training.config import TrainConfig, without_hard_negatives
 from retgen.evaluation.training.pairs import Pairs, read_pairs, training_files
 from retgen.messages import did_you_mean
-from retgen.progress import Progress
+from retgen.progress import Progress, usable_cores
 from retgen.streams import Stream
 from retgen.tokenizer import tokens
 from retgen.validators.similar import THRESHOLD
@@ -195,7 +196,8 @@ def with_mined_negatives(
     near = _Near(texts, relevant, wordings)
     result = mine(
         texts, list(queries), relevant, by=by, count=count, depth=max(_DEPTH, 10 * count),
-        margin=None, excluded=near, options=options, progress=progress,
+        margin=None, excluded=near, options=options, engine=Local(usable_cores()),
+        progress=progress,
     )  # fmt: skip
     filled = sum(
         _fill(row, i, len(texts), relevant[i], near, count) for i, row in enumerate(result)

@@ -20,6 +20,7 @@ import numpy as np
 
 from retgen.agents.agent import Rejection, RepairsFailed
 from retgen.dataset_files import corpus_files, file_format
+from retgen.engines import Engine
 from retgen.errors import ChecksFailed, RecipeError, SourceRefused
 from retgen.generators.agents import calibration_answers, rounded_share
 from retgen.generators.capretrieval.agents import (
@@ -130,7 +131,11 @@ def _check_query_rows(path: Path | str) -> None:
 
 
 def candidates(
-    queries: Sequence[GivenQuery], passages: Sequence[Passage], judge: Judge, seed: int
+    queries: Sequence[GivenQuery],
+    passages: Sequence[Passage],
+    judge: Judge,
+    seed: int,
+    engine: Engine | None = None,
 ) -> list[list[int]]:
     """Numbers of the passages that are judged for each query, those ranked high first.
 
@@ -144,9 +149,12 @@ def candidates(
     depth = len(passages) if judge.depth == "all" else min(judge.depth, len(passages))
     asked = [one.text for one in queries]
     rankings = [
-        mine(texts, asked, [()] * len(asked), by=by, count=depth, depth=depth, margin=None)
+        mine(
+            texts, asked, [()] * len(asked), by=by, count=depth, depth=depth, margin=None,
+            engine=engine,
+        )
         for by in judge.by
-    ]
+    ]  # fmt: skip
     result = []
     for query, ranked in enumerate(zip(*rankings, strict=True)):
         taken = chain.from_iterable(zip_longest(*ranked))
@@ -214,7 +222,7 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, pool, ask twice, settle; see the module."""
     params = job.params
     assert params.judge is not None
-    documents, refused, _ = read_documents(job, context.folder, ())
+    documents, refused, _ = read_documents(job, context.folder, (), context.engine)
     languages = language_of([f"{one.title} {one.text}" for one in documents], params.language)
     passages = list(cut_passages(wholes_of(documents, languages), params.passages))
     queries, none = given_queries(params)
@@ -223,7 +231,7 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         row = "query" if passages else "document"
         message = f"params.{what}: there is no {row} that can be used. {refusals(none or refused)}"
         raise SourceRefused(message.rstrip(), [one._asdict() for one in none or refused])
-    pools = candidates(queries, passages, params.judge, job.seed)
+    pools = candidates(queries, passages, params.judge, job.seed, context.engine)
     turns = 1 if context.offline(ANNOTATE) else 2  # the bundled labels say the same twice
     pages = judge_pages(queries, passages, pools, turns, job.seed)
     stage = context.stage("pages", len(pages), ANNOTATE, candidates=len(pages))

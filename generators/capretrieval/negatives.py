@@ -78,7 +78,7 @@ async def mine_negatives(
     result = mine(
         texts, [one.text for one in trained], positives, by=settings.by,
         count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
-        excluded=is_excluded, progress=context.progress,
+        excluded=is_excluded, engine=context.engine, progress=context.progress,
     )  # fmt: skip
     ranked = [set(negatives) for negatives in result]
     _draw(result, len(own), wanted, is_excluded, positives, job.seed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retgen.agents.agent import Rejection
 from retgen.data import open_dataset
+from retgen.engines import Engine
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, Whole, documents_of, spans
 from retgen.generators.capretrieval.queries import PassageQuery, dropped_query
@@ -68,7 +69,7 @@ def held_out_sets(params: CapRetrievalParams) -> list[HeldOut]:
 
 
 def read_documents(
-    job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut]
+    job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut], engine: Engine
 ) -> tuple[list[SourceDocument], list[RefusedRow], list[Rejection]]:
     """Copy the source's documents into the run, without those that a test set holds."""
     read: list[SourceDocument] = []
@@ -85,7 +86,7 @@ def read_documents(
             for one in read
             for start, stop in spans(one.text, job.params.passages, one.blocks)
         }
-        found = drop_overlapping(texts, tests, job.params.decontaminate.rouge_l)
+        found = drop_overlapping(texts, tests, job.params.decontaminate.rouge_l, engine)
         dropped = {name.rpartition("\0")[0]: drop for name, drop in reversed(found.items())}
     kept = [one for one in read if one.id not in dropped]
     write_rows(folder / DOCUMENTS, map(document_row, kept))
@@ -116,13 +117,14 @@ def without_test_queries(
     passages: Sequence[Passage],
     tests: Sequence[HeldOut],
     params: CapRetrievalParams,
+    engine: Engine,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
     """The queries that no test set holds."""
     if not tests:
         return queries
     texts = {str(number): one.text for number, one in enumerate(queries)}
-    dropped = drop_overlapping(texts, tests, params.decontaminate.rouge_l)
+    dropped = drop_overlapping(texts, tests, params.decontaminate.rouge_l, engine)
     for number, drop in dropped.items():
         one = queries[int(number)]
         passage = passages[one.passage]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, Turn, models_work
+from retgen.engines import Engine
 from retgen.errors import ChecksFailed
 from retgen.generators.agents import calibration_answers, rounded_share
 from retgen.generators.capretrieval.agents import LONGEST, fault, numbered_passages
@@ -141,7 +142,7 @@ async def write_two_document_questions(
     """At most `wanted` questions, and what `two_documents.json` says. `taken`: folded texts of the
     queries that there are, of which none may be one again."""
     passages = run.passages
-    pairs = _related_pairs(wanted, run, seed)
+    pairs = _related_pairs(wanted, run, seed, context.engine)
     stage = context.stage("two_documents", wanted, *TWO_DOCUMENT_AGENTS[:2], candidates=len(pairs))
 
     async def work(pair: _Pair) -> tuple[_Pair, TwoDocumentQuestion]:
@@ -197,7 +198,7 @@ async def write_two_document_questions(
     }
 
 
-def _related_pairs(wanted: int, run: PassagesOfRun, seed: int) -> list[_Pair]:
+def _related_pairs(wanted: int, run: PassagesOfRun, seed: int, engine: Engine) -> list[_Pair]:
     """Passages in drawn order, each with the one of another document of its split that BM25 ranks
     first for it; near-duplicates need no second document."""
     from retgen.evaluation.search.mining import mine
@@ -219,7 +220,7 @@ def _related_pairs(wanted: int, run: PassagesOfRun, seed: int) -> list[_Pair]:
         texts = [shown_text(run.passages[i]) for i in own]
         found = mine(
             texts, [shown_text(run.passages[i]) for i in asked], [()] * len(asked), count=1,
-            margin=None, excluded=excluded,
+            margin=None, excluded=excluded, engine=engine,
         )  # fmt: skip
         nearest |= {i: own[one[0]] for i, one in zip(asked, found, strict=True) if one}
     pairs = {

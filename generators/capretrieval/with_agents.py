@@ -91,7 +91,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, find, ask, check, split and mine; see the module."""
     params = job.params
     tests = held_out_sets(params)
-    documents, refused, clean = read_documents(job, context.folder, tests)
+    documents, refused, clean = read_documents(job, context.folder, tests, context.engine)
     texts = [f"{one.title} {one.text}" for one in documents]
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev
@@ -109,8 +109,8 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     drafted = await draft_in_processes(documents, passages, document_of, params, context)
     every = drafted.queries
     every += await _written(passages, drafted.counts, job, context, rejected)
-    every = without_test_queries(every, passages, tests, params, rejected)
-    general = {}
+    every = without_test_queries(every, passages, tests, params, context.engine, rejected)
+    general: dict[int, str] = {}
     if params.queries.quality:
         general = general_queries(every, passages, document_of, drafted.stems, context.progress)
     asked = asked_queries(params.queries.like) if params.queries.like else None
@@ -125,7 +125,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         more, judged = await write_two_document_questions(
             params.queries.two_documents, run, taken, drafted.counts, job.seed, context
         )
-        more = without_test_queries(more, passages, tests, params, rejected)
+        more = without_test_queries(more, passages, tests, params, context.engine, rejected)
         if asked:
             more = without_asked(more, passages, asked, rejected)
         kept += more

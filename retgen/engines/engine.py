@@ -43,6 +43,11 @@ class Engine(ABC):
         return f"{self.workers} workers"
 
     @property
+    def own(self) -> Engine:
+        """Who does what is not worth a meeting of ranks: this engine, or a rank's own workers."""
+        return self
+
+    @property
     def ahead(self) -> int:
         """Tasks begun at most, from the first on that has not ended."""
         return 2 * self.workers + 2

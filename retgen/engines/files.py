@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 from pathlib import Path
+
+import xxhash
 
 from retgen.engines.engine import Result
 from retgen.write import AtomicFile, make_folder
 
-_MARK = b"retgen result 1\n"
+_MARK = b"retgen result 2\n"
 HEAD = 128  # bytes: mark, checksum, zeros; arrays behind it begin where processors like it
 
 
@@ -50,6 +51,6 @@ class ResultFiles:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def _checksum(self, name: str, result: Result) -> bytes:
-        digest = hashlib.sha256(self.key + name.encode() + b"\n")
+        digest = xxhash.xxh3_128(self.key + name.encode() + b"\n")
         digest.update(result)
         return digest.digest()

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Generator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
 
 from retgen.engines.engine import Context, Engine, Result, Task, Work
 from retgen.engines.files import ResultFiles
-from retgen.errors import RanksMissing, UsageError
+from retgen.errors import RanksMissing, RunDirectoryError, UsageError
+from retgen.write import write_file
 
+_COMMON = "ranks.json"  # how many ranks there are, and what all of them have alike
 _LOOK = 0.2  # seconds between two looks for what others do
 
 
@@ -41,32 +46,87 @@ class Rank(NamedTuple):
         return f"{self.number}/{self.of}"
 
 
-def name_ranks(numbers: Sequence[int], of: int) -> str:
-    """Ranks for a message."""
-    some = ", ".join(f"{number}/{of}" for number in numbers[:5])
-    return f"{some} and {len(numbers) - 5} more" if len(numbers) > 5 else some
+class Ranks(NamedTuple):
+    """The ranks that share a folder of results: what all have alike, and who has finished.
+
+    `name`: of what they share, in messages; `again` says how to begin anew, `alone` how to do
+    without what is missing. `difference` says what another rank has otherwise, if anything.
+    """
+
+    files: ResultFiles
+    name: Path
+    again: str
+    alone: str
+    difference: Callable[[dict[str, Any], dict[str, Any]], str | None]
+
+    @staticmethod
+    def common(folder: Path) -> dict[str, Any] | None:
+        """What ranks have stated in a folder; None where there were none."""
+        try:
+            stated: dict[str, Any] = orjson.loads((folder / _COMMON).read_bytes())
+        except FileNotFoundError:
+            return None
+        return stated
+
+    def join(self, rank: Rank, stated: Mapping[str, Any]) -> None:
+        """Be one of them. Raises `RunDirectoryError` where others do something else."""
+        own = {"of": rank.of, **stated}
+        there = self.common(self.files.folder)
+        if there is None:
+            write_file(self.files.folder / _COMMON, orjson.dumps(own))
+            return
+        if there["of"] != rank.of:
+            raise RunDirectoryError(
+                f"{self.name} is shared by {there['of']} ranks, and this is rank {rank}: give the "
+                f"same number, {self.again}"
+            )
+        self.check_alike(there, own)
+
+    def check_alike(self, there: dict[str, Any], own: dict[str, Any]) -> None:
+        """Raise `RunDirectoryError` where others, of which `there` is stated, do something else."""
+        if why := self.difference(there, own):
+            raise RunDirectoryError(f"{self.name}: {why}")
+
+    def finish(self, rank: Rank) -> None:
+        """Note that a rank has done its share."""
+        self.files.keep(_finished(rank), b"")
+
+    def check_finished(self, of: int) -> None:
+        """Raise `RanksMissing`, naming the ranks that have not finished."""
+        every = (Rank(number, of) for number in range(of))
+        if missing := [one.number for one in every if self.files.read(_finished(one)) is None]:
+            raise self.missing(missing, of, "not finished by")
+
+    def missing(self, numbers: Sequence[int], of: int, what: str) -> RanksMissing:
+        """The error that names ranks, behind `what` is wrong."""
+        return RanksMissing(
+            f"{self.name} is shared by {of} ranks, and {what} {_in_words(numbers, of)}: start what "
+            f"is missing with --rank, or {self.alone}"
+        )
 
 
-class Share(Engine):
-    """The share of one rank. `map` waits for what other ranks do, at most `patience` seconds."""
+class Merged(Engine):
+    """What ranks have done; what is missing or damaged is done by `inner`, and kept as well."""
 
-    def __init__(self, rank: Rank, files: ResultFiles, inner: Engine, patience: float) -> None:
-        self.rank, self._files, self._inner, self._patience = rank, files, inner, patience
+    def __init__(self, files: ResultFiles, inner: Engine) -> None:
+        self._files, self._inner = files, inner
         self.workers = inner.workers
 
     def __str__(self) -> str:
-        return f"rank {self.rank}, {self._inner}"
+        return f"{self._inner}, after ranks"
+
+    @property
+    def own(self) -> Engine:
+        return self._inner
 
     def pays(self, seconds: float) -> bool:
         return True
 
-    def do(
+    def map(
         self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
     ) -> Generator[tuple[str, Result]]:
-        """The tasks of this rank, those that are done already as well."""
-        own = {name: tasks[name] for name in list(tasks)[self.rank.number :: self.rank.of]}
         left = {}
-        for name, task in own.items():
+        for name, task in tasks.items():
             kept = self._files.read(_of(work, name))
             if kept is None:
                 left[name] = task
@@ -74,6 +134,24 @@ class Share(Engine):
                 yield name, kept
         for name, result in self._inner.map(work, context, left):
             yield name, self._files.keep(_of(work, name), result)
+
+
+class Share(Merged):
+    """The share of one rank. `map` waits for what other ranks do, at most `patience` seconds."""
+
+    def __init__(self, rank: Rank, files: ResultFiles, inner: Engine, patience: float) -> None:
+        super().__init__(files, inner)
+        self.rank, self._patience = rank, patience
+
+    def __str__(self) -> str:
+        return f"rank {self.rank}, {self._inner}"
+
+    def do(
+        self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
+    ) -> Generator[tuple[str, Result]]:
+        """The tasks of this rank, those that are done already as well."""
+        own = list(tasks)[self.rank.number :: self.rank.of]
+        return super().map(work, context, {name: tasks[name] for name in own})
 
     def map(
         self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
@@ -91,38 +169,20 @@ class Share(Engine):
                     }
                     raise RanksMissing(
                         f"rank {self.rank} has done its share, and waited for that of "
-                        f"{name_ranks(sorted(others), self.rank.of)}. Start these, and this rank "
+                        f"{_in_words(sorted(others), self.rank.of)}. Start these, and this rank "
                         "again: what is done is kept"
                     )
                 time.sleep(_LOOK)
             yield name, result
 
 
-class Merged(Engine):
-    """What ranks have done; what is missing or damaged is done by `inner`, and kept as well."""
+def _in_words(numbers: Sequence[int], of: int) -> str:
+    some = ", ".join(f"{number}/{of}" for number in numbers[:5])
+    return f"{some} and {len(numbers) - 5} more" if len(numbers) > 5 else some
 
-    def __init__(self, files: ResultFiles, inner: Engine) -> None:
-        self._files, self._inner = files, inner
-        self.workers = inner.workers
 
-    def __str__(self) -> str:
-        return f"{self._inner}, after ranks"
-
-    def pays(self, seconds: float) -> bool:
-        return True
-
-    def map(
-        self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
-    ) -> Generator[tuple[str, Result]]:
-        left = {}
-        for name, task in tasks.items():
-            kept = self._files.read(_of(work, name))
-            if kept is None:
-                left[name] = task
-            else:
-                yield name, kept
-        for name, result in self._inner.map(work, context, left):
-            yield name, self._files.keep(_of(work, name), result)
+def _finished(rank: Rank) -> str:
+    return f"rank {rank.number} of {rank.of}"
 
 
 def _of(work: Work[Context, Task], name: str) -> str:

@@ -11,6 +11,9 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from retgen.engines.engine import RETRIES, Context, Engine, Result, Task, Window, Work
 from retgen.errors import EndpointFailed, UsageError, WorkerLost
 from retgen.version import __version__
@@ -92,10 +95,10 @@ class RayCluster(Engine):
             for one in under_way:
                 ray.cancel(one, force=True)
 
-    def _result(self, reference: Any) -> bytes:
+    def _result(self, reference: Any) -> Result:
         errors = self._ray.exceptions
         try:
-            result: bytes = self._ray.get(reference)
+            result = memoryview(self._ray.get(reference))
         except errors.RayTaskError as error:
             raise error.cause from error
         except errors.RayError as error:
@@ -153,8 +156,11 @@ def _dump(value: Any) -> bytes:
 _shared: tuple[str, Any] = "", None  # in a worker of the cluster: key, (work, context)
 
 
-def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> bytes:
-    """In a worker: one task. The context of a map is fetched once, and kept until the next map."""
+def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> NDArray[np.uint8]:
+    """In a worker: one task, whose result is an array, since Ray would copy bytes where it is read.
+
+    The context of a map is fetched once, and kept until the next map.
+    """
     global _shared
     if version != __version__:
         raise UsageError(
@@ -167,5 +173,4 @@ def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> bytes:
 
         _shared = key, pickle.loads(ray.get(reference))
     work, context = _shared[1]
-    result: bytes = work(context, pickle.loads(task))
-    return result
+    return np.frombuffer(work(context, pickle.loads(task)), np.uint8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +14,10 @@ import pytest
 
 from retgen.engines.ray_cluster import RayCluster
 from retgen.errors import DatasetError, WorkerLost
+from retgen.evaluation.search import mining
+from retgen.evaluation.search.mining import mine
+from retgen.validators import decontamination
+from retgen.validators.decontamination import HeldOut, drop_overlapping
 from tests.conftest import Gen
 from tests.engines import work
 from tests.engines.test_engines import TASKS
@@ -77,6 +82,23 @@ def test_a_killed_node(engine: RayCluster, cluster: Any, tmp_path: Path) -> None
     thread.join()
     assert made == {name: str(task).encode() for name, task in TASKS.items()}
     cluster.add_node(num_cpus=1)
+
+
+def test_mining_and_decontamination(engine: RayCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(3)
+    words = [f"word{i}" for i in range(60)]
+    texts = [" ".join(draw.choices(words, k=12)) for _ in range(300)]
+    asked = [" ".join(text.split()[:4]) for text in texts[:50]]
+    held = [HeldOut("test", {str(i): text[:60] for i, text in enumerate(texts[:30])}, {})]
+    own = {str(i): text for i, text in enumerate(texts)}
+    alone = mine(texts, asked, [[i] for i in range(50)]), drop_overlapping(own, held)
+    assert len(alone[1]) == 30
+    for module, name, size in (
+        (mining, "TEXTS", 64), (mining, "QUERIES", 7), (decontamination, "PART", 40)
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, size)
+    mined = mine(texts, asked, [[i] for i in range(50)], engine=engine)
+    assert (mined, drop_overlapping(own, held, engine=engine)) == alone
 
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])

@@ -24,6 +24,7 @@ from retgen.validators.decontamination import (
     read_test_set,
 )
 from tests.conftest import Write
+from tests.engines.work import Eager
 
 NEARLY = 0.9999  # equal texts are above it, and no others
 EIGHT = "the cat sat on the old red mat"
@@ -127,6 +128,20 @@ def test_drops_name_the_test_set_and_its_text() -> None:
     ]
     assert [*drop_overlapping(texts, [first], 0.7)] == ["p1", "q2"]
     assert drop_overlapping(texts, []) == {}
+
+
+def test_the_same_in_one_process_and_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(2)
+    test = {str(i): english(draw) for i in range(40)}
+    texts = {f"t{i}": test[str(i)] if i % 2 and i < 40 else english(draw) for i in range(90)}
+    held = [HeldOut("first", test, {}), HeldOut("second", {"d": EIGHT}, {"q": "a b"})]
+    alone = drop_overlapping(texts, held)
+    assert len(alone) == 21
+    assert [*alone] == [name for name in texts if name in alone]
+    monkeypatch.setattr(decontamination, "PART", 13)
+    for workers in (1, 2):
+        made = drop_overlapping(texts, held, engine=Eager(workers))
+        assert list(made.items()) == list(alone.items())
 
 
 @pytest.mark.parametrize(

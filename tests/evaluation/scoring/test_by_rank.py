@@ -25,6 +25,9 @@ from retgen.evaluation.scoring.by_rank import encode_share
 from retgen.evaluation.scoring.evaluate import evaluate, shared_folder
 from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.mining import mine
+from retgen.evaluation.training.pairs import read_pairs
+from retgen.evaluation.training.variants import with_mined_negatives
+from retgen.progress import no_progress
 from tests.command import in_process
 from tests.conftest import Gen, Write
 
@@ -262,9 +265,16 @@ def test_mining_reads_what_ranks_have_encoded(corpus: Path, out: Path) -> None:
     options = Options(shared=shared)
     mined = mine(texts, ["the red kettle number 0", "x"], [[0], []], by=MODEL, options=options)
     assert mined == mine(texts, ["the red kettle number 0", "x"], [[0], []], by=MODEL)
+    pairs = read_pairs(corpus)
+    trained = with_mined_negatives(pairs, corpus, 2, MODEL, options, no_progress)
+    alone = with_mined_negatives(pairs, corpus, 2, MODEL, Options(), no_progress)
+    assert trained == alone
+    assert [len(row) for row in trained.negatives] == [2] * 15
     (shared / "static--minilm" / "rank@1@of@3").unlink()
     with pytest.raises(RanksMissing, match="not finished by 1/3: start"):
         mine(texts, ["x"], [[]], by=MODEL, options=options)
+    with pytest.raises(RanksMissing, match="not finished by 1/3: start"):
+        with_mined_negatives(pairs, corpus, 2, MODEL, options, no_progress)
 
 
 @pytest.mark.parametrize(

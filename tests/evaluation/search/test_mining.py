@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from retgen.engines.files import ResultFiles
+from retgen.engines.ranks import Rank, Share
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.loading import load_model
+from retgen.evaluation.search import mining
 from retgen.evaluation.search.mining import mine
+from tests.engines.work import Eager
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -101,6 +105,29 @@ def generated(documents: int) -> tuple[list[str], list[str], list[list[int]]]:
     queries = [" ".join(draw.sample(text.split(), 4)) for text in corpus[:40]]
     positives = [[i] if i % 3 else [i, documents - 1 - i] for i in range(40)]
     return corpus, queries, positives
+
+
+def test_the_same_in_one_process_and_in_two(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    corpus, queries, positives = generated(500)
+    queries[3], queries[20], positives[5] = "nothing", "…", []
+    alone = mine(corpus, queries, positives)
+    assert [len(row) for row in alone].count(4) > 30
+    assert alone[3] == alone[20] == []
+    for name, size in {"TEXTS": 64, "QUERIES": 7}.items():
+        monkeypatch.setattr(mining, name, size)  # many tasks
+    told: list[tuple[str, int, int]] = []
+
+    def progress(stage: str, done: int, total: int, _: str = "") -> None:
+        told.append((stage, done, total))
+
+    for engine in (Eager(1), Eager(2), Share(Rank(0, 2), ResultFiles(tmp_path), Eager(2), 0.0)):
+        assert mine(corpus, queries, positives, engine=engine, progress=progress) == alone
+    documents = [("mining by bm25: documents", min(n, 500), 500) for n in range(64, 513, 64)]
+    asked = [("mining by bm25: queries", min(n, 40), 40) for n in range(7, 43, 7)]
+    assert told == [*documents, *asked] * 3
+    assert list(tmp_path.iterdir()) == []  # a rank mines alone: nobody waits for it
 
 
 def test_by_vectors_as_sentence_transformers_mines(tmp_path: Path) -> None:
