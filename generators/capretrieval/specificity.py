@@ -40,11 +40,12 @@ def general_queries(
     whose text another document is found with. `document_of`: a passage's number -> that of its
     document, ascending; `stems`: of each passage, and its words, sorted.
     """
-    from retgen.evaluation.search.lexical import BM25Index
+    from retgen.evaluation.search.lexical import BM25Index, stem_all
 
     texts = list(map(shown_text, passages))
-    index = BM25Index(texts[first : first + _BLOCK] for first in range(0, len(texts), _BLOCK))
+    index = BM25Index(stem_all(texts[i : i + _BLOCK]) for i in range(0, len(texts), _BLOCK))
     owners = np.array(document_of)
+    number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
     faults: dict[int, str] = {}
     specific: set[str] = set()
     asked = index.terms([one.text for one in queries])
@@ -52,7 +53,8 @@ def general_queries(
         language = passages[one.passage].language
         reason = ""
         if one.evidence != "model" and len(terms):
-            reason = _fault(one, index.scores(terms), owners, language, stems)
+            says = number_of.get(one.found_in, -1)  # of a link, the document that has its words
+            reason = _fault(one, index.scores(terms), owners, says, language, stems)
         if reason:
             faults[number] = reason
         else:
@@ -74,6 +76,7 @@ def _fault(
     one: PassageQuery,
     scores: NDArray[np.float32],
     owners: NDArray[np.int64],
+    says: int,
     language: str,
     stems: Sequence[Codes],
 ) -> str:
@@ -82,7 +85,7 @@ def _fault(
     low, high = np.searchsorted(owners, (own, own + 1)).tolist()
     if one.evidence == FOUND and all(missing_words(words, stems[i]) for i in range(low, high)):
         return ""
-    before = set(owners[scores > scores[low:high].max()].tolist())
+    before = set(owners[scores > scores[low:high].max()].tolist()) - {says}
     if len(before) > _BEFORE[FOUND if one.evidence == FOUND else one.kind]:
         return f"BM25 ranks {len(before):,} other documents before its own"
     if one.evidence == FOUND:
