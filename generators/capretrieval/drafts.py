@@ -39,14 +39,17 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
+from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context, Stage
 
-_PROSE = ("paragraph", "item")
+_FEW = 8  # words of a paragraph that may be no sentence, as of a synopsis
+_ENDS = tuple(".!?:;)\"'”’。！？")
 _TARGETS = 2  # documents that the words of a link may point to
+_EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
 _LINKS = 100  # to a document, that are read
 
 
@@ -101,7 +104,13 @@ def _of_document(
 ) -> Drafts:
     language, counts = passages[0].language, settings.counts
     blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
-    prose = [one for one in blocks if one.kind in _PROSE]
+    prose = [
+        one
+        for one in blocks
+        if one.kind == "item"
+        or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
+    ]
+    topic = topic_of(document, language, counts)
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
@@ -111,8 +120,18 @@ def _of_document(
         ]  # fmt: skip
         made = keyphrases(passage.text, language, settings.keywords, counts, held)
         made += summaries(passage.text, language, settings.summaries, counts, held)
+        if len(passages) > 1:
+            made = with_topic(made, topic, passage)
+        made.sort(key=lambda one: -one.score)
         rules += [
-            (number, one._replace(start=passage.start + one.start, stop=passage.start + one.stop))
+            (
+                number,
+                one._replace(
+                    start=passage.start + one.start,
+                    stop=passage.start + one.stop,
+                    score=round(one.score / (one.score + _EVEN), 4),
+                ),
+            )
             for one in made
         ]
     texts = [shown_text(one) for one in passages]
@@ -122,6 +141,11 @@ def _of_document(
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
     )
+
+
+def _is_told(paragraph: str) -> bool:
+    """Whether a paragraph is long enough to be prose, or ends as a sentence does."""
+    return len(paragraph.split()) >= _FEW or paragraph.rstrip().endswith(_ENDS)
 
 
 # --- links ----------------------------------------------------------------------------------------

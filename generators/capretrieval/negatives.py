@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from retgen.generators.capretrieval.agents import ANNOTATE, AskRelevance, split_pages
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
-from retgen.generators.capretrieval.queries import PassageQuery, content_codes
+from retgen.generators.capretrieval.queries import PassageQuery, content_codes, missing_words
 from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.validators.capretrieval.wording import Wording
@@ -69,7 +67,7 @@ async def mine_negatives(
         number = document_of[own[document]]
         wrong = (
             wording.groups[number] in near[query]
-            or _missing(asked[query], stems[own[document]]) == 0
+            or missing_words(asked[query], stems[own[document]]) == 0
             or wording.directly(number, relevant[query])
         )
         if wrong:
@@ -94,7 +92,7 @@ async def mine_negatives(
         one, negatives = trained[i], result[i][:each]
         one.negatives = [own[j] for j in negatives]
         if asked[i].shape[1] >= _TELLING:
-            doubtful += sum(_missing(asked[i], stems[own[j]]) == 1 for j in negatives)
+            doubtful += sum(missing_words(asked[i], stems[own[j]]) == 1 for j in negatives)
     return {
         "by": settings.by,
         "queries": len(used),
@@ -158,11 +156,3 @@ def _draw(
             taken = document in negatives or document in positives[query]
             if not taken and not excluded(query, document):
                 negatives.append(document)
-
-
-def _missing(asked: Codes, held: Codes) -> int:
-    """How many content words of a query a passage lacks, by their stems or as they are."""
-    if not len(held):
-        return int(asked.shape[1])
-    place = np.minimum(np.searchsorted(held, asked), len(held) - 1)
-    return int(np.count_nonzero((held[place] != asked).all(axis=0)))

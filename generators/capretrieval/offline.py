@@ -11,14 +11,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
+from retgen.generators.capretrieval.clauses import main_clause
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, has_baseline, stopwords, words_of
 from retgen.generators.capretrieval.nouns import (
     MASK,
     chinese_phrases,
-    headlines,
     is_prose,
     is_short,
     noun_phrases,
@@ -30,7 +31,10 @@ _SENTENCES = 3  # of a passage that are put into few words
 _ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a noun
 _FEWEST, _MOST = 3, 7  # content words of such a query
 _KNOWN = 0.25  # a word that more of the documents have is left out of it
-_NAME, _NOUN = 0.7, 0.2  # a word by itself says less than a phrase, most so an ordinary one
+_COMMON = 0.05  # and one that tells nothing of a clause
+# a phrase says less than a clause; so does a word by itself, most so an ordinary one
+_PHRASE, _NAME, _NOUN = 0.5, 0.45, 0.1
+_NAMED, _SAID = 60, 90  # characters, behind which half of what a passage names, or says, matters
 _LONG = 80  # words; what says that much without function words is a table, or code
 _BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
 _WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
@@ -44,6 +48,8 @@ _MARKUP = re.compile(
 )
 # code, entities, and what is said by the way
 _ASIDE = re.compile(r"(`+)[^`\n]+\1|&#?\w+;|\([^()]*\)")
+# a term that stands over what explains it
+_TERM = re.compile(r"^( *)(?![ \d]|[-*+•] )[^\n]{1,24}\n(?=\1 +\S)", re.MULTILINE)
 _BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
 
 
@@ -74,6 +80,11 @@ def _prose(text: str) -> str:
     return _ASIDE.sub(lambda match: re.sub(r"\S", MASK, match.group()), masked)
 
 
+def _apart(text: str) -> str:
+    """A text of the same length in which no sentence goes on from a term to its explanation."""
+    return _TERM.sub(lambda match: match.group()[:-1] + MASK, text)
+
+
 def keyphrases(
     text: str,
     language: str,
@@ -84,7 +95,7 @@ def keyphrases(
     """The best phrases of a passage, best first; none where no rules know the language."""
     if not count:
         return []
-    return _ranked(text, language, counts, _blocks(text, prose))[:count]
+    return _ranked(_apart(text), language, counts, _blocks(text, prose))[:count]
 
 
 def summaries(
@@ -98,16 +109,17 @@ def summaries(
     if not count or not has_baseline(language):
         return []
     blocks, held = _blocks(text, prose), Counter(words_of(text))
-    in_sentences = _in_sentences(text, language)
+    text, in_sentences = _apart(text), _in_sentences(text, language)
     result: list[RuleQuery] = []
     for start, stop in _sentences_of(text, blocks):
         if len(result) == min(count, _SENTENCES):
             break
         sentence = _prose(text[start:stop])
-        short = in_few_words(sentence, language, counts)
+        told = without_markup(text[start:stop]) if language == "en" else sentence
+        short = in_few_words(told, language, counts)
         if short and (language == CHINESE or is_prose(sentence, language, in_sentences)):
             telling = [one for one in words_of(short) if one not in stopwords(language)]
-            score = _worth(telling, held, counts) * _place(start, text)
+            score = _worth(telling, held, counts) * _place(start, _SAID)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
     return result
 
@@ -123,9 +135,9 @@ def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:
     return result
 
 
-def _place(start: int, text: str) -> float:
-    """What comes first says what a passage is about."""
-    return 1 / (1 + start / max(1, len(text)))
+def _place(start: int, half: int) -> float:
+    """What comes first says what a passage is about; behind so many characters half as often."""
+    return 1 / (1 + start / half)
 
 
 def _worth(words: Sequence[str], held: Mapping[str, int], counts: CorpusCounts) -> float:
@@ -153,7 +165,7 @@ def _ranked(
     held, in_sentences = Counter(words_of(text)), _in_sentences(text, language)
     for block in blocks:
         for start, stop, worth in _phrases(text, block, language, in_sentences):
-            score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, text)
+            score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, _NAMED)
             key = " ".join(text[start:stop].casefold().split())
             found.setdefault(key, (score, start, stop))
     scored = list(found.values())
@@ -188,7 +200,7 @@ def _phrases(
         return
     for one in noun_phrases(part, language):
         start, stop = block.start + one.start, block.start + one.stop
-        worth = 1 - _ADJECTIVE * len(one.adjectives) / len(one.words)
+        worth = _PHRASE * (1 - _ADJECTIVE * len(one.adjectives) / len(one.words))
         if len(one.words) == 1:
             if is_short(one.words[0]):
                 continue
@@ -216,16 +228,12 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def in_few_words(text: str, language: str, counts: CorpusCounts) -> str:
-    """A sentence as a headline; in other languages than English its first content words, less those
-    that many documents have. "" where they are too few.
+    """The main clause of a sentence; in other languages than English its first content words, less
+    those that many documents have. "" where they are too few.
     """
     text, stops = _BROKEN.sub("", text), stopwords(language)
     if language == "en":
-        for words in headlines(text):
-            telling = {word for word in words if not counts.know(word, _KNOWN)}
-            if len({word.casefold() for word in telling} - stops) >= _FEWEST:
-                return " ".join(words)
-        return ""
+        return main_clause(text, partial(counts.know, share=_COMMON))
     if language == CHINESE:
         cut = weighed_words(text)[1]
         words = [word for word, flag in cut if flag[0] in "navbijls" or flag == "eng"]

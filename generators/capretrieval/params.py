@@ -17,9 +17,9 @@ class QueryCounts(Params):
 
     `found`: of what people wrote (titles, headings, links, descriptions). `common`: a keyword that
     stands in more than this share of the passages is no query, as it would find a list and no
-    passage; `relevant`: nor is one of more passages than that. `quality`: the share of the rules'
-    queries that is left out, the lowest scores first. `per_document`: the share of a split's
-    queries that one document may give; in a split of few documents twice an equal part.
+    passage; `relevant`: nor is one of more passages than that. `quality`: the lowest score of a
+    query by rules, 0 to 1; above 0 it has to find its document as well. `per_document`: the share
+    of a split's queries that one document may give; of few documents twice an equal part.
     `two_documents`: of a run, questions that need two documents; a model writes them, and another
     says whether they do.
     """

@@ -32,8 +32,9 @@ from retgen.sources import SourceDocument, refusals
 
 JUDGES = (ANNOTATE, ADJUDICATE, CALIBRATE)
 _OF_A_MODEL = 12  # queries of a passage: not all that are asked for pass
-# of rules, before `quality`: share of those asked for, most of a passage; 1.5 to 2.8 were left
+# of rules: share of those asked for, most of a passage; and what `quality` leaves of them
 _BY_RULES = 0.78, 8
+_GOOD = 0.08
 
 
 _WRITING, _QUERY = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
@@ -80,7 +81,7 @@ def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) 
     counts, sizes = job.params.queries, list(passages_of)
     asked = counts.keywords + counts.summaries
     share, most = _BY_RULES
-    each = min(share * asked, most) * (1 - counts.quality)
+    each = min(share * asked, most) * (_GOOD if counts.quality else 1)
     if WRITE_QUERIES.name in job.live:
         each = min(_OF_A_MODEL, asked)
     made = [each * size for size in sizes]

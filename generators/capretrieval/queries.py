@@ -31,6 +31,7 @@ from retgen.validators.wordsets import query_sets
 
 FOUND = "found"  # the evidence of what people wrote, and its set
 TWO: Kind = "two_documents"  # the kind of a question that needs two documents, and its set
+FEW = 10  # documents that have one query at least, if a poor one
 FROM_ONE = 20  # queries that a document may give, however few others there are
 
 
@@ -127,25 +128,28 @@ def placed(passage: Passage, words: str) -> tuple[int, int] | None:
     return passage.start + at, passage.start + end
 
 
-def without_lowest(
+def without_poor(
     queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
-    share: float,
+    general: Mapping[int, str],
+    least: float,
     rejected: list[Rejection],
-) -> list[PassageQuery]:
-    """The queries less that share of the rules' queries that has the lowest scores; the best one of
-    each document stays.
+) -> tuple[list[PassageQuery], bool]:
+    """The queries less the `general` ones, by number, and the rules' queries that score below
+    `least`; and whether that left so few, less than one for `FEW` documents, that the best of the
+    others stay.
     """
-    ranked = [i for i, one in enumerate(queries) if one.evidence == "rules"]
-    ranked.sort(key=lambda i: queries[i].score)  # of equal scores the first ones go
-    best = {passages[queries[i].passage].source: i for i in ranked}
-    gone = set(ranked[: int(share * len(ranked))]) - set(best.values())
-    reason = f"its score is among the lowest {share:.0%}"
+    poor = {
+        i: ("query/quality", f"its score is below {least:g}")
+        for i, one in enumerate(queries)
+        if one.evidence == "rules" and one.score < least
+    } | {i: ("query/general", reason) for i, reason in general.items()}
+    fewest = len({one.source for one in passages}) // FEW
+    lacking = max(0, fewest - (len(queries) - len(poor)))
+    gone = set(sorted(poor, key=lambda i: (i in general, -queries[i].score))[lacking:])
     for i in sorted(gone):
-        rejected.append(
-            dropped_query("query/quality", reason, queries[i], passages[queries[i].passage])
-        )
-    return [one for i, one in enumerate(queries) if i not in gone]
+        rejected.append(dropped_query(*poor[i], queries[i], passages[queries[i].passage]))
+    return [one for i, one in enumerate(queries) if i not in gone], len(gone) < len(poor)
 
 
 def select_queries(
@@ -278,6 +282,14 @@ def content_codes(text: str, language: str) -> NDArray[np.uint64]:
 def _stemmed(words: Sequence[str], language: str) -> list[str]:
     """A stem for each word."""
     return [" ".join(stems_of(word, language)) for word in words]
+
+
+def missing_words(asked: Codes, held: Codes) -> int:
+    """How many content words of a query a passage lacks, by their stems or as they are."""
+    if not len(held):
+        return int(asked.shape[1])
+    place = np.minimum(np.searchsorted(held, asked), len(held) - 1)
+    return int(np.count_nonzero((held[place] != asked).all(axis=0)))
 
 
 def drop_near_duplicates(

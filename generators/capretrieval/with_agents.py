@@ -9,7 +9,7 @@ splits do not agree).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from retgen.agents.agent import Rejection
@@ -54,7 +54,7 @@ from retgen.generators.capretrieval.queries import (
     select_queries,
     spread_queries,
     usable_queries,
-    without_lowest,
+    without_poor,
 )
 from retgen.generators.capretrieval.reading import (
     PASSAGES,
@@ -67,6 +67,7 @@ from retgen.generators.capretrieval.reading import (
     wholes_of,
     without_test_queries,
 )
+from retgen.generators.capretrieval.specificity import general_queries
 from retgen.generators.capretrieval.two_documents import (
     TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 MINED = "mined.json"
+_LEFT_OUT = 0.5  # share of the rules' queries, of which those like users' are chosen
 
 
 async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
@@ -108,8 +110,11 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     every = drafted.queries
     every += await _written(passages, drafted.counts, job, context, rejected)
     every = without_test_queries(every, passages, tests, params, context.engine, rejected)
+    general: dict[int, str] = {}
+    if params.queries.quality:
+        general = general_queries(every, passages, document_of, drafted.stems, context.progress)
     asked = asked_queries(params.queries.like) if params.queries.like else None
-    every = _chosen(every, passages, asked, params.queries.quality, rejected)
+    every = _chosen(every, passages, asked, general, params.queries.quality, context, rejected)
     splits = [side[i] for i in document_of]
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
     labels = PassageLabels(passages, holders(drafted.words, phrases))
@@ -184,14 +189,23 @@ def _chosen(
     queries: list[PassageQuery],
     passages: Sequence[Passage],
     asked: Sequence[str] | None,
-    share: float,
+    general: Mapping[int, str],
+    least: float,
+    context: Context,
     rejected: list[Rejection],
 ) -> list[PassageQuery]:
-    """What is kept of the rules' queries: the best ones, or those that are like users' queries."""
-    if asked is None:
-        return without_lowest(queries, passages, share, rejected)
-    queries = without_asked(queries, passages, asked, rejected)
-    return like_asked(queries, passages, asked, share, rejected)
+    """What is kept of the rules' queries: the good ones, or those that are like users' queries."""
+    if asked is not None:
+        queries, _ = without_poor(queries, passages, general, 0.0, rejected)
+        queries = without_asked(queries, passages, asked, rejected)
+        return like_asked(queries, passages, asked, _LEFT_OUT, rejected)
+    queries, are_few = without_poor(queries, passages, general, least, rejected)
+    if are_few:
+        context.notice(
+            f"Few queries of the rules score {least:g} (params.queries.quality): the best of the "
+            "others are kept. Read some first; a model (--model) writes better ones."
+        )
+    return queries
 
 
 def _nothing_asked(

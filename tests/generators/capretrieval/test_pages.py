@@ -91,7 +91,8 @@ def test_no_query_of_another_split_is_said_to_lack_a_relevant_document(finished:
 def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Path) -> None:
     """Eight documents hold two words more: queries that ask for these find too few others."""
     texts = [
-        " ".join(f"{name}{word}" for word in "ard el ism ology ist".split()) + f" {name} river mill"
+        " ".join(f"{name}{word}" for word in "ard el ism ology ist".split())
+        + f". There {name} has a river mill."
         for name in (f"qu{letter}" for letter in "abcdefgh")
     ]
     recipe = write_recipe(

@@ -20,7 +20,7 @@ from retgen.generators.capretrieval.queries import (
     select_queries,
     spread_queries,
     usable_queries,
-    without_lowest,
+    without_poor,
 )
 
 TEXT = "  A red kite flies over the  stone bridge.\nKites are light, bridges are heavy."
@@ -205,21 +205,30 @@ def test_what_people_wrote_comes_first_and_takes_the_place_of_keywords() -> None
     ]  # fmt: skip
 
 
-def test_the_lowest_scores_are_left_out_but_for_the_best_of_a_document() -> None:
+def test_poor_queries_of_rules_are_left_out() -> None:
     passages = [one_word(number, "a red kite") for number in range(2)]
     queries = [
-        query("a", 0, score=0.9), query("b", 0, score=0.2), query("c", 0, score=0.8),
-        query("d", 1, score=0.1), query("e", 1, score=0.05), query("f", 1, score=0.3),
-        query("g", 1, "summary", "found", score=0.0),
+        query("a", 0, score=0.9), query("b", 0, score=0.2), query("c", 0, score=0.5),
+        query("d", 1, score=0.1), query("e", 1, "summary", "found", score=0.0),
     ]  # fmt: skip
     rejected: list[Rejection] = []
-    assert [one.text for one in without_lowest(queries, passages, 0.7, rejected)] == [
-        "a", "c", "f", "g",
-    ]  # fmt: skip
+    kept, are_few = without_poor(queries, passages, {2: "many"}, 0.5, rejected)
+    assert ([one.text for one in kept], are_few) == (["a", "e"], False)
     assert [(one.rule, one.reason, one.record["text"]) for one in rejected] == [
-        ("query/quality", "its score is among the lowest 70%", text) for text in ("b", "d", "e")
+        ("query/quality", "its score is below 0.5", "b"),
+        ("query/general", "many", "c"),
+        ("query/quality", "its score is below 0.5", "d"),
     ]
-    assert without_lowest(queries, passages, 0.0, []) == queries
+    assert without_poor(queries, passages, {}, 0.0, []) == (queries, False)
+
+
+def test_where_few_are_good_the_best_of_the_others_stay() -> None:
+    passages = [one_word(number, "a red kite") for number in range(20)]
+    queries = [query(str(number), number, score=number / 100) for number in range(20)]
+    kept, are_few = without_poor(queries, passages, {19: "many"}, 0.5, [])
+    assert ([one.text for one in kept], are_few) == (["17", "18"], True)
+    every = dict.fromkeys(range(20), "many")
+    assert [one.text for one in without_poor(queries, passages, every, 0.5, [])[0]] == ["18", "19"]
 
 
 def test_a_query_without_a_word_of_its_target_is_nonlexical() -> None:

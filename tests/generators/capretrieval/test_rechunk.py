@@ -25,7 +25,7 @@ seed: 3
 params:
   source: {path: album, licence: CC0-1.0}
   passages: {tokens: 64, overlap: 16}
-  queries: {keywords: 5, summaries: 3, common: 0.1}
+  queries: {keywords: 5, summaries: 3, common: 0.1, quality: 0}
   mine: {negatives: 1}
 """
 

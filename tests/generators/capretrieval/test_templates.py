@@ -34,7 +34,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty forms that differ in four of 35 words, and eight other documents."""
     folder = tmp_path_factory.mktemp("templates")
     source = write_rows(folder / "forms.jsonl", [*map(form, range(40)), *TEXTS])
-    recipe = write_recipe(folder / "forms.yaml", source, "  queries: {common: 0.1}\n")
+    recipe = write_recipe(folder / "forms.yaml", source, "  queries: {common: 0.1, quality: 0}\n")
     return run(recipe, out=folder / "forms").path
 
 

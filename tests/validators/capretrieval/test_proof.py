@@ -26,7 +26,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six documents for training, one each for dev and test."""
     folder = tmp_path_factory.mktemp("proof")
     source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
-    return run(write_recipe(folder / "kb.yaml", source), out=folder / "kb").path
+    recipe = write_recipe(folder / "kb.yaml", source, "  queries: {quality: 0}\n")
+    return run(recipe, out=folder / "kb").path
 
 
 def findings(path: Path) -> list[tuple[list[str], str]]:
@@ -102,60 +103,60 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
     ),
     "a span moved": (
         QUERIES, keyword(span=[3, 8]),
-        ["q5571069: q5571069: its span holds 'per p', not 'lemon juice'"],
+        ["q8157424: q8157424: its span holds 'per p', not 'coarse salt'"],
     ),
     "a span of one letter": (
         QUERIES, keyword(span=[0, 1]),
-        ["q5571069: q5571069: its span holds 'c', not 'lemon juice'"],
+        ["q8157424: q8157424: its span holds 'c', not 'coarse salt'"],
     ),
     "a qrel across splits": (
         QRELS, put(**{"corpus-id": "d2"}),
-        ["q9673124 d2: q9673124: a query of test finds d2 of train",
-         "q9673124 d2: q9673124: d2 is relevant there, and lacks 'Glass blowers'"],
+        ["q4857392 d2: q4857392: a query of test finds d2 of train",
+         "q4857392 d2: q4857392: d2 is relevant there, and lacks 'Glass blowers'"],
     ),
     "a query text of two splits": (
         QUERIES, moved_keyword,
-        ["q9673124: q9673124: its span holds 'glass blowers', not 'LEMON JUICE'",
-         "q5571069: q5571069: its text is a query of split test too",
-         "q9673124 d6: q9673124: d6 is relevant there, and lacks 'LEMON JUICE'"],
+        ["q4857392: q4857392: its span holds 'glass blowers', not 'COARSE SALT'",
+         "q8157424: q8157424: its text is a query of split test too",
+         "q4857392 d6: q4857392: d6 is relevant there, and lacks 'COARSE SALT'"],
     ),
     "a query of two splits": (
-        "dataset/qrels.train.jsonl", lambda rows: rows.append({"query-id": "q9673124", "corpus-id": "d2", "score": 1}),
-        ["q9673124: q9673124: is a query of test and of train",
-         "q9673124 d2: q9673124: d2 is relevant there, and lacks 'Glass blowers'"],
+        "dataset/qrels.train.jsonl", lambda rows: rows.append({"query-id": "q4857392", "corpus-id": "d2", "score": 1}),
+        ["q4857392: q4857392: is a query of test and of train",
+         "q4857392 d2: q4857392: d2 is relevant there, and lacks 'Glass blowers'"],
     ),
     "a negative that is a positive": (
-        SM, negative(1, "d5", TEXTS[5]),
-        ["q0560504 d5: sm.parquet: d5 is a positive of q0560504"],
+        SM, negative(1, "d2", TEXTS[2]),
+        ["q2022011 d2: sm.parquet: d2 is a positive of q2022011"],
     ),
     "a negative that holds the keyword": (
         KW, put(anchor="NESTING"),
-        ["q0484174: kw.parquet: the anchor is not the text of q0484174",
-         "q0484174 d3: kw.parquet: negative d3 holds all words of 'NESTING'"],
+        ["q3498059: kw.parquet: the anchor is not the text of q3498059",
+         "q3498059 d3: kw.parquet: negative d3 holds all words of 'NESTING'"],
     ),
     "a foreign text as negative": (
         KW, put(negative_3="of somebody else"),
-        ["q0484174 d5: kw.parquet: the text of negative d5 is not its passage's"],
+        ["q3498059 d7: kw.parquet: the text of negative d7 is not its passage's"],
     ),
     "a negative of another split": (
         KW, negative(4, TEST),
-        ["q0484174 d6: kw.parquet: negative d6 is no passage of split train"],
+        ["q3498059 d6: kw.parquet: negative d6 is no passage of split train"],
     ),
     "a negative that nobody knows": (
         KW, negative(4, "d99"),
-        ["q0484174 d99: kw.parquet: negative d99 is no passage of split train"],
+        ["q3498059 d99: kw.parquet: negative d99 is no passage of split train"],
     ),
     "a pair that no qrel knows": (
         KW, put(**{"positive-id": "d2"}),
-        ["q0484174 d2: kw.parquet: q0484174 is trained on what no qrel calls relevant"],
+        ["q3498059 d2: kw.parquet: q3498059 is trained on what no qrel calls relevant"],
     ),
     "a positive that is not the passage": (
         KW, put(positive="of somebody else"),
-        ["q0484174 d4: kw.parquet: the positive of q0484174 is not of d4"],
+        ["q3498059 d4: kw.parquet: the positive of q3498059 is not of d4"],
     ),
     "an anchor that is not the query": (
         SM, put(anchor="of somebody else"),
-        ["q0560504: sm.parquet: the anchor is not the text of q0560504"],
+        ["q2022011: sm.parquet: the anchor is not the text of q2022011"],
     ),
 }  # fmt: skip
 

@@ -1,0 +1,181 @@
+"""Main clauses of English sentences, as people type them: what a sentence says, without articles.
+
+    "This package provides a library that reads archives."  ->  library that reads archives
+    "The control file contains an unknown field."           ->  control file contains unknown field
+
+A clause is whole: it begins where its sentence does, or behind a subject and a verb that tell
+nothing in this corpus, and it ends where the clause does, or before a preposition, a noun. Where
+that is not certain there is no query: a passage has other sentences.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Sequence
+
+from retgen.generators.capretrieval.language import stopwords
+from retgen.generators.capretrieval.tagging import (
+    NOUNS,
+    Word,
+    base_form,
+    in_lexicon,
+    runs,
+    tags_in_context,
+    word_classes,
+)
+
+_MOST, _FEWEST = 10, 3  # words of a query, and of these with content
+_TELLING = 2  # of which the corpus does not have in many documents
+_FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
+_BE = frozenset({"is", "are", "was", "were", "be"})
+_DETERMINERS = frozenset("a all an both the these this".split())
+_BEFORE_VERBS = frozenset(
+    "to not do does did will would can could may might must shall should".split()
+)
+# a sentence that begins so depends on another one, or has its subject behind the verb
+_OPENS = frozenset(
+    {"DT", "JJ", "JJS", "NN", "NNP", "NNPS", "NNS", "PRP", "PRP$", "VB", "VBG", "VBN"}
+)
+_INTRODUCES = frozenset({"CC", "IN", "RB", "TO", "WRB"})  # the clause behind a comma
+_ENDS = frozenset({"JJ", "RB", "VB", "VBD", "VBG", "VBN"})  # besides nouns, of a whole sentence
+_CUTS = frozenset({"IN", "WRB"})
+_CLAUSES = frozenset("although because but if since unless until whereas while".split())
+_CUTTING = frozenset({"instead", "using", *_CLAUSES})
+_RELATIVES = frozenset({"that", "which", "who", "whose"})
+# words that point to another place of the text
+_POINTS = frozenset(
+    "above below certain example examples following former latter many next one other previous "
+    "same several some such there various".split()
+)
+_MARKS = re.compile(
+    r"</?[A-Za-z][^<>]{0,200}>|`+|[\"“”‘*]|(?<!\w)['’]|['’](?!\w)|\s*\([^()]*\)|\s*\[\d+\]|[\[\]]"
+)
+# a word or an identifier, but no code with other marks
+_TYPED = re.compile(r"[/.~-]{0,2}\w+(?:[-'./+:&]\w+)*[+#]{0,2}/?")
+
+
+def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
+    """What the first clause of an English sentence says, "" where that is not certain. `is_common`:
+    whether a word tells nothing in this corpus.
+    """
+    every = list(runs(" ".join(html.unescape(_MARKS.sub("", sentence)).split())))
+    if len(every) > 1 and tags_in_context(every[0])[0] in _INTRODUCES:
+        every = every[1:]
+    if not every or len(run := every[0]) < _FEWEST:
+        return ""
+    folded = [word.text.casefold() for word in run]
+    tags = _tags(run, folded)
+    tells = [not (word in stopwords("en") or is_common(word)) for word in folded]
+    if tags[0] not in _OPENS or (
+        tags[0].startswith("VB") and not (tells[0] or folded[1] == "that")
+    ):
+        return ""
+    if tags[0] == "JJ" and tags[1] in ("IN", "TO"):  # due to
+        return ""
+    begin = _beginning(run, folded, tags, tells)
+    while folded[begin + 1 : begin + 2] == ["of"] and not tells[begin]:  # a part of
+        begin += 2
+    kept = [
+        i for i in range(begin, len(run)) if folded[i] not in _DETERMINERS and tags[i] != "PRP$"
+    ]
+    whole = len(every) == 1 and len(kept) <= _MOST
+    if len(kept) > _MOST:
+        kept = kept[: _end(kept, folded, tags)]
+        if not begin and not any(tags[i] in _FINITE for i in kept):
+            return ""  # of a subject, what is said of it is left out
+    if not kept or not _is_complete(kept, run, folded, tags, whole):
+        return ""
+    content = [i for i in kept if folded[i] not in stopwords("en")]
+    cut = kept[-1] < len(run) - 1  # of a part it takes more words to say what the whole does
+    if len(content) < _FEWEST + cut or sum(tells[i] for i in content) < _TELLING + cut:
+        return ""
+    words = [run[i].text for i in kept]
+    if begin and tags[begin] in ("VBZ", "VBP"):
+        words[0] = base_form(words[0])
+    elif kept[0] == 0 and in_lexicon(words[0]) and words[1].islower() and words[0].istitle():
+        words[0] = folded[kept[0]]
+    return " ".join(words)
+
+
+def _tags(run: Sequence[Word], folded: Sequence[str]) -> list[str]:
+    """The tags of a run: identifiers are nouns, and so are verbs without what stands before one."""
+    result = tags_in_context(run)
+    for i, (word, tag) in enumerate(zip(run, result, strict=True)):
+        typed = _TYPED.fullmatch(word.text) and not word.text.isdigit()
+        bare = tag == "VB" and i and folded[i - 1] not in _BEFORE_VERBS and result[i - 1] != "RB"
+        if tag == "VB" and folded[i].endswith("s") and "VERB" in word_classes(folded[i]):
+            result[i] = "VBZ"
+        elif (tag == "X" and typed) or (bare and result[i - 1] not in ("CC", "PRP")):
+            result[i] = "NN"
+    return result
+
+
+def _beginning(
+    run: Sequence[Word], folded: Sequence[str], tags: Sequence[str], tells: Sequence[bool]
+) -> int:
+    """Where a query begins: behind a subject that tells nothing (this package), or that is a name
+    which the rest explains, and behind a verb that tells nothing (provides).
+    """
+    if tags[0] == "VB" and folded[1] == "that":  # note that
+        return 2
+    verb = next((i for i in range(1, len(run)) if tags[i] in _FINITE), 0)
+    subject = range(verb)
+    names = [i for i in subject if folded[i] not in stopwords("en")]
+    explained = folded[verb] in _BE and all(
+        not (run[i].text.islower() and in_lexicon(run[i].text)) for i in names
+    )
+    if any(tells[i] for i in subject) and not explained:
+        return 0
+    if not verb or any(folded[i] in _RELATIVES for i in subject[1:]):
+        return 0
+    at = verb
+    while at < len(run) and (
+        tags[at] in ("MD", "RB", "TO") or folded[at] in _BE
+        or (tags[at].startswith("VB") and not tells[at])
+    ):  # fmt: skip
+        if folded[at] == "not":
+            return 0
+        at += 1
+    tag, following = (*tags[at:], "", "")[:2]
+    noun = tag in ("DT", "PRP$") or tag in NOUNS or (tag == "JJ" and following in {*NOUNS, "JJ"})
+    verbal = tag in ("VB", "VBG") if at > verb else tag in ("VBZ", "VBP")
+    if verbal and folded[at + 1 : at + 2] == ["that"]:  # indicates that
+        return at + 2
+    if noun or verbal:
+        return at
+    return 0 if names else len(run)
+
+
+def _end(kept: Sequence[int], folded: Sequence[str], tags: Sequence[str]) -> int:
+    """How many words of too long a clause are one that is complete."""
+    clauses = (n for n, i in enumerate(kept) if tags[i] == "WRB" or folded[i] in _CLAUSES)
+    most = min(_MOST, next(clauses, _MOST))
+    for count in range(most, _FEWEST, -1):
+        following = kept[count]
+        cuts = tags[following] in _CUTS or folded[following] in _CUTTING
+        if cuts and folded[following] not in ("of", "that") and tags[kept[count - 1]] in NOUNS:
+            return count
+    return 0
+
+
+def _is_complete(
+    kept: Sequence[int],
+    run: Sequence[Word],
+    folded: Sequence[str],
+    tags: Sequence[str],
+    whole: bool,
+) -> bool:
+    """Whether nothing that the words say stands elsewhere, and each of them can be typed."""
+    last = kept[-1]
+    relative = next((i for i in kept if folded[i] in _RELATIVES), last)
+    if relative < last and not any(tags[i] in _FINITE for i in range(relative, last)):
+        return False
+    ends = tags[last] in NOUNS or (whole and tags[last] in _ENDS)
+    if not ends or folded[last] in stopwords("en"):
+        return False
+    return all(
+        _TYPED.fullmatch(run[i].text) and folded[i] not in _POINTS and tags[i] != "PRP"
+        and (tags[i] != "DT" or folded[i] == "no" or (i > kept[0] and folded[i] in _RELATIVES))
+        for i in kept
+    )  # fmt: skip

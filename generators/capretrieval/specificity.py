@@ -1,0 +1,98 @@
+"""Queries that find their own document: whether one would be a fair answer, by the corpus alone.
+
+A query is too general where many documents have all its words, and where BM25 ranks other
+documents before its own (a round trip, as of Promptagator, arXiv 2209.11755). What people wrote in
+other words than their document's is not judged so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.generators.capretrieval.language import fold_text
+from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
+from retgen.generators.capretrieval.queries import (
+    FOUND,
+    PassageQuery,
+    content_codes,
+    missing_words,
+)
+from retgen.progress import Progress
+
+_OTHERS = 4  # documents that may have all words of a query as well
+# documents that may rank before its own; those that share a phrase are many
+_BEFORE = {"keyword": 0, "phrase": 0, "summary": 2, FOUND: 0}
+_READ = 20  # passages of a ranking that are looked at
+_BLOCK = 8192
+
+
+def general_queries(
+    queries: Sequence[PassageQuery],
+    passages: Sequence[Passage],
+    document_of: Sequence[int],
+    stems: Sequence[Codes],
+    progress: Progress,
+) -> dict[int, str]:
+    """The numbers of the queries by rules and people that do not find their document, and why; none
+    whose text another document is found with. `document_of`: a passage's number -> that of its
+    document, ascending; `stems`: of each passage, and its words, sorted.
+    """
+    from retgen.evaluation.search.lexical import BM25Index, stem_all
+
+    texts = list(map(shown_text, passages))
+    index = BM25Index(stem_all(texts[i : i + _BLOCK]) for i in range(0, len(texts), _BLOCK))
+    owners = np.array(document_of)
+    number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
+    faults: dict[int, str] = {}
+    specific: set[str] = set()
+    asked = index.terms([one.text for one in queries])
+    for number, (one, terms) in enumerate(zip(queries, asked, strict=True)):
+        language = passages[one.passage].language
+        reason = ""
+        if one.evidence != "model" and len(terms):
+            says = number_of.get(one.found_in, -1)  # of a link, the document that has its words
+            reason = _fault(one, index.scores(terms), owners, says, language, stems)
+        if reason:
+            faults[number] = reason
+        else:
+            specific.add(_key(one, passages))
+        if number % 1000 == 0:
+            progress("round trip", number, len(queries))
+    return {
+        number: reason
+        for number, reason in faults.items()
+        if _key(queries[number], passages) not in specific
+    }
+
+
+def _key(one: PassageQuery, passages: Sequence[Passage]) -> str:
+    return fold_text(one.text, passages[one.passage].language)
+
+
+def _fault(
+    one: PassageQuery,
+    scores: NDArray[np.float32],
+    owners: NDArray[np.int64],
+    says: int,
+    language: str,
+    stems: Sequence[Codes],
+) -> str:
+    """Why a query is too general, "" where it is not."""
+    words, own = content_codes(one.text, language), int(owners[one.passage])
+    low, high = np.searchsorted(owners, (own, own + 1)).tolist()
+    if one.evidence == FOUND and all(missing_words(words, stems[i]) for i in range(low, high)):
+        return ""
+    before = set(owners[scores > scores[low:high].max()].tolist()) - {says}
+    if len(before) > _BEFORE[FOUND if one.evidence == FOUND else one.kind]:
+        return f"BM25 ranks {len(before):,} other documents before its own"
+    if one.evidence == FOUND:
+        return ""
+    if one.kind == "summary" and scores[one.passage] < scores[low:high].max():
+        return "BM25 ranks another passage of its document before its own"
+    last = np.partition(scores, -_READ)[-_READ] if len(scores) > _READ else 0.0
+    ranked = np.flatnonzero((scores >= last) & (scores > 0)).tolist()
+    holding = {int(owners[i]) for i in ranked if not missing_words(words, stems[i])} - {own}
+    return f"{len(holding):,} other documents have its words" if len(holding) > _OTHERS else ""

@@ -1,0 +1,48 @@
+"""Main clauses: whole ones, as people type them."""
+
+from __future__ import annotations
+
+import pytest
+
+from retgen.generators.capretrieval.clauses import main_clause
+
+
+def _is_common(word: str) -> bool:
+    return word in {"package", "provides", "contains", "file", "program"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "clause"),
+    [
+        # whole, without articles, with what denies
+        ("The control file contains an unknown field.", "control file contains unknown field"),
+        ("The debian/rules file does not provide all required targets.",
+         "debian/rules file does not provide required targets"),
+        # behind what tells nothing, and behind a name that the rest explains
+        ("This package provides a library that reads old archives.",
+         "library that reads old archives"),
+        ("StumpWM is a window manager written entirely in Common Lisp.",
+         "window manager written entirely in Common Lisp"),
+        ("It converts the raw octets of decimal numbers.",
+         "convert raw octets of decimal numbers"),
+        # no denial is lost with its verb
+        ("This package is not a replacement for the old tape driver.",
+         "package is not replacement for old tape driver"),
+        # marks are not typed
+        ("The `tcgetattr` call (see below) reads \"terminal attributes\" [2].",
+         "tcgetattr call reads terminal attributes"),
+        # too long: up to a preposition, if the verb comes before it
+        ("The window manager has shown small windows at the edge of the screen since its beginning "
+         "in the old days.", "window manager has shown small windows at edge of screen"),
+        ("The most recent year of the copyright of old source files in the large archive of the "
+         "distribution lags behind.", ""),
+        # what another sentence says, or the rest of it
+        ("If the copper kettle boils, pour water.", ""),
+        ("They were placed there by the copper smith.", ""),
+        ("The following copper kettles boil water.", ""),
+        ("Copper kettles.", ""),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_clause_is_whole_or_there_is_none(sentence: str, clause: str) -> None:
+    assert main_clause(sentence, _is_common) == clause

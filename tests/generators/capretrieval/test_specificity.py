@@ -1,0 +1,69 @@
+"""Queries that find their document, and those that are too general."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retgen.generators.capretrieval.language import stems_of
+from retgen.generators.capretrieval.passages import Passage, term_codes
+from retgen.generators.capretrieval.queries import PassageQuery
+from retgen.generators.capretrieval.specificity import general_queries
+from retgen.progress import no_progress
+from retgen.tokenizer import sequence
+
+TEXTS = [
+    "The copper kettle boils water.",
+    "The copper kettle, copper kettle, copper kettle boils.",
+    "A windmill grinds wheat at dawn.",
+    *(f"A windmill grinds wheat {n} and more besides of what it has." for n in range(6)),
+]
+OWNERS = list(range(len(TEXTS)))
+
+
+def faults(queries: list[PassageQuery], texts: list[str], document_of: list[int]) -> dict[int, str]:
+    passages = [
+        Passage(f"d{owner}#{n}", f"d{owner}", 0, len(text), "", text, "en")
+        for n, (text, owner) in enumerate(zip(texts, document_of, strict=True))
+    ]
+    stems = [np.unique(term_codes(stems_of(one, "en") + sequence(one))) for one in texts]
+    return general_queries(queries, passages, document_of, stems, no_progress)
+
+
+def rules(text: str, passage: int, kind: str = "phrase") -> PassageQuery:
+    return PassageQuery(text, kind, passage, (0, 3), "rules")
+
+
+def found(text: str, passage: int) -> PassageQuery:
+    return PassageQuery(text, "heading", passage, (0, 3), "found", 0.0, f"d{passage}")
+
+
+def test_a_phrase_has_to_find_its_document_first() -> None:
+    asked = [
+        rules("copper kettle", 0), rules("water", 0), rules("copper kettle boils", 0, "summary"),
+    ]  # fmt: skip
+    assert faults(asked, TEXTS, OWNERS) == {0: "BM25 ranks 1 other documents before its own"}
+    # which another document is found with
+    assert faults([*asked, rules("Copper kettle", 1)], TEXTS, OWNERS) == {}
+
+
+def test_a_query_whose_words_many_documents_have_is_too_general() -> None:
+    assert faults([rules("windmill wheat", 2)], TEXTS, OWNERS) == {
+        0: "6 other documents have its words"
+    }
+
+
+def test_a_summary_has_to_find_its_own_passage_in_its_document() -> None:
+    assert faults([rules("copper kettle", 0, "summary")], TEXTS[:3], [0, 0, 1]) == {
+        0: "BM25 ranks another passage of its document before its own"
+    }
+
+
+def test_what_people_wrote_is_judged_by_its_own_words_alone() -> None:
+    # three documents rank before its own, which lacks a word; and which has all of them
+    same = ["kettle kettle"] * 3 + ["the old kettle of the copper smith boils water"]
+    model = PassageQuery("kettle", "phrase", 3, (0, 3), "model")
+    assert faults([found("kettle lids", 3), model], same, [0, 1, 2, 3]) == {}
+    assert faults([found("kettle", 3)], same, [0, 1, 2, 3]) == {
+        0: "BM25 ranks 3 other documents before its own"
+    }
+    assert faults([found("copper kettle", 1)], TEXTS, OWNERS) == {}
