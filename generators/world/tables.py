@@ -28,6 +28,7 @@ from retgen.world.expressions import (
     Between,
     Condition,
     Expression,
+    Extreme,
     Is,
     Mask,
     Or,
@@ -42,8 +43,9 @@ from retgen.world.expressions import (
     violators,
 )
 from retgen.world.facts import Selection, World
-from retgen.world.table import EntityTable
+from retgen.world.table import Column, EntityTable
 
+_OPEN = 1 << 40  # beyond every value
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
 
 Entities = NDArray[np.int64]
@@ -253,15 +255,16 @@ def _change(cell: QueryCell, params: WorldParams) -> str:
 def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
     """Which entities are hard negatives of a query, (count,).
 
-    After "and not": what meets both (the violators). Of a relation: what meets the conditions
-    itself, in place of the other entity. Where one condition is all: those with a value close to
-    it, as another city of its country. Otherwise: what misses one condition.
+    After "and not": what meets both (the violators). Of a relation: what has it, and meets the
+    conditions itself, in place of the other entity. Where one condition is all: those with a value
+    close to it, as another city of its country. Otherwise: what misses one condition; of those that
+    miss a range or a place among the first, the nearest, or values at an end would tell answers.
     """
     match expression:
         case AndNot():
             return violators(expression, table)
-        case Via(_, of):
-            return execute(of, table) & ~execute(expression, table)
+        case Via(slot, of):
+            return execute(of, table) & ~execute(expression, table) & (table.column(slot) >= 0)
         case Is() | Within() | Between():
             return _near(expression, table)
         case Or(parts) if not any(isinstance(part, And) for part in parts):
@@ -269,9 +272,32 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
             for part in parts:
                 result |= hard_negatives(part, table)
             return result & ~execute(expression, table)
+        case And(parts):
+            result = missing(expression, table) == 1
+            for part in parts:
+                if isinstance(part, Between):
+                    missed = result & ~execute(part, table)
+                    low, high = _ends(part)
+                    result ^= missed ^ _nearest(missed, table.column(part.slot), low, high)
+            return result
+        case Extreme(slot=slot, of=of, most=most):
+            column, answers = table.column(slot), execute(expression, table)
+            low, high = (column[answers].min(), _OPEN) if most else (0, column[answers].max())
+            behind = (column >= 0) & execute(of, table) & ~answers
+            result = (missing(expression, table) == 1) & ~behind
+            return result | _nearest(behind, column, int(low), int(high))
         case _:
             one: Mask = missing(expression, table) == 1
             return one
+
+
+def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:
+    """Those of `others` whose values are nearest to a range."""
+    result = others.copy()
+    distance = np.maximum(low - column.astype(np.int64), column - high)[others]
+    if len(distance) > _NEAREST:
+        result[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
+    return result
 
 
 def _near(condition: Condition, table: EntityTable) -> Mask:
@@ -280,11 +306,7 @@ def _near(condition: Condition, table: EntityTable) -> Mask:
     column = table.column(slot.name)
     others = (column >= 0) & ~execute(condition, table)
     if slot.is_ordered:
-        low, high = _ends(condition)
-        distance = np.maximum(low - column.astype(np.int64), column - high)[others]
-        if len(distance) > _NEAREST:
-            others[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
-        return others
+        return _nearest(others, column, *_ends(condition))
     above = ""
     for value in slot.values:
         if isinstance(condition, Is) and value.name == condition.value:
@@ -299,6 +321,6 @@ def _ends(condition: Condition) -> tuple[int, int]:
         case Is(_, value):
             return ordinal(value), ordinal(value)
         case Between(_, low, high):
-            return 0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)
+            return 0 if low is None else ordinal(low), _OPEN if high is None else ordinal(high)
         case Within():
             raise ValueError("numbers and days have no parents")

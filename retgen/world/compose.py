@@ -321,6 +321,12 @@ class Composer:
             subject = self._others[one.holder].format(who.marks["p"])
         return who.put(wording.text, one, who.declined(wording.first, subject))
 
+    def idle(self, forms: tuple[str, str, str], text: str, subject: str = "") -> str:
+        """A sentence that states nothing. `subject`: what the entity is called; "": its pronoun."""
+        who, cut = self._subject(forms), _cut(text)
+        said = who.declined(cut.first, subject or who.pronoun) if cut.first else ""
+        return f"{_capital(cut.text.format(said, **who.marks))}."
+
 
 def _shape_of(parts: Sequence[ShapePart], idle: tuple[_Wording, ...]) -> _Shape:
     place = {
