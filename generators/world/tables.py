@@ -294,7 +294,8 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
 def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:
     """Those of `others` whose values are nearest to a range."""
     result = others.copy()
-    distance = np.maximum(low - column.astype(np.int64), column - high)[others]
+    values = column[others].astype(np.int64)
+    distance = np.maximum(low - values, values - high)
     if len(distance) > _NEAREST:
         result[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
     return result

@@ -267,7 +267,7 @@ class Composer:
                 noun = subject if subject != who.pronoun or not who.nouns else who.nouns[0]
                 if kind < 2 and wording.participle:
                     said = f"{who.put(wording.participle, one)}, {subject}"
-                elif kind and wording.joins and noun != who.pronoun:
+                elif kind == 2 and wording.joins and noun != who.pronoun:
                     which = self._relative if wording.first == "S" else "whose"
                     said = f"{noun}, {which}{who.put(wording.text, one)},"
                 if said:
@@ -295,6 +295,8 @@ class Composer:
         same = first.verb.partition(" ")[0] == second.verb.partition(" ")[0]
         if before.slot in who.naming or (same and first.first == second.first):
             return ""
+        if who.pronoun == "it" and second.first == "S" != first.first:
+            return ""  # "the script was written in 1962, and it opened": the script?
         subject = who.declined(second.first, who.pronoun, drawn)
         return f", and {who.put(second.text, one, subject)}"
 
