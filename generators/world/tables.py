@@ -283,7 +283,7 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
         case Extreme(slot=slot, of=of, most=most):
             column, answers = table.column(slot), execute(expression, table)
             low, high = (column[answers].min(), _OPEN) if most else (0, column[answers].max())
-            behind = (column >= 0) & execute(of, table) & ~answers
+            behind = execute(of, table) & ~answers
             result = (missing(expression, table) == 1) & ~behind
             return result | _nearest(behind, column, int(low), int(high))
         case _:
@@ -292,12 +292,12 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
 
 
 def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:
-    """Those of `others` whose values are nearest to a range."""
-    result = others.copy()
-    values = column[others].astype(np.int64)
+    """Those of `others` whose values are nearest to a range; they have one."""
+    result = others & (column >= 0)
+    values = column[result].astype(np.int64)
     distance = np.maximum(low - values, values - high)
     if len(distance) > _NEAREST:
-        result[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
+        result[result] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
     return result
 
 
