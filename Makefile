@@ -74,7 +74,7 @@ bench-decontamination: .venv/dev  ## 121 million pairs of captions by ROUGE-L, a
 bench-own-documents: .venv/dev  ## whole offline runs over 2,000 and 20,000 documents of one's own, stage by stage
 	$(BIN)/python benchmarks/own_documents.py
 
-bench-large: .venv/dev  ## five million documents
+bench-large: .venv/dev  ## every family at three sizes: time, memory, disk
 	$(BIN)/python benchmarks/large.py
 
 clean:

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # slow to import, and most models are not behind an API
+    from retgen.agents.calls import ModelOptions
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """How models behind an API are asked in one call: through the ledger, under its cap.
+
+    `folder` names it in the ledger: a cap is its own. `limit`: items of a domain whose candidate
+    sets a chat model orders.
+    """
+
+    model_options: ModelOptions
+    folder: Path
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -15,7 +31,8 @@ class Options:
     `query_prompt`, `document_prompt`: put before the text. `cache`: folder of embeddings. `shared`:
     folder of documents' embeddings that ranks have encoded. `rerank`: documents a query that a
     re-ranker sees. `attn_implementation`: of transformers, for example
-    flash_attention_2. `trust_remote_code`: run code that a model brings along.
+    flash_attention_2. `trust_remote_code`: run code that a model brings along. `calls`: how models
+    behind an API are asked.
     """
 
     dims: tuple[int, ...] = ()
@@ -30,6 +47,7 @@ class Options:
     rerank: int = 100
     attn_implementation: str | None = None
     trust_remote_code: bool = False
+    calls: ModelCalls | None = None
 
     def settings(self) -> dict[str, Any]:
         """What changes a model's scores, by name; None where it was left to the model."""

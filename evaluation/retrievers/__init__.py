@@ -16,8 +16,8 @@ from retgen.messages import did_you_mean
 from retgen.plugins import classes, require_modules
 
 __all__ = [
-    "Options", "Ranked", "Retriever", "check_name", "forms", "known", "names", "ranks_a_corpus",
-    "retriever", "runs_a_model", "type_of", "types",
+    "Options", "Ranked", "Retriever", "asked_models", "check_name", "forms", "known", "names",
+    "ranks_a_corpus", "retriever", "runs_a_model", "type_of", "types",
 ]  # fmt: skip
 
 
@@ -88,6 +88,16 @@ def runs_a_model(name: str) -> bool:
     """False for what only counts words, or asks a chat model: options of embedders say nothing."""
     result = type_of(name)
     return result is None or result.runs_a_model(name)
+
+
+def asked_models(name: str) -> list[str]:
+    """The models behind an API that a name holds, as PROVIDER:NAME: they cost money."""
+    kind, (_, _, rest) = type_of(name), name.partition(":")
+    if kind is None or not rest:
+        return []
+    if kind.asks:
+        return [rest if name.startswith("llm:") else name]
+    return [one for part in rest.split("+") for one in asked_models(part)]
 
 
 def retriever(name: str, options: Options) -> Retriever:

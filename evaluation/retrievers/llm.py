@@ -12,6 +12,7 @@ class Chat(RetrieverType):
     form = "llm:PROVIDER:NAME"
     about = "a chat model orders the documents of a candidate set"
     ranks = False
+    asks = True
 
     def check(self, name: str) -> None:
         provider, more, model = name.partition(":")[2].partition(":")

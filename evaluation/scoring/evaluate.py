@@ -18,9 +18,11 @@ from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.cache import default_folder
+from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.retrievers import (
     Options,
     Ranked,
+    asked_models,
     check_name,
     ranks_a_corpus,
     retriever,
@@ -51,7 +53,6 @@ from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
-    from retgen.evaluation.search.chat import Chats
 
 
 def evaluate(
@@ -79,7 +80,7 @@ def evaluate(
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
     to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
     data sets are one recipe under several seeds. `analyses`: what is looked at beside means.
-    `model_options` is about chat models (llm:): their ledger, cap and prices. `limit`: how many
+    `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
     and `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a
     model that fails after others were scored lands in `failures` instead.
@@ -107,7 +108,8 @@ def evaluate(
     limits_all = any(task.limits_all for task in held if task is not None)
     if limit is not None and not limits_all and not any(n.startswith("llm:") for n in models):
         raise UsageError("--limit is about chat models: name one, as llm:PROVIDER:NAME")
-    chats = _chats(models, paths, folder, limit, model_options)
+    calls = _model_calls(models, paths, folder, limit, model_options)
+    options = replace(options, calls=calls)
     results: list[Scored] = []
     errors: dict[str, RetgenError] = {}
     for one, task in zip(paths, held, strict=True):
@@ -116,7 +118,7 @@ def evaluate(
             note = "a pair without a qrel counts as judged and not relevant (--complete)"
             notes = [*collection.notes, note]
             collection = replace(collection, complete=True, notes=notes)
-        of_task = TaskResults(task, collection, chats, limit) if task is not None else None
+        of_task = TaskResults(task, collection, calls, limit) if task is not None else None
         names = list(dict.fromkeys(models)) or _defaults(runs, task)
         measured = metrics or default_names(
             collection.documents, collection.grades is not None, collection.main_measure
@@ -179,23 +181,22 @@ def _defaults(runs: Sequence[str | Path], task: Task[Any] | None) -> list[str]:
     return list(task.models) if task is not None else ["bm25"]
 
 
-def _chats(
+def _model_calls(
     models: Sequence[str],
     paths: Sequence[Path],
     folder: Path,
     limit: int | None,
     model_options: ModelOptions | None,
-) -> Chats | None:
-    """How chat models are asked; None where none is named, since what they need is slow to import.
+) -> ModelCalls | None:
+    """How models behind an API are asked; None where none is, since that is slow to import.
 
     Raises `UsageError` for a key, a provider or a price that is missing.
     """
-    names = [name.removeprefix("llm:") for name in models if name.startswith("llm:")]
+    names = [one for name in models for one in asked_models(name)]
     if not names:
         return None
     from retgen.agents.calls import ModelOptions, check_model, ledger_of
     from retgen.agents.models import settings_of
-    from retgen.evaluation.search.chat import Chats
 
     model_options = model_options or ModelOptions()
     for name in names:
@@ -203,7 +204,7 @@ def _chats(
             check_model(settings, model_options)
     # beside the run, as the ledger of what made it
     home = paths[0] if len(paths) == 1 and folder == paths[0] / "eval" else folder
-    return Chats(replace(model_options, ledger=ledger_of(home, model_options)), folder, limit)
+    return ModelCalls(replace(model_options, ledger=ledger_of(home, model_options)), folder, limit)
 
 
 def output_folder(paths: Sequence[Path]) -> Path:

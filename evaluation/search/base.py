@@ -128,6 +128,7 @@ class RetrieverType(ABC):
     `names`: what it is called, each with what it is, for help and docs; or `prefix` where a name is
     PREFIX:REST, with `form` and `about` to show it by. `needs`: packages of the extra `eval`.
     `ranks`: whole corpora; False: it orders candidate sets alone. `trainable`: by `gen train`.
+    `asks`: it is behind an API, which may cost money, so it is asked through the ledger.
     """
 
     names: ClassVar[Mapping[str, str]] = {}
@@ -137,6 +138,7 @@ class RetrieverType(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     ranks: ClassVar[bool] = True
     trainable: ClassVar[bool] = False
+    asks: ClassVar[bool] = False
 
     def accepts(self, name: str) -> bool:
         """Whether a name is one of its own. Looks at no model."""

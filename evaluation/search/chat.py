@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ import orjson
 import xxhash
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
-from retgen.agents.calls import CallReport, ModelOptions, call_models, with_call_report
+from retgen.agents.calls import CallReport, call_models, with_call_report
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, model_description
+from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.search.base import Array, CandidateSet, slug
 from retgen.progress import Progress
 from retgen.prompts import bundled
@@ -95,25 +95,13 @@ def _shown(group: CandidateSet, seed: int) -> Sequence[int]:
 _HOPELESS = 20  # lists that failed, more than were ordered: to go on would only cost
 
 
-@dataclass(frozen=True)
-class Chats:
-    """How chat models are asked in one call. `folder` names it in the ledger: a cap is its own.
-
-    `limit`: items of a domain whose candidate sets it orders.
-    """
-
-    model_options: ModelOptions
-    folder: Path
-    limit: int | None = None
-
-
 class ChatRanker:
     """Orders candidate sets by a model's answers. One that fails after repairs leaves them tied."""
 
     noise = 0.0
 
-    def __init__(self, name: str, settings: ModelSettings, chats: Chats, folder: Path) -> None:
-        self._name, self._settings, self._chats, self._folder = name, settings, chats, folder
+    def __init__(self, name: str, settings: ModelSettings, calls: ModelCalls, folder: Path) -> None:
+        self._name, self._settings, self._given, self._folder = name, settings, calls, folder
         self._calls = CallReport()
         self._lists = 0
 
@@ -147,7 +135,7 @@ class ChatRanker:
         try:
             with with_call_report(report):
                 call_models(
-                    work, self._folder, self._chats.folder, agents, self._chats.model_options,
+                    work, self._folder, self._given.folder, agents, self._given.model_options,
                     report, None, progress,
                 )  # fmt: skip
         finally:

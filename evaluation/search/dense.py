@@ -99,7 +99,8 @@ class DenseRetriever:
         progress: Progress,
     ) -> Iterator[tuple[int, Tensor]]:
         """`blocks` of (index of the first document, texts), each as vectors; `total` documents."""
-        step = _ENCODE.get(self.embedder.device, BLOCK)
+        own = getattr(self.embedder, "step", None)  # of one behind an API
+        step = own or _ENCODE.get(self.embedder.device, BLOCK)
         for first, texts in blocks:
             if self._shares is not None:
                 yield first, self._encoded_by_ranks(self._shares, first, texts, cut)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
+from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.retrievers import Options, Retriever, type_of
 from retgen.evaluation.search.base import CandidateSet, Scorer, System, slug
 from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
 from retgen.progress import Progress
 from retgen.write import AtomicFile, make_folder
-
-if TYPE_CHECKING:
-    from retgen.evaluation.search.chat import Chats
 
 
 class TaskResults:
@@ -28,13 +26,13 @@ class TaskResults:
         self,
         task: Task[Any],
         collection: Collection,
-        chats: Chats | None = None,
+        calls: ModelCalls | None = None,
         limit: int | None = None,
     ) -> None:
         self.task, self.data = task, task.read(collection)
         self.notes = list(self.data.notes)
         self.results: list[SystemResult[Any]] = []
-        self._chats = chats
+        self._calls = calls
         self._limit = limit if task.limits_all else None
         self._all: Comparison[Any] | None = None
 
@@ -78,10 +76,10 @@ class TaskResults:
         from retgen.evaluation.search.chat import ChatRanker
 
         settings = settings_of(name.removeprefix("llm:"))
-        assert self._chats is not None
+        assert self._calls is not None
         assert settings is not None
-        ranker = ChatRanker(name, settings, self._chats, folder)
-        comparison = self.data.comparison(self._chats.limit, paid=True)
+        ranker = ChatRanker(name, settings, self._calls, folder)
+        comparison = self.data.comparison(self._calls.limit, paid=True)
         self._add(name, System(None, ranker, ranker.details), comparison, folder, progress)
         details = ranker.details()
         failed = details["failed_after_repairs"]

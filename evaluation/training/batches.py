@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from datasets import Dataset
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformerTrainer
 from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -47,6 +48,9 @@ class TrainingExamples:
     held_out_pairs: int
 
 
+_TRAINED = "trained.safetensors"
+
+
 class Batches(BatchSampler):
     """A given list of batches as the trainer wants it."""
 
@@ -66,9 +70,10 @@ class BatchTrainer(SentenceTransformerTrainer):
 
     schedule: list[list[int]]
     held_out_schedule: list[list[int]]
+    adapters = False  # whether they alone are trained, and kept in checkpoints
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        """Adam without weight decay; of word vectors alone only the rows of a batch are moved.
+        """AdamW; of word vectors alone only the rows of a batch are moved, without weight decay.
 
         Adam over a whole vocabulary costs more than all else in a step. Lazy Adam (SparseAdam)
         leaves a row, with its momentum, as it is until its token comes again.
@@ -103,7 +108,22 @@ class BatchTrainer(SentenceTransformerTrainer):
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """The model of a checkpoint, without a card: the card of each takes a tenth of a second."""
-        self.model.save_pretrained(output_dir or str(self.args.output_dir), create_model_card=False)
+        folder = output_dir or str(self.args.output_dir)
+        if not self.adapters:
+            self.model.save_pretrained(folder, create_model_card=False)
+            return
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        save_file(self._trained(), Path(folder) / _TRAINED)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        if not self.adapters:
+            super()._load_from_checkpoint(resume_from_checkpoint)
+            return
+        self.model.load_state_dict(load_file(Path(resume_from_checkpoint) / _TRAINED), strict=False)
+
+    def _trained(self) -> dict[str, Tensor]:
+        trained = {n: one for n, one in self.model.named_parameters() if one.requires_grad}
+        return {name: one.detach().cpu().contiguous() for name, one in trained.items()}
 
 
 class BagMeans(torch.autograd.Function):
@@ -248,7 +268,8 @@ def _dataset(rows: list[tuple[str, ...]], chosen: list[int], config: TrainConfig
 def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], list[int]]:
     """All batches of a training in order, and the step after which each epoch ends.
 
-    Every example stands in every epoch once (the last epoch may be cut short by `max_steps`).
+    Every example stands in every epoch once (the last epoch may be cut short by `max_steps`). A
+    step takes `accumulate` batches, the last one what is left.
     """
     rows = _Texts(dataset.remove_columns([c for c in dataset.column_names if c == "label"]))
     assert config.batch_size is not None, "the configuration is not resolved"
@@ -257,7 +278,9 @@ def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], li
     ends: list[int] = []
     # only where the other documents of a batch are taken for irrelevant is a duplicate wrong
     distinct = config.no_duplicates and config.loss in ("mnrl", "cached-mnrl")
-    while config.max_steps is not None or len(ends) < config.epochs:
+    each = config.accumulate
+    most = None if config.max_steps is None else config.max_steps * each
+    while most is not None or len(ends) < config.epochs:
         seed = config.seed + len(ends)
         generator = torch.Generator().manual_seed(seed)
         if distinct:
@@ -265,8 +288,8 @@ def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], li
         else:
             order = torch.randperm(len(rows), generator=generator).tolist()
             batches += [order[i : i + size] for i in range(0, len(order), size)]
-        ends.append(len(batches))
-        if config.max_steps is not None and len(batches) >= config.max_steps:
-            ends[-1] = config.max_steps
-            return batches[: config.max_steps], ends
+        ends.append(-(-len(batches) // each))
+        if most is not None and len(batches) >= most:
+            ends[-1] = most // each
+            return batches[:most], ends
     return batches, ends

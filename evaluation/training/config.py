@@ -2,7 +2,9 @@
 
 The preset `limit` is Appendix B of the LIMIT paper (arXiv 2508.21038): in-batch negatives from the
 full data set, no duplicates in a batch, learning rate 5e-5, 5 epochs. What the paper leaves open
-(temperature, warm-up) is sentence-transformers' default there. The preset `cpu` is short.
+(temperature, warm-up) is sentence-transformers' default there. The preset `capretrieval` is
+Appendix D of the CapRetrieval paper (arXiv 2506.08592): InfoNCE, learning rate 5e-6, weight decay
+0.1, temperature 0.01, about 4,000 steps, 5% of the queries held out. The preset `cpu` is short.
 """
 
 from __future__ import annotations
@@ -39,6 +41,15 @@ PRESETS: dict[str, dict[str, Any]] = {
         "warmup_ratio": 0.0,
         "epochs": 5,
         "hard_negatives": 0,
+    },
+    "capretrieval": {
+        "init": "model",
+        "loss": "mnrl",
+        "temperature": 0.01,
+        "learning_rate": 5e-6,
+        "weight_decay": 0.1,
+        "max_steps": 4000,
+        "hold_out": 0.05,
     },
     # minutes for a transformer of MiniLM's size; a pass over all pairs would take hours
     "cpu": {"batch_size": 32, "max_steps": 60, "max_length": 128, "hard_negatives": 0},
@@ -90,15 +101,38 @@ class TrainConfig(BaseModel):
     )
     learning_rate: float | None = Field(
         None, gt=0, allow_inf_nan=False,
-        description="of Adam; none: 0.008 from idf, 0.002 for other static embeddings, else 2e-05",
+        description="of Adam; none: 0.008 from idf, 0.002 for other static embeddings, 0.0002 for "
+        "lora, else 2e-05",
     )  # fmt: skip
+    weight_decay: float = Field(0.0, ge=0, lt=1, description="of AdamW, but of biases and norms")
+    schedule: Literal["linear", "cosine", "constant"] = Field(
+        "linear", description="how the learning rate falls after the warm-up"
+    )
+    accumulate: int = Field(
+        1, ge=1, description="batches whose gradients make one step; each has its own negatives"
+    )
+    gradient_checkpointing: bool = Field(
+        False, description="compute activations twice instead of keeping them: less memory, slower"
+    )
+    lora: int | None = Field(
+        None, ge=1,
+        description="train adapters of so many ranks (LoRA), which are merged when saved, instead "
+        "of the weights; with dtype bf16 the weights are in bf16 too",
+    )  # fmt: skip
+    lora_alpha: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="adapters count lora_alpha / lora; none: 2"
+    )
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="of what goes into an adapter")
+    lora_targets: tuple[str, ...] = Field(
+        (), description="layers with an adapter, by the ends of their names; none: all linear ones"
+    )
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
         None, ge=1, description="as many steps, however many epochs that takes"
     )
     warmup_ratio: float = Field(
         0.1, ge=0, lt=1,
-        description="share of the steps over which the learning rate rises; it then falls to 0",
+        description="share of the steps over which the learning rate rises",
     )  # fmt: skip
     max_length: int | None = Field(
         None, ge=1,
@@ -114,6 +148,10 @@ class TrainConfig(BaseModel):
         "float32",
         description="of the products; weights are float32, whatever the checkpoint is in",
     )
+    attn_implementation: str | None = Field(
+        None, description="of transformers: sdpa, eager, flash_attention_2; none: its own choice"
+    )
+    trust_remote_code: bool = Field(False, description="run code that the model brings along")
     query_prompt: str | None = Field(
         None, description="before every query, in training and scoring; none: the model's own"
     )
@@ -140,6 +178,9 @@ class TrainConfig(BaseModel):
         problems = []
         if self.loss == "triplet" and self.hard_negatives == 0:
             problems.append("loss triplet needs hard_negatives of at least 1")
+        unused = [n for n in ("lora_alpha", "lora_dropout", "lora_targets") if getattr(self, n)]
+        if unused and self.lora is None:
+            problems.append(f"{', '.join(unused)} needs lora, the rank of the adapters")
         if self.early_stop and not self.hold_out:
             problems.append("early_stop needs hold_out above 0: it watches the held-out loss")
         if self.dimension and max(self.matryoshka, default=0) > self.dimension:
@@ -153,7 +194,7 @@ class TrainConfig(BaseModel):
 
 # where none is given: word vectors need larger steps than a transformer, larger ones where idf has
 # made them several times as long, and less memory
-LEARNING_RATES = {"static": 2e-3, "idf": 8e-3, "other": 2e-5}
+LEARNING_RATES = {"static": 2e-3, "idf": 8e-3, "lora": 2e-4, "other": 2e-5}
 BATCH_SIZES = {"static": 128, "other": 64}
 
 
@@ -207,9 +248,10 @@ class Trained:
     before). `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
     `held_out_pairs`: trained on and held out. `hard_negatives`: used of every pair. `prompts`:
     those of "query" and "document". `weights_dtype`, `dtype`: of the trained weights, and of the
-    products, as seen in the model. `start`: how idf was counted, "" where training began with the
-    model as it is. `max_length`: tokens a text that are read in "training" and as "saved", None for
-    all. `cut`: the positives that are longer than training reads, see `models.cut_share`.
+    products, as seen in the model. `loss`: by which it was trained. `start`: how idf was counted,
+    "" where training began with the model as it is. `max_length`: tokens a text that are read in
+    "training" and as "saved", None for all. `cut`: the positives that are longer than training
+    reads, see `models.cut_share`.
     `collapse`: how it failed, "" if it did not. `seconds`: of training, without evaluations.
     `repeated`: it had been finished before, and nothing was done.
     """
@@ -226,6 +268,7 @@ class Trained:
     device: str = "cpu"
     dtype: str = "float32"
     weights_dtype: str = "float32"
+    loss: str = "mnrl"
     hard_negatives: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
     start: str = ""

@@ -17,7 +17,7 @@ import copy
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,18 @@ from retgen.evaluation.training.config import (
 from retgen.evaluation.training.losses import build_loss
 from retgen.evaluation.training.models import (
     ALIKE_OF,
+    add_adapters,
     add_head,
+    batch_sizes,
+    can_cache,
     check_fit,
     collapse,
     cut_share,
     deterministic,
     extend_card,
+    keep_few_activations,
     limit_reading,
+    merge_adapters,
     pick_device,
     products_dtype,
     reading_limit,
@@ -80,15 +85,18 @@ def train(
     evaluate: Evaluate | None = None,
     device: str | None = None,
     progress: Progress = no_progress,
+    report_to: Sequence[str] = (),
 ) -> Trained:
     """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
 
     `model`: a sentence-transformers id or folder, "minilm", "static:minilm", or a model, which is
     left as it is. `evaluate(model, when)` scores the model as given ("before"), a static one with
     its token vectors weighted and not trained ("idf"), at every evaluation ("during") and as saved
-    ("after"). `device`: cpu, cuda or mps; None takes the best. What is in
-    `out` is gone on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or
-    on GPUs of one kind up to kernels that have no deterministic version).
+    ("after"). `device`: cpu, cuda or mps; None takes the best. `report_to`: trackers that
+    transformers knows (trackio, wandb, tensorboard). Where a batch of mnrl does not fit into
+    memory, its gradients are cached (cached-mnrl: the same loss, slower). What is in `out` is gone
+    on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or on GPUs of
+    one kind up to kernels that have no deterministic version).
 
     Raises `UsageError` where `out` holds another training, model and configuration do not fit, the
     loss is no longer a finite number, or memory ran out.
@@ -108,8 +116,15 @@ def train(
         losses = [(step, loss) for step, loss in stored.pop("losses")]
         return Trained(path=out / "model", repeated=True, losses=losses, **stored["result"])
     with quiet(), deterministic(where):
+        given = model, pairs, config, out, evaluate, where, progress, identity, report_to
         try:
-            return _Training(model, pairs, config, out, evaluate, where, progress, identity).run()
+            try:
+                return _Training(*given).run()
+            except (MemoryError, RuntimeError) as error:
+                if not out_of_memory(error) or not can_cache(model, config):
+                    raise
+            torch.cuda.empty_cache()
+            return _Training(*given, loss="cached-mnrl").run()
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -138,6 +153,9 @@ _MEMORY = (
 )
 
 
+# ours: transformers' names
+_SCHEDULES = {"constant": "constant_with_warmup"}
+_CACHED = ", as a batch of mnrl did not fit into memory"
 _CHECKPOINTS, _PROGRESS = "checkpoints", "progress.json"
 
 
@@ -156,13 +174,22 @@ def _state(checkpoint: Path) -> dict[str, Any] | None:
     return dict(stored["state"]) if whole else None
 
 
-def _loaded(model: str | SentenceTransformer, device: str) -> SentenceTransformer:
+def _loaded(
+    model: str | SentenceTransformer, device: str, config: TrainConfig
+) -> SentenceTransformer:
     """The model with float32 weights: a step of training is often less than the distance between
-    two numbers of 16 bits, and would be lost.
+    two numbers of 16 bits, and would be lost. Weights that only adapters change may be in bf16.
     """
     if isinstance(model, str):
-        return load_model(model, device, "float32")
+        return load_model(
+            model, device, _weights_in(config), attn_implementation=config.attn_implementation,
+            trust_remote_code=config.trust_remote_code,
+        )  # fmt: skip
     return copy.deepcopy(model).to(device).float()
+
+
+def _weights_in(config: TrainConfig) -> str:
+    return "bf16" if config.lora is not None and config.dtype == "bf16" else "float32"
 
 
 class _Training:
@@ -178,13 +205,16 @@ class _Training:
         device: str,
         progress: Progress,
         identity: dict[str, Any],
+        report_to: Sequence[str],
+        loss: str | None = None,
     ) -> None:
+        """`loss`: instead of the configuration's, of the same value."""
         self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
-        self.identity, self.pairs = identity, pairs
+        self.identity, self.pairs, self.report_to = identity, pairs, list(report_to)
         self.checkpoints = out / _CHECKPOINTS
         self.examples: TrainingExamples = prepare(pairs, config)
         self.batches, self.ends = schedule(self.examples.train, config)
-        self.model = _loaded(model, device)
+        self.model = _loaded(model, device, config)
         reads = reading_limit(self.model)
         limit = config.max_length or reads
         if reads is not None and limit is not None:
@@ -192,7 +222,8 @@ class _Training:
         self._prepare_card(pairs)
         self.sample = list(dict.fromkeys([*pairs.anchors[:ALIKE_OF], *pairs.positives[:ALIKE_OF]]))
         self.result = Trained(
-            out / "model", planned=len(self.batches), pairs=self.examples.pairs,
+            out / "model", planned=self.ends[-1], loss=loss or config.loss,
+            pairs=self.examples.pairs,
             held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
             weights_dtype=weights_dtype(self.model),
             hard_negatives=pairs.negatives_used(config.hard_negatives),
@@ -209,6 +240,9 @@ class _Training:
             result.note("before", 0, self.ends, self._scores(self.model, "before"))
         self._start(last is None)
         add_head(self.model, self.config)
+        if self.config.gradient_checkpointing:
+            keep_few_activations(self.model)
+        add_adapters(self.model, self.config)
         self._read("training")
         trainer = self._trainer()
         if last is None or not self._over():
@@ -329,7 +363,7 @@ class _Training:
         for step, state in sorted(states.items(), reverse=True):
             if state is None:
                 continue
-            names = "history", "seconds", "steps", "dtype"
+            names = "history", "seconds", "steps", "dtype", "loss"
             losses = [(at, loss) for at, loss in state["losses"]]
             result = replace(self.result, losses=losses, **{name: state[name] for name in names})
             if states.get(result.best()) is not None:
@@ -345,7 +379,10 @@ class _Training:
             output_dir=str(self.checkpoints),
             num_train_epochs=1,  # the list of batches holds all epochs
             per_device_train_batch_size=max(map(len, self.batches)),
+            gradient_accumulation_steps=config.accumulate,
             learning_rate=float(config.learning_rate or 0.0),  # resolved
+            weight_decay=config.weight_decay,
+            lr_scheduler_type=_SCHEDULES.get(config.schedule, config.schedule),
             warmup_steps=config.warmup_ratio,  # below 1 it is a share
             seed=config.seed,
             bf16=config.dtype == "bf16",  # products by autocast, weights stay as they are
@@ -353,14 +390,18 @@ class _Training:
             tf32=True if config.dtype == "tf32" else None,
             use_cpu=self.result.device == "cpu",
             dataloader_pin_memory=self.result.device == "cuda",
+            run_name=self.out.resolve().name,
             logging_strategy="no",
             logging_nan_inf_filter=False,
             save_strategy="no",
-            report_to=[],
+            report_to=self.report_to,
+            project="retgen",
+            trackio_space_id=None,  # on this machine
             disable_tqdm=True,
         )
         arguments._n_gpu = min(arguments.n_gpu, 1)  # or it would train on all GPUs in one process
-        loss = build_loss(self.model, config, self.examples.numbers)
+        changed = config.model_copy(update={"loss": self.result.loss})
+        loss = build_loss(self.model, changed, self.examples.numbers)
         trainer = BatchTrainer(
             model=self.model,
             args=arguments,
@@ -369,6 +410,7 @@ class _Training:
             loss=loss,
             callbacks=[],
         )
+        trainer.adapters = config.lora is not None
         trainer.schedule = self.batches
         trainer.held_out_schedule = []
         if self.examples.held_out is not None:
@@ -394,19 +436,21 @@ class _Training:
         card.non_default_hyperparameters = card.all_hyperparameters = {}  # ours are in our section
         card.training_logs = []
         self.model.eval()
+        merge_adapters(self.model, self.config)
         self._read("saved")
         with saving(partial):
             self.model.save_pretrained(str(partial))
         # scored as it will be loaded
-        saved = load_model(str(partial), result.device, "float32")
+        saved = _loaded(str(partial), result.device, self.config)
         result.note("after", best, self.ends, self._scores(saved, "after"))
         result.collapse = collapse(
-            result, saved, self.config, [len(one) for one in self.batches], self.sample
+            result, saved, self.config, batch_sizes(self.batches, self.config), self.sample
         )
         read = {name: "all" if n is None else f"{n:,}" for name, n in result.max_length.items()}
         facts = {
             "start": result.start or "the base model as it is",
             "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
+            "loss": result.loss + (_CACHED if result.loss != self.config.loss else ""),
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
             "hard negatives a pair": f"{result.hard_negatives:,}",
             "tokens read per text": f"{read['training']} in training, {read['saved']} as saved",

@@ -50,8 +50,10 @@ def resolve(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfi
         of_transformer = isinstance(model, str) and model.startswith("static:")
         update["init"] = "idf" if of_transformer else "model"
     if config.learning_rate is None or config.batch_size is None:
-        kind = "static" if _is_static(model) else "other"
+        static = _is_static(model, trust_remote_code=config.trust_remote_code)
+        kind = "static" if static else "other"
         start = "idf" if update.get("init", config.init) == "idf" else kind
+        start = "lora" if config.lora is not None else start
         update["learning_rate"] = config.learning_rate or LEARNING_RATES[start]
         update["batch_size"] = config.batch_size or BATCH_SIZES[kind]
     return config.model_copy(update=update)
@@ -62,7 +64,7 @@ def slow(model: str | SentenceTransformer, device: str | None) -> bool:
     return pick_device(device, "float32") == "cpu" and not _is_static(model)
 
 
-def _is_static(model: str | SentenceTransformer) -> bool:
+def _is_static(model: str | SentenceTransformer, *, trust_remote_code: bool = False) -> bool:
     """Whether a model is word vectors, by its name or its folder where that is enough."""
     if model in ("minilm", "static:minilm"):
         return model == "static:minilm"
@@ -72,8 +74,9 @@ def _is_static(model: str | SentenceTransformer) -> bool:
             return str(modules[0]["type"]).endswith("StaticEmbedding")
         except (OSError, ValueError, LookupError, TypeError):
             return False  # a transformer without modules, or nothing that loads
-    loaded = load_model(model, "cpu") if isinstance(model, str) else model
-    return isinstance(loaded[0], StaticEmbedding)
+    if isinstance(model, str):
+        model = load_model(model, "cpu", trust_remote_code=trust_remote_code)
+    return isinstance(model[0], StaticEmbedding)
 
 
 def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
@@ -84,13 +87,16 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
             "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take "
             "mnrl: such a model needs so little memory that a batch may be the full data set."
         )
+    network = getattr(first, "auto_model", None)
+    for option in ("lora", "gradient_checkpointing", "weight_decay"):
+        if getattr(config, option) and network is None:
+            raise UsageError(f"{option} is for transformers, which the model is not. Leave it out")
     if config.init == "idf" and not isinstance(first, StaticEmbedding):
         raise UsageError(
             "init idf weights the token vectors of a static embedding, which the model is not. "
             "Take init=model"
         )
-    network = getattr(getattr(first, "auto_model", None), "config", None)
-    most = getattr(network, "max_position_embeddings", None)
+    most = getattr(getattr(network, "config", None), "max_position_embeddings", None)
     if config.max_length is not None and most is not None and config.max_length > most:
         raise UsageError(
             f"max_length {config.max_length:,} is above the {most:,} positions of the model"
@@ -100,6 +106,20 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
         raise UsageError(
             f"matryoshka {max(config.matryoshka)} is above the {width} dimensions of the model"
         )
+
+
+def can_cache(model: str | SentenceTransformer, config: TrainConfig) -> bool:
+    """Whether the loss is one whose gradients can be cached to save memory."""
+    return config.loss == "mnrl" and not _is_static(
+        model, trust_remote_code=config.trust_remote_code
+    )
+
+
+def batch_sizes(batches: Sequence[Sequence[int]], config: TrainConfig) -> list[float]:
+    """Pairs a batch, of each step; the geometric mean where a step takes several."""
+    logs = [math.log(len(one)) for one in batches]
+    steps = [logs[i : i + config.accumulate] for i in range(0, len(logs), config.accumulate)]
+    return [math.exp(sum(one) / len(one)) for one in steps]
 
 
 def reading_limit(model: SentenceTransformer) -> int | None:
@@ -136,6 +156,64 @@ def add_head(model: SentenceTransformer, config: TrainConfig) -> None:
     device = model.device
     model.append(head.to(device))
     model.append(Normalize())
+
+
+def keep_few_activations(model: SentenceTransformer) -> None:
+    """Let a transformer compute its activations again when gradients need them (gradient
+    checkpointing), in place.
+    """
+    network: Any = model[0].auto_model
+    # transformers 5.24 has another name for it
+    enable = getattr(network, "activation_checkpointing_enable", None)
+    (enable or network.gradient_checkpointing_enable)({"use_reentrant": False})
+
+
+def add_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
+    """Put the adapters of a configuration into a transformer in place, if it has some (LoRA, arXiv
+    2106.09685); all other weights of the transformer stay as they are from here on.
+
+    Raises `UsageError` where PEFT is missing, or the transformer has no such layers.
+    """
+    if config.lora is None:
+        return
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError as error:
+        raise UsageError("lora needs PEFT: pip install 'retgen[eval]'") from error
+    network: Any = model[0].auto_model
+    wanted = LoraConfig(
+        r=config.lora,
+        lora_alpha=config.lora_alpha or 2 * config.lora,  # type: ignore[arg-type]  # a float works
+        lora_dropout=config.lora_dropout,
+        target_modules=list(config.lora_targets) or "all-linear",
+    )
+    with same_random_state():
+        torch.manual_seed(config.seed)
+        try:
+            inject_adapter_in_model(wanted, network)
+        except ValueError as error:
+            linear = {
+                name.rpartition(".")[2]
+                for name, one in network.named_modules()
+                if isinstance(one, torch.nn.Linear)
+            }
+            raise UsageError(
+                f"lora_targets {', '.join(config.lora_targets)}: the model has no such layers. Its "
+                f"linear ones: {', '.join(sorted(linear)) or 'none'}"
+            ) from error
+
+
+def merge_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
+    """Add adapters to the weights they stand beside, in place: the model is a plain one again."""
+    if config.lora is None:
+        return
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, BaseTunerLayer):
+            layer.merge()
+            parent, _, own = name.rpartition(".")
+            setattr(model.get_submodule(parent), own, layer.get_base_layer())
 
 
 _SAMPLE = 2000  # positives whose tokens are counted
@@ -287,12 +365,12 @@ _ALIKE = 0.995  # mean cosine of two texts
 
 def collapse(
     trained: Trained, model: SentenceTransformer, config: TrainConfig,
-    batches: Sequence[int], texts: Sequence[str],
+    batches: Sequence[float], texts: Sequence[str],
 ) -> str:  # fmt: skip
     """How a training collapsed (its loss is that of guessing, or its vectors are all alike), and
     what to try; "" for one that did not.
 
-    `batches`: their sizes; `texts`: some that it was trained on.
+    `batches`: their sizes, see `batch_sizes`; `texts`: some that it was trained on.
     """
     found = [*_loss(trained, config, batches), *_vectors(model, texts)]
     if not found:
@@ -303,7 +381,7 @@ def collapse(
     )
 
 
-def _loss(trained: Trained, config: TrainConfig, batches: Sequence[int]) -> list[str]:
+def _loss(trained: Trained, config: TrainConfig, batches: Sequence[float]) -> list[str]:
     """Looks at the last quarter of the steps, each point of the curve against its own batches."""
     if config.loss not in ("mnrl", "cached-mnrl"):
         return []

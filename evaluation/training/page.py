@@ -203,9 +203,11 @@ def _how(result: Training) -> str:
     tokens = {when: "all" if n is None else f"{n:,}" for when, n in run.max_length.items()}
     read = " and ".join(f"{tokens[when]} {where}" for when, where in _READ.items())
     prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
+    adapters = "" if (rank := result.config.lora) is None else f"adapters of rank {rank}, merged; "
+    cached = "" if run.loss == result.config.loss else f"{run.loss}, as a batch did not fit; "
     return (
-        f"{start}; {negatives}; {prompts or 'no prompts'}; tokens read per text: {read}; "
-        f"weights {run.weights_dtype}, products {run.dtype}"
+        f"{start}; {adapters}{cached}{negatives}; {prompts or 'no prompts'}; tokens read per text: "
+        f"{read}; weights {run.weights_dtype}, products {run.dtype}"
     )
 
 

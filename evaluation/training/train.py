@@ -11,6 +11,7 @@ out/
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -91,6 +92,7 @@ def train(
     fresh: bool = False,
     command: str | None = None,
     progress: Progress = no_progress,
+    report_to: Sequence[str] = (),
 ) -> Training:
     """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
 
@@ -100,12 +102,13 @@ def train(
     `compare`: variants (see `variants`) that are trained with the same steps and seeds, the
     reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
     are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
-    scores are their means. `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or
-    shows what is finished, unless `fresh`. Raises `UsageError` or `DatasetError` for what cannot
-    be.
+    scores are their means. `report_to`: trackers, see `fit.train`. `out` defaults
+    to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
+    Raises `UsageError` or `DatasetError` for what cannot be.
     """
     _check_trainable(model)
     config = make_config(preset, settings)
+    _check_trackers(report_to)
     path = dataset_folder(path)
     source = PairSource(path, split, limit, data)
     check_variants(compare, source)
@@ -157,7 +160,7 @@ def train(
                 fit(
                     model, plan.pairs, plan.config.model_copy(update=change), into,
                     evaluate=Scorer(scored_sets, into / "scores", model, lexical, before),
-                    device=device, progress=progress,
+                    device=device, progress=progress, report_to=report_to,
                 )
             )  # fmt: skip
         shared = shared_pairs(plan.pairs, scored_sets[0].collection)
@@ -212,6 +215,17 @@ def _check_trainable(name: str) -> None:
             "sentence-transformers model"
         )
     check_name(name)
+
+
+_TRACKERS = ("trackio", "wandb", "tensorboard")
+
+
+def _check_trackers(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in _TRACKERS:
+            raise UsageError(f"--report-to {name}: give {', '.join(_TRACKERS)}")
+        if importlib.util.find_spec(name) is None:
+            raise UsageError(f"--report-to {name}: it is not installed; pip install {name}")
 
 
 def _nearest(name: str) -> str:

@@ -143,10 +143,12 @@ def call_models(
     pilot: int | None,
     progress: Progress,
     engine: Engine | None = None,
+    open_model: Callable[[ModelSettings, str | None], ChatModel] = open_chat,
 ) -> None:
     """Have `work` ask the models of `settings`, by agent; `call_report` is filled.
 
-    `folder` names the run in the ledger, `sources` is the context's folder.
+    `folder` names the run in the ledger, `sources` is the context's folder. `open_model` connects
+    to a model, with its key.
     """
     # beyond a billion dollars there is no cap to speak of
     cap = (
@@ -179,7 +181,7 @@ def call_models(
             try:
                 callers = {}
                 for which, one in apart.items():
-                    chat = open_chat(one, keys[which])
+                    chat = open_model(one, keys[which])
                     if model_options.replay:
                         chat = Replayed(chat, model_options.replay, ledger)
                     chats.append(chat)

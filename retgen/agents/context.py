@@ -21,6 +21,7 @@ from retgen.agents.answers import FAILED, REPAIRED, TAKEN, count_unusable
 from retgen.agents.caller import RECORD, Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
+from retgen.agents.prompt import Request
 from retgen.agents.sending import Tally
 from retgen.engines import Engine, Local
 from retgen.errors import ChecksFailed
@@ -129,6 +130,10 @@ class Context:
             raise
         counts[REPAIRED] += bool(faults)
         return result
+
+    async def ask(self, agent: str, request: Request) -> str:
+        """The text of an answer to a request of one's own. Raises `Unusable`, see `Caller.ask`."""
+        return await self._models[agent][1].ask(request, agent)
 
     def stage(
         self, name: str, total: int, *agents: Agent[Any, Any], candidates: int | None = None

@@ -216,6 +216,11 @@ def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:
     return settings.backend.open(settings.provider, **_options(settings, key))
 
 
+def open_embedder(settings: ModelSettings, key: str | None) -> ChatModel:
+    """The same of an embedder."""
+    return settings.backend.open_embedder(settings.provider, **_options(settings, key))
+
+
 def _options(settings: ModelSettings, key: str | None) -> dict[str, Any]:
     return {
         "base_url": settings.address(),

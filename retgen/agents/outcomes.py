@@ -223,9 +223,14 @@ def costs_nothing(response: Response, provider: str) -> bool:
 
 
 def states_all(response: Response, request: Request) -> bool:
-    """Whether the usage that came can be all: both numbers are there, and none is too small."""
+    """Whether the usage that came can be all: both numbers are there, and none is too small.
+
+    Where a request has no room for an answer, as one for embeddings, only what was sent counts.
+    """
     tokens_in, tokens_out, _ = response.usage
+    sent = sum(len(message.content.encode()) for message in request.messages)
+    if not request.room:
+        return bool(tokens_in) and (tokens_in or 0) * _BYTES >= sent
     if not tokens_in or not tokens_out:
         return False
-    sent = sum(len(message.content.encode()) for message in request.messages)
     return tokens_in * _BYTES >= sent and tokens_out * _BYTES >= len(response.text.encode())

@@ -159,23 +159,26 @@ def eval_command(
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     if study is None and seeds is None:
         check_datasets(*paths)
-    from retgen.evaluation.retrievers import Options
+    from retgen.evaluation.retrievers import Options, asked_models
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
     model_options = None
-    if any(name.startswith("llm:") for name in model or ()):
+    if any(asked_models(name) for name in model or ()):
         interruptible()
         model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
     else:
-        asked_of_chats = {"--max-usd": max_usd, "--price": price}
+        asked_of_apis = {"--max-usd": max_usd, "--price": price}
         if study is not None:
-            asked_of_chats["--limit"] = limit
-        for option, given in asked_of_chats.items():
+            asked_of_apis["--limit"] = limit
+        for option, given in asked_of_apis.items():
             if given not in (None, []):
-                raise UsageError(f"{option} is about chat models: name one, as llm:PROVIDER:NAME")
+                raise UsageError(
+                    f"{option} is about models behind an API: name one, as "
+                    "openai:text-embedding-3-small or llm:PROVIDER:NAME"
+                )
     asked = {"--by": by, "--threshold": threshold, "--misses": misses, "--complete": complete}
     if study is not None and (unused := [name for name, value in asked.items() if value]):
         raise UsageError(f"{', '.join(unused)}: about data sets; a study makes its own")

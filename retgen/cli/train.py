@@ -63,14 +63,15 @@ def train_command(
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Hyper-parameters by name: limit (a paper's), cpu (short).")
+        str | None,
+        typer.Option(help="Hyper-parameters by name: limit, capretrieval (papers'), cpu (short)."),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set", metavar="KEY=VALUE",
             help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
-            "hard_negatives, hold_out, ... (docs/evaluation_reference.md). Repeatable.",
+            "hard_negatives, lora, ... (docs/evaluation_reference.md). Repeatable.",
         ),
     ] = None,
     query_prompt: Annotated[
@@ -116,6 +117,22 @@ def train_command(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="The first N pairs only.")] = None,
     device: DeviceOption = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="Of the products: float32 (default), tf32, bf16.")
+    ] = None,
+    attn_implementation: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of transformers: sdpa, eager, flash_attention_2, ..."),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run code shipped with the model.")
+    ] = False,
+    report_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Also log to trackio, wandb or tensorboard. Repeatable."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
@@ -129,11 +146,11 @@ def train_command(
     variants = [name.strip() for name in compare.split(",")] if compare is not None else []
     if mine_by is not None and "mined" not in variants:
         raise UsageError("--mine-by: says what --compare mined ranks by; nothing is mined here")
-    prompts = {
-        name: text
-        for name, text in (("query_prompt", query_prompt), ("document_prompt", document_prompt))
-        if text is not None
-    }
+    given = {
+        "query_prompt": query_prompt, "document_prompt": document_prompt, "dtype": dtype,
+        "attn_implementation": attn_implementation, "trust_remote_code": trust_remote_code or None,
+    }  # fmt: skip
+    own = {name: value for name, value in given.items() if value is not None}
     from retgen.evaluation.training.page import text
     from retgen.evaluation.training.train import train
 
@@ -141,9 +158,10 @@ def train_command(
     with shown_progress(quiet, json) as progress:
         result = train(
             path, model, test=test, outside=outside or (), split=split, data=data or (),
-            limit=limit, preset=preset, settings=training_settings(settings) | prompts,
+            limit=limit, preset=preset, settings=training_settings(settings) | own,
             metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25", seeds=seeds,
             out=out, device=device, fresh=fresh, command=given_command(), progress=progress,
+            report_to=report_to or (),
         )  # fmt: skip
     print_result(result, lambda: text(result), json, quiet)
 

@@ -37,7 +37,10 @@ CASES: dict[str, tuple[str, str]] = {
         "--sizes 3 8 --domain books",
         rf"     8 ladders: written in {F} s .*; {N} ladders/s, peak memory {N} MB",
     ),
-    "large": ("--documents 400 --against 200", rf"rate at 400 / rate at 200: {F}"),
+    "large": (
+        "--families limit --scale 0.0005",
+        rf"\| limit \| 5,000 documents \| {F} s \| {N} MB \| {F} MB \|",
+    ),
     "limit": ("--documents 200 --rounds 1", rf"    ratio {F}  \({F} to {F}\)"),
     "decontamination": (
         "--texts 200 --test 60 --sample 10",

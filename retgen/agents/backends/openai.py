@@ -1,4 +1,4 @@
-"""Chat completions of OpenAI, and of every server that speaks its protocol.
+"""Chat completions and embeddings of OpenAI, and of every server that speaks its protocol.
 
 The SDK says where requests go and with what headers. They are put together here and sent by its
 aiohttp client, since its methods, and even its `post`, cost more than all the rest of a call. The
@@ -18,6 +18,7 @@ from retgen.agents.chat import (
     Backend,
     KeyMask,
     Response,
+    Usage,
     error_of,
     one_line,
     parse_object,
@@ -34,6 +35,8 @@ _NEW_NAME = "max_completion_tokens"
 
 class OpenAIChat:
     """A chat model behind `base_url` (None: OpenAI's own). Keys appear in no message."""
+
+    path = "chat/completions"
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class OpenAIChat:
         self._request = functools.partial(
             httpx2.Request,
             "POST",
-            f"{str(client.base_url).rstrip('/')}/chat/completions",
+            f"{str(client.base_url).rstrip('/')}/{self.path}",
             headers=httpx2.Headers({k: one for k, one in given.items() if isinstance(one, str)}),
             extensions={"timeout": httpx2.Timeout(timeout).as_dict()},
         )
@@ -68,7 +71,7 @@ class OpenAIChat:
         import aiohttp
         import httpx2
 
-        body = orjson.dumps(_body(request, self._room, room))
+        body = orjson.dumps(self.body(request, room))
         try:
             result = await self._http.send(self._request(content=body))
         except httpx2.RequestError as error:
@@ -80,12 +83,16 @@ class OpenAIChat:
             return Response(b"", SILENCE, one_line(words))
         raw = self._secrets.raw(result.content)
         if result.is_success:
-            return read_completion(raw)
+            return self.read(raw)
         wait = seconds(result.headers.get("retry-after"))
         text = error_of(parse_object(raw), raw) or "no reason given"
         if result.status_code == 400 and _NEW_NAME in text:
             self._room = _NEW_NAME  # from now on: OpenAI's own models, behind another address
         return Response(raw, result.status_code, text, wait=wait)
+
+    def body(self, request: Request, room: int) -> dict[str, Any]:
+        """What is sent."""
+        return _body(request, self._room, room)
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
@@ -94,6 +101,28 @@ class OpenAIChat:
     async def close(self) -> None:
         """See `ChatModel`."""
         await self._http.aclose()
+
+
+class OpenAIEmbeddings(OpenAIChat):
+    """An embedder behind `base_url`: the messages of a request are its texts, and the text of the
+    answer is the whole answer.
+    """
+
+    path = "embeddings"
+
+    def body(self, request: Request, room: int) -> dict[str, Any]:
+        """What is sent."""
+        texts = [message.content for message in request.messages]
+        return {"model": request.model, "input": texts, **request.sampling}
+
+    def read(self, raw: bytes) -> Response:
+        """See `ChatModel`."""
+        tree = parse_object(raw)
+        if not parts(tree, "data"):
+            error = error_of(tree, raw if not tree else b"")
+            return Response(raw, status_of(tree), error, begun=True)
+        usage = Usage(usage_of(tree.get("usage")).tokens_in, 0)
+        return Response(raw, 200, "", "stop", raw.decode("utf-8", "replace"), usage)
 
 
 def read_completion(raw: bytes) -> Response:
@@ -176,3 +205,6 @@ class OpenAI(Backend):
 
     def open(self, provider: str, **options: Any) -> OpenAIChat:
         return OpenAIChat(**options)
+
+    def open_embedder(self, provider: str, **options: Any) -> OpenAIEmbeddings:
+        return OpenAIEmbeddings(**options)

@@ -37,7 +37,7 @@ def test_the_preset_is_the_papers() -> None:
                 "batch_size: must be a whole number of at least 1, or 'full', not 'half'",
                 "epochs: must be at least 1, not 0",
                 "seed: must be a whole number, not 'x'",
-                "dimensions: unknown key; did you mean dimension? Allowed: init, loss, temperature, margin, batch_size, mini_batch_size, no_duplicates, learning_rate, epochs, max_steps, warmup_ratio, max_length, dimension, matryoshka, dtype, query_prompt, document_prompt, seed, hold_out, early_stop, eval_every, hard_negatives",
+                f"dimensions: unknown key; did you mean dimension? Allowed: {', '.join(TrainConfig.model_fields)}",
             ],
         ),
         ({"hard_negatives": "some"}, [
@@ -65,7 +65,7 @@ def test_unknown_preset() -> None:
     with pytest.raises(UsageError) as caught:
         make_config("limits")
     assert str(caught.value) == (
-        "there is no training preset 'limits'; did you mean limit? Possible: limit, cpu"
+        "there is no training preset 'limits'; did you mean limit? Possible: limit, capretrieval, cpu"
     )
 
 
