@@ -281,7 +281,8 @@ class LadderSampler:
 
     def _draws_of(self, ladder: str, purpose: str) -> list[int]:
         stream = Stream(self.seed, f"multiconir/{purpose}/{ladder}")
-        return stream.integers(1 << 32, _DRAWS).tolist()
+        draws: list[int] = stream.integers(1 << 32, _DRAWS).tolist()
+        return draws
 
     def _context(
         self, ladder: str, pair: _EntityPair, strategies: Sequence[str]
