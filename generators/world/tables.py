@@ -260,6 +260,7 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
     close to it, as another city of its country. Otherwise: what misses one condition; of those that
     miss a range or a place among the first, the nearest, or values at an end would tell answers.
     """
+    result: Mask
     match expression:
         case AndNot():
             return violators(expression, table)
@@ -287,8 +288,8 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
             result = (missing(expression, table) == 1) & ~behind
             return result | _nearest(behind, column, int(low), int(high))
         case _:
-            one: Mask = missing(expression, table) == 1
-            return one
+            result = missing(expression, table) == 1
+            return result
 
 
 def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:
