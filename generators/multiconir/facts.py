@@ -8,7 +8,8 @@ A ladder is a pair of entities, drawn together: the positive states facts of the
 has the other's value in the same words. Nothing that is chosen depends on which of the two is
 which, so positives' and negatives' values are drawn alike, and a document alone does not tell what
 it is. `modify` replaces a value; `reassign` exchanges it with that of another holder beside it, so
-that not even the words are others.
+that not even the words are others. `reword` states the other value in other words, as a model's
+rewrite does; `context` puts sentences that state nothing behind each sentence and its rewrite.
 """
 
 from __future__ import annotations
@@ -242,9 +243,13 @@ class LadderSampler:
     def _ladder_of(self, name: str, pair: _EntityPair, asked: Sequence[PairCondition]) -> Ladder:
         strategies = self._strategies(pair.pick)
         named = places(self.seed, name)[0]  # the sentence that stands first
+        reword = _picker(self._draws_of(name, "reword")) if self.params.negatives.reword else None
         texts = [
-            self._sentences(pair, one, strategies[c], c == named) for c, one in enumerate(asked)
+            self._sentences(pair, one, strategies[c], c == named, reword)
+            for c, one in enumerate(asked)
         ]
+        for c, said in enumerate(self._context(name, pair, strategies)):
+            texts[c] = (" ".join((texts[c][0], *said)), " ".join((texts[c][1], *said)))
         clauses = [one.clause(one.first) for one in asked]
         relative = self.domain.entity.relative
         verdicts = [
@@ -274,6 +279,29 @@ class LadderSampler:
             expressions=[dumps(one.first) for one in asked],
         )
 
+    def _draws_of(self, ladder: str, purpose: str) -> list[int]:
+        stream = Stream(self.seed, f"multiconir/{purpose}/{ladder}")
+        draws: list[int] = stream.integers(1 << 32, _DRAWS).tolist()
+        return draws
+
+    def _context(
+        self, ladder: str, pair: _EntityPair, strategies: Sequence[str]
+    ) -> Iterator[list[str]]:
+        """What stands behind each condition's sentence: sentences that state nothing."""
+        count, fillers = self.params.context, self.domain.fillers
+        if count * CONDITIONS > len(fillers):
+            raise RecipeError(
+                f"params.context: domain {self.params.domain} has {len(fillers)} sentences that "
+                f"state nothing, which are {len(fillers) // CONDITIONS} for each condition"
+            )
+        order = Stream(self.seed, f"multiconir/context/{ladder}").permutation(len(fillers)).tolist()
+        for c, strategy in enumerate(strategies):
+            which = order[c * count : (c + 1) * count]
+            # behind somebody else's fact "it" could be the other one
+            heard = pair.forms[0] if strategy == "reassign" else ""
+            yield [self._composer.idle(pair.forms, fillers[i], "" if n else heard)
+                   for n, i in enumerate(which)]  # fmt: skip
+
     def _strategies(self, pick: Callable[[int], int]) -> list[str]:
         strategy = self.params.strategy()
         if strategy != "mixed":
@@ -283,9 +311,12 @@ class LadderSampler:
         return strategies
 
     def _sentences(
-        self, pair: _EntityPair, one: PairCondition, strategy: str, named: bool
-    ) -> tuple[str, str]:
-        """The sentence of a condition and its rewrite. `named`: its subject is the full name."""
+        self, pair: _EntityPair, one: PairCondition, strategy: str, named: bool,
+        reword: Callable[[int], int] | None,
+    ) -> tuple[str, str]:  # fmt: skip
+        """The sentence of a condition and its rewrite. `named`: its subject is the full name;
+        `reword`: draws for other words of the rewrite.
+        """
         pick, slot = pair.pick, one.slot
         subjects = self._composer.subjects(pair.forms)
         behind = strategy == "reassign" and not named and pick(2) == 1  # another's fact is first
@@ -298,20 +329,26 @@ class LadderSampler:
         first, second = self._composer.wordings_of(slot, codes)
         assert first is not None
         assert second is not None
+        cut = self._composer.wordings[slot.name]
+
+        def again(which: int, of: Sequence[int]) -> int:
+            """Which of some wordings the rewrite has."""
+            others = [i for i in of if i != which]
+            return others[reword(len(others))] if reword and others else which
+
         own = [
-            self._composer.clause(pair.forms, Stated(slot.name, *said, one.stated), subject)
-            for said in (first, second)
+            self._composer.clause(pair.forms, Stated(slot.name, *said, which), subject)
+            for said, which in ((first, one.stated), (second, again(one.stated, range(len(cut)))))
         ]
         if strategy == "modify":
             return capital(own[0]) + ".", capital(own[1]) + "."
-        cut = self._composer.wordings[slot.name]
         able = [i for i in range(len(cut)) if cut[i].alone and cut[i].first != "O"]
         which, holder = able[pick(len(able))], pick(len(self.domain.others))
         frames = _OTHER_FIRST if behind else _BOTH
         frame = frames[pick(len(frames))]
         others = [
-            self._composer.clause(pair.forms, Stated(slot.name, *said, which, holder), subject)
-            for said in (second, first)
+            self._composer.clause(pair.forms, Stated(slot.name, *said, stated, holder), subject)
+            for said, stated in ((second, which), (first, again(which, able)))
         ]
         made = [frame.format(a, b) for a, b in zip(own, others, strict=True)]
         return capital(made[0]) + ".", capital(made[1]) + "."

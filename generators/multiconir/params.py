@@ -119,6 +119,9 @@ class Negatives(Params):
     key_terms: float = Field(0.8, ge=0, le=1)
     negations: float = Field(0.2, ge=0, le=1)
     attempts: int = Field(2, ge=1, le=20)
+    reword: bool = Field(
+        False, description="of drawn ladders: rewrites state their value in other words"
+    )
 
 
 class MultiConIRParams(Params):
@@ -144,6 +147,9 @@ class MultiConIRParams(Params):
     )
     half: Half | None = Field(
         None, description="of drawn ladders: only this half of all values and wordings"
+    )
+    context: int = Field(
+        0, ge=0, description="of drawn ladders: sentences without a fact behind each condition's"
     )
     singles: bool = Field(
         True, description="whether there is a document for each condition that breaks it alone"

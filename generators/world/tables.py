@@ -28,6 +28,7 @@ from retgen.world.expressions import (
     Between,
     Condition,
     Expression,
+    Extreme,
     Is,
     Or,
     Via,
@@ -39,8 +40,9 @@ from retgen.world.expressions import (
     slots,
 )
 from retgen.world.facts import Selection, World
-from retgen.world.table import EntityTable, Mask
+from retgen.world.table import Column, EntityTable, Mask
 
+_OPEN = 1 << 40  # beyond every value
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
 
 Entities = NDArray[np.int64]
@@ -246,15 +248,17 @@ def _change(cell: QueryCell, params: WorldParams) -> str:
 def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
     """Which entities are hard negatives of a query, (count,).
 
-    After "and not": what meets both (the violators). Of a relation: what meets the conditions
-    itself, in place of the other entity. Where one condition is all: those with a value close to
-    it, as another city of its country. Otherwise: what misses one condition.
+    After "and not": what meets both (the violators). Of a relation: what has it, and meets the
+    conditions itself, in place of the other entity. Where one condition is all: those with a value
+    close to it, as another city of its country. Otherwise: what misses one condition; of those that
+    miss a range or a place among the first, the nearest, or values at an end would tell answers.
     """
+    result: Mask
     match expression:
         case AndNot(kept, dropped):
             return execute(kept, table) & execute(dropped, table)
-        case Via(_, of):
-            return execute(of, table) & ~execute(expression, table)
+        case Via(slot, of):
+            return execute(of, table) & ~execute(expression, table) & (table.column(slot) >= 0)
         case Is() | Within() | Between():
             return _near(expression, table)
         case Or(parts) if not any(isinstance(part, And) for part in parts):
@@ -262,9 +266,33 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
             for part in parts:
                 result |= hard_negatives(part, table)
             return result & ~execute(expression, table)
+        case And(parts):
+            result = missing(expression, table) == 1
+            for part in parts:
+                if isinstance(part, Between):
+                    missed = result & ~execute(part, table)
+                    low, high = _ends(part)
+                    result ^= missed ^ _nearest(missed, table.column(part.slot), low, high)
+            return result
+        case Extreme(slot=slot, of=of, most=most):
+            column, answers = table.column(slot), execute(expression, table)
+            low, high = (column[answers].min(), _OPEN) if most else (0, column[answers].max())
+            behind = execute(of, table) & ~answers
+            result = (missing(expression, table) == 1) & ~behind
+            return result | _nearest(behind, column, int(low), int(high))
         case _:
-            one: Mask = missing(expression, table) == 1
-            return one
+            result = missing(expression, table) == 1
+            return result
+
+
+def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:
+    """Those of `others` whose values are nearest to a range; they have one."""
+    result = others & (column >= 0)
+    values = column[result].astype(np.int64)
+    distance = np.maximum(low - values, values - high)
+    if len(distance) > _NEAREST:
+        result[result] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
+    return result
 
 
 def _near(condition: Condition, table: EntityTable) -> Mask:
@@ -272,20 +300,22 @@ def _near(condition: Condition, table: EntityTable) -> Mask:
     slot = table.domain.slots[condition.slot]
     column = table.column(slot.name)
     others = (column >= 0) & ~execute(condition, table)
-    ends, above = list[int](), tuple[str, ...]()
+    if slot.is_ordered:
+        return _nearest(others, column, *_ends(condition))
+    above = ""
+    for value in slot.values:
+        if isinstance(condition, Is) and value.name == condition.value:
+            above = value.parents[0] if value.parents else ""
+        elif isinstance(condition, Within) and condition.parent in value.parents:
+            above = "".join(value.parents[value.parents.index(condition.parent) + 1 :][:1])
+    return others & table.under(slot.name, above)[column] if above else others
+
+
+def _ends(condition: Condition) -> tuple[int, int]:
     match condition:
-        case Between(_, low, high):
-            ends = [0 if low is None else ordinal(low), 1 << 40 if high is None else ordinal(high)]
-        case Is(_, value) if slot.is_ordered:
-            ends = [ordinal(value)] * 2
         case Is(_, value):
-            above = next((one.parents for one in slot.values if one.name == value), ())
-        case Within(_, parent):
-            parents = next(one.parents for one in slot.values if parent in one.parents)
-            above = parents[parents.index(parent) + 1 :]
-    if ends:
-        distance = np.maximum(ends[0] - column.astype(np.int64), column - ends[1])[others]
-        if len(distance) > _NEAREST:
-            others[others] = distance <= np.partition(distance, _NEAREST - 1)[_NEAREST - 1]
-        return others
-    return others & table.under(slot.name, above[0])[column] if above else others
+            return ordinal(value), ordinal(value)
+        case Between(_, low, high):
+            return 0 if low is None else ordinal(low), _OPEN if high is None else ordinal(high)
+        case Within():
+            raise ValueError("numbers and days have no parents")

@@ -1,8 +1,8 @@
 """Facts into texts: composed, not listed.
 
 A document has one of its domain's shapes, parts in an order: facts that belong together, a
-connective before them, and sentences that state none. Within a part facts come in any order, each
-a sentence of its own, a coordinated clause, a relative clause or a participle before the next one.
+connective before them, and sentences that state none. Within a part facts come as it lists them,
+each a sentence of its own, a coordinated clause, a relative clause or a participle before the next.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _LED = _FULL // 2  # of the parts that have connectives
 _SAID = _FULL // 3  # of the parts with facts: those behind which something without one is said
 _PLAIN = 3  # parts of the shape of a domain that states none
 _MARK = re.compile(r"\{([SPO])\}")
+_ADVERB = re.compile(r"\b(?:first|last|originally|later|already) ")
+_AUXILIARIES = frozenset(("is", "was", "has", "had"))
 # what can stand before its subject: "Shot in Turin, it ..."
 _PARTICIPLE = re.compile(
     r"\{0\} (?:is|was) ((?:first |last |originally |later )?(?!often\b)"
@@ -69,7 +71,7 @@ class _Wording(NamedTuple):
     first: str  # "S", "P" or "O"; "" without a mark
     joins: bool
     alone: bool  # it has no second mark, so anybody can be its subject
-    verb: str  # the first two words after the subject: "was born", "lives in"
+    verb: str  # what stands after the subject: "was born", "lives"
     present: bool  # what follows the subject is in the present tense, as "lives" or "has" is
     participle: str  # what stands before another clause's subject: "shot in {v}"; "" for none
 
@@ -80,8 +82,9 @@ def _cut(wording: str) -> _Wording:
         return _Wording(wording, "", False, True, "", False, "")
     head, tail = wording[: first.start()], wording[first.end() :]
     tail = _MARK.sub(lambda mark: f"{{{mark[1].lower()}}}", tail)
-    verb = " ".join(tail.split()[:2])
-    word = verb.partition(" ")[0]
+    words = _ADVERB.sub("", tail).split()
+    word = words[0] if words else ""
+    verb = " ".join(words[:2]) if word in _AUXILIARIES else word
     text = f"{head[:1].lower()}{head[1:]}{{0}}{tail}"
     before = _PARTICIPLE.fullmatch(text) if first[1] == "S" else None
     return _Wording(
@@ -102,10 +105,10 @@ class _Part(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """Parts in order, and which part has a slot; none where any part may have any."""
+    """Parts in order, and the part and rank of a slot; none where a slot may stand anywhere."""
 
     parts: tuple[_Part, ...]
-    place: Mapping[str, int]
+    place: Mapping[str, tuple[int, int]]
 
 
 class _Subject(NamedTuple):
@@ -123,10 +126,12 @@ class _Subject(NamedTuple):
         return self.name if self.short in others else self.short
 
     def declined(self, case: str, subject: str, drawn: int = 0) -> str:
-        """A subject as subject, possessive or object. `drawn`: whether "the" stands for "its"."""
+        """A subject as subject, possessive or object. `drawn`: whether "its" stands, not "the"."""
         if subject == self.pronoun:
             return (
-                "the" if case == "P" and subject == "it" and drawn & 8 else self.marks[case.lower()]
+                "the"
+                if case == "P" and subject == "it" and drawn & 24
+                else self.marks[case.lower()]
             )
         return f"{subject}'s" if case == "P" else subject
 
@@ -205,8 +210,9 @@ class Composer:
         parts: list[list[tuple[int, Stated]]] = [[] for _ in shape.parts]
         for one in stated:
             drawn = draws[4 * self._place[one.slot]]
-            number = shape.place[one.slot] if shape.place else (drawn * _PLAIN) >> 32
-            parts[number].append((drawn, one))
+            anywhere = (drawn * _PLAIN) >> 32, self._place[one.slot]
+            number, rank = shape.place.get(one.slot, anywhere)
+            parts[number].append((rank, one))
         sentences: list[str] = []
         facts: list[str] = []
         heard: set[str] = set()  # sentences without a fact, each once
@@ -245,14 +251,12 @@ class Composer:
 
         `others`: whom the entity's pronoun may be taken for, if anybody.
         """
-        if others or opening:
-            _bring_subject_forward(left, self.wordings)
         one = left.pop(0)
         wording = last = self.wordings[one.slot][one.wording]
         subject, kind = who.pronoun, (draws[1] * 8) >> 32
         if others:
             subject = who.again(others)
-        elif draws[0] & 3 == 0 and who.nouns and (wording.first != "P" or draws[0] & 4):
+        elif draws[0] & (7 if who.short else 3) == 0 and who.nouns and wording.first != "P":
             subject = who.nouns[(draws[0] >> 3) % len(who.nouns)]
         used, said = [one], ""
         if kind < 3 and left and one.slot not in who.naming and not opening:
@@ -261,7 +265,7 @@ class Composer:
                 noun = subject if subject != who.pronoun or not who.nouns else who.nouns[0]
                 if kind < 2 and wording.participle:
                     said = f"{who.put(wording.participle, one)}, {subject}"
-                elif kind and wording.joins and noun != who.pronoun:
+                elif kind == 2 and wording.joins and noun != who.pronoun:
                     which = self._relative if wording.first == "S" else "whose"
                     said = f"{noun}, {which}{who.put(wording.text, one)},"
                 if said:
@@ -279,20 +283,18 @@ class Composer:
     def _link(self, who: _Subject, before: Stated, first: _Wording, one: Stated, drawn: int) -> str:
         """How a fact follows another in its sentence: " and died in 1990"; "" where it cannot.
 
-        Two verbs share a subject in one tense, in the order of the domain's slots and where they
-        differ, so that nobody "died in 1990 and was born" or "was written and was written".
+        Two verbs share a subject in one tense and where they differ, so that nothing "was written
+        and was written".
         """
         second = self.wordings[one.slot][one.wording]
         if first.first == "S" == second.first and first.joins and second.joins:
-            fits = (
-                first.present == second.present
-                and first.verb != second.verb
-                and self._place[before.slot] < self._place[one.slot]
-            )
+            fits = first.present == second.present and first.verb != second.verb
             return f" and{who.put(second.text, one)}" if fits else ""
         same = first.verb.partition(" ")[0] == second.verb.partition(" ")[0]
         if before.slot in who.naming or (same and first.first == second.first):
             return ""
+        if who.pronoun == "it" and second.first == "S" != first.first:
+            return ""  # "the script was written in 1962, and it opened": the script?
         subject = who.declined(second.first, who.pronoun, drawn)
         return f", and {who.put(second.text, one, subject)}"
 
@@ -319,21 +321,28 @@ class Composer:
             subject = self._others[one.holder].format(who.marks["p"])
         return who.put(wording.text, one, who.declined(wording.first, subject))
 
+    def idle(self, forms: tuple[str, str, str], text: str, subject: str = "") -> str:
+        """A sentence that states nothing. `subject`: what the entity is called; "": its pronoun."""
+        who, cut = self._subject(forms), _cut(text)
+        said = who.declined(cut.first, subject or who.pronoun) if cut.first else ""
+        return f"{_capital(cut.text.format(said, **who.marks))}."
+
 
 def _shape_of(parts: Sequence[ShapePart], idle: tuple[_Wording, ...]) -> _Shape:
-    place = {slot: number for number, part in enumerate(parts) for slot in part.slots}
-    cut = (_Part(part.lead, tuple(map(_cut, part.say)) or idle, not part.slots) for part in parts)
+    place = {
+        slot: (number, rank)
+        for number, part in enumerate(parts)
+        for rank, slot in enumerate(part.slots)
+    }
+    cut = (
+        _Part(
+            part.lead,
+            tuple(map(_cut, part.say)) or (() if part.slots else idle),
+            not part.slots,
+        )
+        for part in parts
+    )
     return _Shape(tuple(cut), place)
-
-
-def _bring_subject_forward(left: list[Stated], wordings: Mapping[str, Sequence[_Wording]]) -> None:
-    """Put first what begins with the entity, or with its possessive where nothing else does."""
-    begun = [
-        (wording.first == "P", i) for i, one in enumerate(left)
-        if (wording := wordings[one.slot][one.wording]).joins
-    ]  # fmt: skip
-    if begun:
-        left.insert(0, left.pop(min(begun)[1]))
 
 
 def _capital(text: str) -> str:

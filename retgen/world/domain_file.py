@@ -215,10 +215,11 @@ class SlotBlock(_Block):
 
 
 class ShapePart(_Block):
-    """A part of a shape: facts that belong together, in any order, and what states none.
+    """A part of a shape: facts that belong together, in their order, and what states none.
 
     `lead`: connectives before them ("as for the music"); `say`: sentences behind them. A part
-    without slots says one of its sentences in every document: an opening, an end.
+    without slots says one of its sentences in every document: an opening, an end; without `say`
+    one of the domain's fillers.
     """
 
     slots: tuple[str, ...] = ()
@@ -321,8 +322,8 @@ def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[
             yield ("shapes", name), f"there is no slot {slot!r}"
     for i, part in enumerate(parts):
         at = ("shapes", name, i)
-        if not part.slots and (part.lead or not part.say):
-            yield at, "a part without slots has sentences under 'say', and no 'lead'"
+        if not part.slots and (part.lead or not (part.say or file.fillers)):
+            yield at, "a part without slots has sentences under 'say' (or 'fillers'), and no 'lead'"
         for k, wording in enumerate(part.say):
             for said in _idle(wording):
                 yield (*at, "say", k), said

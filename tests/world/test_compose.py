@@ -15,14 +15,13 @@ def test_a_text_to_the_letter() -> None:
     one = Composer(WORLD).documents(3, 4)[0]
     assert one.name == "Bold Plover 9"
     assert one.text == (
-        "Bold Plover 9 measured 140 metres. Its first captain was Cy Falk, and it was scrapped in "
-        "1962. It was launched on 30 October 1934. The vessel's home port was Kobe. It flew a blue "
-        "flag and was built after the plans of Hasty Plover 12. Bold Plover 9's holds were filled "
-        "with coal."
+        "Scrapped in 1962, Bold Plover 9 measured 140 metres. Its first captain was Cy Falk. It "
+        "was launched on 30 October 1934. The home port was Kobe. The holds were filled with coal. "
+        "It flew a blue flag. It was built after the plans of Hasty Plover 12."
     )
     assert one.facts == [
-        "length=140", "captain=Cy Falk", "scrapped=1962", "launch=1934-10-30", "home=Kobe",
-        "flag=a blue flag", "sister=Hasty Plover 12", "cargo=coal",
+        "scrapped=1962", "length=140", "captain=Cy Falk", "launch=1934-10-30", "home=Kobe",
+        "cargo=coal", "flag=a blue flag", "sister=Hasty Plover 12",
     ]  # fmt: skip
 
 
@@ -41,10 +40,10 @@ def test_shapes_order_the_facts_and_say_what_stands_beside_them() -> None:
         assert fits, one.text
         used.update(fits)
     assert used == {0, 1, 2}
-    texts = " ".join(one.text for one in Composer(World(domain, 5, 1000)).documents(0, 300))
+    texts = " ".join(one.text for one in Composer(World(domain, 5, 1000)).documents(0, 1000))
     assert len(said) > 100
     assert all(one in texts for one in said if "{" not in one)
-    for clause in (", whose ", ", which ", "As for the music, ", ", and "):
+    for clause in (", whose ", ", which ", "According to the organisers, ", ", and "):
         assert texts.count(clause) > 10, clause
     assert len(re.findall(r"\. [A-Z]\w+(?:ed|en|de|ot) [^,.]*, (?:it|the \w+) ", texts)) > 10
 

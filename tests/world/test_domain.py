@@ -87,7 +87,7 @@ def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
          "'home' stands in 2 parts, not in one"),
         ("fillers:", "shapes: {log: [{slots: [launch, mast]}]}\nfillers:", "there is no slot 'mast'"),
         ("fillers:", "shapes: {log: [{lead: [aboard]}]}\nfillers:",
-         "shapes.log.0: a part without slots has sentences under 'say', and no 'lead'"),
+         "shapes.log.0: a part without slots has sentences under 'say' (or 'fillers'), and no 'lead'"),
         ("fillers:", "shapes: {log: [{slots: [home], lead: ['aboard {O}']}]}\nfillers:",
          "shapes.log.0.lead.0: a connective holds no mark, and no comma at its end"),
         ("fillers:", "shapes: {log: [{slots: [home], say: ['{v} is far']}]}\nfillers:",
@@ -148,7 +148,7 @@ def test_bundled_domains_are_rich(name: str) -> None:
     slots = domain.slots.values()
     assert domain.name == name
     assert len(slots) >= 16
-    assert all(len(slot.document) >= 8 and len(slot.query) >= 8 for slot in slots)
+    assert all(len(slot.document) >= 3 and len(slot.query) >= 8 for slot in slots)
     assert all(len(slot.values) >= 22 for slot in slots if slot.is_listed)
     assert sum(slot.share == 1 for slot in slots) >= 10
     assert {"person", "relation"} <= {slot.type for slot in slots}

@@ -145,3 +145,35 @@ def test_the_reader_of_worlds_reads_every_ladder(domain: str) -> None:
     reader = LadderReader(drawing.domain.path, openings(params)[0])
     faults = [(one.id, fault) for one in drawing.ladders() for fault in reader.faults(one)]
     assert faults == []
+
+
+def test_rewrites_in_other_words_and_sentences_between() -> None:
+    """Positives and rewrites state what they did before, and no length tells which is which."""
+    plain = drawn(domain="books", ladders=60, negatives={"strategy": "modify"})
+    given = {"strategy": "modify", "reword": True}
+    made = drawn(domain="books", ladders=60, context=3, negatives=given)
+    fillers, longer = set(), []
+    for before, one in zip(plain, made, strict=True):
+        assert (one.conditions, one.expressions) == (before.conditions, before.expressions)
+        for c, (sentence, rewrite) in enumerate(zip(one.sentences, one.rewrites, strict=True)):
+            own, *said = sentence.removesuffix(".").split(". ")
+            other, *again = rewrite.removesuffix(".").split(". ")
+            assert f"{own}." == before.sentences[c]
+            assert f"{other}." != before.rewrites[c]
+            assert said == again
+            assert len(said) == 3
+            fillers.update(said)
+            longer.append(len(own) - len(other))
+        assert len({sentence.split(". ")[1] for sentence in one.sentences}) == 10
+    assert len(fillers) > 50
+    assert abs(np.mean(longer)) < 3 * np.std(longer) / len(longer) ** 0.5
+    assert np.mean(np.array(longer) != 0) > 0.9
+
+
+def test_more_context_than_a_domain_has() -> None:
+    with pytest.raises(RecipeError) as error:
+        drawn(domain="legal", ladders=1, context=5)
+    assert str(error.value) == (
+        "params.context: domain legal has 45 sentences that state nothing, which are 4 for each "
+        "condition"
+    )

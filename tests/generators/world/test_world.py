@@ -146,6 +146,16 @@ def test_hard_negatives(made: Mapping[str, list[dict[str, Any]]]) -> None:
             assert both.issuperset(own)
         if row["metadata"]["operator"] == "two-hop":  # themselves, in place of the other
             assert answers(value[2], facts).issuperset(own)
+            assert all(value[1] in facts[name] for name in own)  # whose predecessor does not
+        if row["metadata"]["operator"] == "superlative":  # the next ones, or at an end themselves
+            most, count, slot, of = value
+            known = {name: one[slot] for name, one in facts.items() if slot in one}
+            ends = sorted((known[name] for name in answers(value, facts)), reverse=most == "most")
+            meet = answers(of, facts) & known.keys()
+            nearest = sorted((known[name] for name in meet), reverse=most == "most")[: count + 100]
+            for name in own:
+                edge = nearest[-1] if name in meet else ends[-1]
+                assert known[name] >= edge if most == "most" else known[name] <= edge
         if row["metadata"]["operator"] in ("and", "range"):  # all conditions but one
             for name in own:
                 met = [name in answers(part, facts) for part in value[1:]]
