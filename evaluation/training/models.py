@@ -324,8 +324,8 @@ def weight_by_idf(model: SentenceTransformer, pairs: Pairs) -> str:
         idf(token) = ln((1 + N) / (1 + df(token))) + 1
 
     is scikit-learn's smooth idf: N documents, of which df hold the token; a token of none has df 0.
-    Counted are the documents of the training pairs, the texts of one document as one: training
-    reads them anyway, so no text that is held out or tested on says anything.
+    Counted are the documents of the training pairs, the texts of one document as one, and the other
+    documents of the training side: no text that is held out or tested on says anything.
     """
     first = model[0]
     assert isinstance(first, StaticEmbedding)
@@ -337,16 +337,17 @@ def weight_by_idf(model: SentenceTransformer, pairs: Pairs) -> str:
     idf[: len(known)] = np.log((1 + documents) / (1 + known)) + 1
     with torch.no_grad():
         rows.mul_(torch.from_numpy(idf).to(rows)[:, None])
+    of = "side" if pairs.documents else "pairs"
     return (
         f"token vectors times ln((1 + N) / (1 + df)) + 1 of the {documents:,} documents of the "
-        f"training pairs, which hold {int((known > 0).sum()):,} of its {len(rows):,} tokens; df of "
+        f"training {of}, which hold {int((known > 0).sum()):,} of its {len(rows):,} tokens; df of "
         "the others is 0"
     )
 
 
 def document_frequencies(tokenizer: Tokenizer, pairs: Pairs) -> tuple[NDArray[np.int64], int]:
-    """In how many documents of the positives each token stands, (tokens,); how many there are."""
-    texts: dict[str, set[str]] = {}
+    """In how many documents of the training side each token stands, (tokens,); how many there are."""
+    texts = {doc_id: {text} for doc_id, text in pairs.documents.items()}
     ids = pairs.positive_ids or [""] * len(pairs)
     for doc_id, text in zip(ids, pairs.positives, strict=True):
         texts.setdefault(doc_id or text, set()).add(text)

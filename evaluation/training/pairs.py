@@ -28,6 +28,7 @@ class Pairs:
     """Pairs in order, one entry a pair in every list. `negatives`: texts, possibly none.
 
     `positive_ids`: of the documents, "" (or no list at all) where only the text is known.
+    `documents`: texts of the training side's documents by id, where the data set tells its sides.
     """
 
     anchors: list[str]
@@ -36,6 +37,7 @@ class Pairs:
     query_ids: list[str]
     origin: str
     positive_ids: list[str] = field(default_factory=list)
+    documents: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.anchors)
@@ -66,7 +68,8 @@ class Pairs:
 
     def digest(self) -> str:
         """SHA-256 of the texts and query ids, hex."""
-        rows = [self.anchors, self.positives, self.negatives, self.query_ids]
+        rows: list[Any] = [self.anchors, self.positives, self.negatives, self.query_ids]
+        rows += [self.documents] if self.documents else []
         return hashlib.sha256(orjson.dumps(rows)).hexdigest()
 
 
@@ -96,10 +99,10 @@ def read_pairs(
         )
     files = _named(files, data, path) if data else _with_pairs(files)
     if files and split is None:
-        rows = _from_tables(files, path)
+        rows, documents = _from_tables(files, path), _of_training_side(dataset)
         origin = f"the training pairs of {name} ({', '.join(file.name for file in files)})"
     else:
-        split = _split(dataset, path, split)
+        split, documents = _split(dataset, path, split), {}
         rows = _from_qrels(dataset, path, split)
         origin = f"the qrels of split {split} of {name}"
         if split != "train":
@@ -110,7 +113,18 @@ def read_pairs(
     else:
         origin = f"{len(rows):,} pairs from {origin}"
     anchors, positives, negatives, ids, docs = (list(c) for c in zip(*rows, strict=True))
-    return Pairs(anchors, positives, negatives, ids, origin, docs)
+    return Pairs(anchors, positives, negatives, ids, origin, docs, documents)
+
+
+def _of_training_side(dataset: Dataset) -> dict[str, str]:
+    """The documents of split train of a run over own documents; none of another data set."""
+    if dataset.run is None:
+        return {}
+    return {
+        one.doc_id: f"{one.title} {one.text}".strip()
+        for one in dataset.documents()
+        if isinstance(one.metadata, dict) and one.metadata.get("split") == "train"
+    }
 
 
 def training_files(dataset: Dataset) -> list[Path]:

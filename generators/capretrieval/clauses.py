@@ -18,7 +18,7 @@ from retgen.generators.capretrieval.language import stopwords
 from retgen.generators.capretrieval.tagging import (
     NOUNS,
     Word,
-    base_form,
+    gerund,
     in_lexicon,
     runs,
     tags_in_context,
@@ -30,6 +30,8 @@ _TELLING = 2  # of which the corpus does not have in many documents
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _BE = frozenset({"is", "are", "was", "were", "be"})
 _DETERMINERS = frozenset("a all an both the these this".split())
+# before a noun: it was named before
+_REFERS = frozenset("described given listed mentioned named said specified".split())
 _BEFORE_VERBS = frozenset(
     "to not do does did will would can could may might must shall should".split()
 )
@@ -77,8 +79,10 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     while folded[begin + 1 : begin + 2] == ["of"] and not tells[begin]:  # a part of
         begin += 2
     kept = [
-        i for i in range(begin, len(run)) if folded[i] not in _DETERMINERS and tags[i] != "PRP$"
-    ]
+        i for i in range(begin, len(run))
+        if folded[i] not in _DETERMINERS and tags[i] != "PRP$"
+        and not (folded[i] in _REFERS and tags[i + 1 : i + 2] and tags[i + 1] in {*NOUNS, "JJ"})
+    ]  # fmt: skip
     whole = len(every) == 1 and len(kept) <= _MOST
     if len(kept) > _MOST:
         kept = kept[: _end(kept, folded, tags)]
@@ -91,8 +95,8 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     if len(content) < _FEWEST + cut or sum(tells[i] for i in content) < _TELLING + cut:
         return ""
     words = [run[i].text for i in kept]
-    if begin and tags[begin] in ("VBZ", "VBP"):
-        words[0] = base_form(words[0])
+    if begin and tags[begin] in ("VB", "VBZ", "VBP"):
+        words[0] = gerund(words[0])
     elif kept[0] == 0 and in_lexicon(words[0]) and words[1].islower() and words[0].istitle():
         words[0] = folded[kept[0]]
     return " ".join(words)

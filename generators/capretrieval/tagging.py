@@ -83,11 +83,12 @@ def word_classes(word: str) -> frozenset[str]:
     return frozenset(lemminflect.getAllLemmas(word) or lemminflect.getAllLemmas(word.casefold()))
 
 
-def base_form(verb: str) -> str:
-    """A verb as one asks for it: converts, convert."""
+def gerund(verb: str) -> str:
+    """A verb without who does it: converts, converting. As a command, it would say to do so."""
     import lemminflect
 
-    return next(iter(lemminflect.getLemma(verb.casefold(), "VERB")), verb)
+    lemma = next(iter(lemminflect.getLemma(verb.casefold(), "VERB")), verb)
+    return next(iter(lemminflect.getInflection(lemma, "VBG")), verb)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,23 @@ def test_idf_counts_documents_of_the_positives(
     card = (trained.path / "README.md").read_text()
     assert f"- start: {trained.start}" in card.replace("\\", "")
     assert "| measure | before | idf alone | after |" in card
+
+
+def test_idf_counts_the_other_documents_of_the_training_side(
+    words: SentenceTransformer, tmp_path: Path
+) -> None:
+    """N 5: d1 to d3 as above, of which d3 is whole now, and two more."""
+    others = {"d3": "the fox cat", "d4": "bee", "d5": "the bee"}
+    pairs = replace(PAIRS, documents=others)
+    assert pairs.digest() != PAIRS.digest()
+    config = TrainConfig(init="idf", max_steps=1, hard_negatives=0, learning_rate=1e-9)
+    trained = train(words, pairs, config, tmp_path / "out", device="cpu")
+    idf = np.array([math.log(6 / (1 + df)) + 1 for df in (4, 2, 3, 1, 2)], np.float32)
+    found = weights(trained)["0.embedding.weight"]
+    np.testing.assert_allclose(found, idf[:, None] * [1.0, 2.0], rtol=1e-6)
+    assert trained.start.endswith(
+        "of the 5 documents of the training side, which hold 5 of its 5 tokens; df of the others is 0"
+    )
 
 
 def test_a_start_elsewhere_keeps_the_vectors(words: SentenceTransformer, tmp_path: Path) -> None:

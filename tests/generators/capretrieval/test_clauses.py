@@ -24,7 +24,10 @@ def _is_common(word: str) -> bool:
         ("StumpWM is a window manager written entirely in Common Lisp.",
          "window manager written entirely in Common Lisp"),
         ("It converts the raw octets of decimal numbers.",
-         "convert raw octets of decimal numbers"),
+         "converting raw octets of decimal numbers"),
+        # what was named before the sentence
+        ("The given copper kettle boils the specified blue water.",
+         "copper kettle boils blue water"),
         # no denial is lost with its verb
         ("This package is not a replacement for the old tape driver.",
          "package is not replacement for old tape driver"),
