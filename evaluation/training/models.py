@@ -346,7 +346,7 @@ def weight_by_idf(model: SentenceTransformer, pairs: Pairs) -> str:
 
 
 def document_frequencies(tokenizer: Tokenizer, pairs: Pairs) -> tuple[NDArray[np.int64], int]:
-    """In how many documents of the training side each token stands, (tokens,); how many there are."""
+    """In how many documents to train on each token stands, (tokens,); how many there are."""
     texts = {doc_id: {text} for doc_id, text in pairs.documents.items()}
     ids = pairs.positive_ids or [""] * len(pairs)
     for doc_id, text in zip(ids, pairs.positives, strict=True):

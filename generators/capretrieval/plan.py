@@ -81,7 +81,10 @@ def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) 
     counts, sizes = job.params.queries, list(passages_of)
     asked = counts.keywords + counts.summaries
     share, most = _BY_RULES
-    each = min(share * asked, most) * (_GOOD if counts.quality else 1)
+    out = job.params.splits.test + job.params.splits.dev
+    good = out * (_GOOD if counts.quality else 1)
+    good += (1 - out) * (_GOOD if counts.training_quality else 1)
+    each = min(share * asked, most) * good
     if WRITE_QUERIES.name in job.live:
         each = min(_OF_A_MODEL, asked)
     made = [each * size for size in sizes]

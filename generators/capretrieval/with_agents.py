@@ -9,8 +9,8 @@ splits do not agree).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from retgen.agents.agent import Rejection
 from retgen.errors import ChecksFailed, SourceRefused
@@ -38,8 +38,9 @@ from retgen.generators.capretrieval.language import (
     words_of,
 )
 from retgen.generators.capretrieval.negatives import mine_negatives
-from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.params import CapRetrievalParams, QueryCounts
 from retgen.generators.capretrieval.passages import (
+    Codes,
     Passage,
     PassageLabels,
     cut_passages,
@@ -110,12 +111,13 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     every = drafted.queries
     every += await _written(passages, drafted.counts, job, context, rejected)
     every = without_test_queries(every, passages, tests, params, context.engine, rejected)
-    general: dict[int, str] = {}
-    if params.queries.quality:
-        general = general_queries(every, passages, document_of, drafted.stems, context.progress)
-    asked = asked_queries(params.queries.like) if params.queries.like else None
-    every = _chosen(every, passages, asked, general, params.queries.quality, context, rejected)
     splits = [side[i] for i in document_of]
+    drafts = QueriesOfRun(every, passages, document_of, drafted.stems, splits)
+    every = _chosen(drafts, params.queries, context, rejected)
+    asked = asked_queries(params.queries.like) if params.queries.like else None
+    if asked:
+        every = without_asked(every, passages, asked, rejected)
+        every = like_asked(every, passages, asked, _LEFT_OUT, rejected)
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
     labels = PassageLabels(passages, holders(drafted.words, phrases))
     kept = select_queries(every, passages, splits, params.queries, labels, rejected)
@@ -185,27 +187,43 @@ async def _written(
     return every
 
 
+class QueriesOfRun(NamedTuple):
+    """All queries of a run; of each passage its document, its words and its split."""
+
+    queries: list[PassageQuery]
+    passages: Sequence[Passage]
+    document_of: Sequence[int]
+    stems: Sequence[Codes]
+    splits: Sequence[str]
+
+
 def _chosen(
-    queries: list[PassageQuery],
-    passages: Sequence[Passage],
-    asked: Sequence[str] | None,
-    general: Mapping[int, str],
-    least: float,
-    context: Context,
-    rejected: list[Rejection],
+    run: QueriesOfRun, wanted: QueryCounts, context: Context, rejected: list[Rejection]
 ) -> list[PassageQuery]:
-    """What is kept of the rules' queries: the good ones, or those that are like users' queries."""
-    if asked is not None:
-        queries, _ = without_poor(queries, passages, general, 0.0, rejected)
-        queries = without_asked(queries, passages, asked, rejected)
-        return like_asked(queries, passages, asked, _LEFT_OUT, rejected)
-    queries, are_few = without_poor(queries, passages, general, least, rejected)
-    if are_few:
-        context.notice(
-            f"Few queries of the rules score {least:g} (params.queries.quality): the best of the "
-            "others are kept. Read some first; a model (--model) writes better ones."
-        )
-    return queries
+    """What is good enough to be scored on, and to be trained on, in the order it was."""
+    kept: set[int] = set()
+    scored = "params.queries.quality", wanted.quality, "test", "dev"
+    for option, least, *names in (
+        scored, ("params.queries.training_quality", wanted.training_quality, "train")
+    ):  # fmt: skip
+        some = [one for one in run.queries if run.splits[one.passage] in names]
+        owners = zip(run.document_of, run.splits, strict=True)
+        documents = len({owner for owner, name in owners if name in names})
+        general: dict[int, str] = {}
+        if least:
+            general = general_queries(
+                some, run.passages, run.document_of, run.stems, context.progress
+            )
+        if wanted.like:  # which chooses by form, among queries of any score
+            least = 0.0
+        some, are_few = without_poor(some, run.passages, general, least, documents, rejected)
+        kept.update(map(id, some))
+        if are_few:
+            context.notice(
+                f"Few queries of the rules score {least:g} ({option}): the best of the others are "
+                "kept. Read some first; a model (--model) writes better ones."
+            )
+    return [one for one in run.queries if id(one) in kept]
 
 
 def _nothing_asked(
