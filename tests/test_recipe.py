@@ -167,7 +167,7 @@ def test_bundled_recipe(name: str) -> None:
 
 
 PLANNED = {
-    "capretrieval": (500, 2_000, 2_000),
+    "capretrieval": (500, 3_264, 3_264),
     "capretrieval_album": (3_024, 404, 7_268),
     "capretrieval_album_zh": (3_024, 404, 7_268),
     "capretrieval_judged": (500, 120, 30_000),
@@ -194,7 +194,7 @@ PLANNED = {
     "niah_long": (396, 22, 660),
     "niah_train": (4_284, 34, 8_160),
     "world_operators": (100_000, 480, 174_286),
-    "world_small": (10_000, 144, 16_610),
+    "world_small": (10_000, 144, 16_379),
     "world_twins": (1_890, 1_710, 7_242),
 }
 
