@@ -193,7 +193,7 @@ PLANNED = {
     "niah_arms": (5_632, 22, 7_040),
     "niah_long": (396, 22, 660),
     "niah_train": (4_284, 34, 8_160),
-    "world_operators": (100_000, 480, 174_286),
+    "world_operators": (100_000, 480, 173_985),
     "world_small": (10_000, 144, 16_379),
     "world_twins": (1_890, 1_710, 7_242),
 }
