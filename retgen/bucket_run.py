@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -88,6 +89,7 @@ class BucketRun(RunFolder):
         self._one_at_a_time = threading.Lock()
         self._is_open = False  # before that, the folder may hold what is of another run
         self._problem: RetgenError | None = None
+        self._beaten = 0.0  # when the lock was seen to be ours
 
     @contextlib.contextmanager
     def hold(self, progress: Progress, patience: float = 0.0) -> Iterator[Progress]:
@@ -98,10 +100,11 @@ class BucketRun(RunFolder):
         """
         self._refuse_others()
         self._lock.acquire(patience, progress)
+        self._beaten = time.monotonic()
         ended = threading.Event()
         beside = [
             threading.Thread(target=self._repeat, args=(ended, action, every), daemon=True)
-            for action, every in ((self._lock.beat, self._lock.lease / 6), (self.keep, _EVERY))
+            for action, every in ((self._beat, self._lock.lease / 6), (self.keep, _EVERY))
         ]
         for one in beside:
             one.start()
@@ -125,7 +128,7 @@ class BucketRun(RunFolder):
                 self._lock.release()
 
     def _repeat(self, ended: threading.Event, action: Callable[[], None], every: float) -> None:
-        while not ended.wait(every):
+        while self._problem is None and not ended.wait(every):
             try:
                 action()
             except (UsageError, RunDirectoryError) as error:
@@ -137,6 +140,16 @@ class BucketRun(RunFolder):
     def _check(self) -> None:
         if self._problem is not None:
             raise self._problem
+
+    def _beat(self) -> None:
+        self._lock.beat()
+        self._beaten = time.monotonic()
+
+    def _check_lock(self) -> None:
+        """Raise where the lock is another's by now: this machine may have slept for a while."""
+        self._check()
+        if time.monotonic() - self._beaten > self._lock.lease / 2:
+            self._beat()
 
     def _refuse_others(self) -> None:
         """Raise `RunDirectoryError` for a path that holds something else, as far as S3 lists it."""
@@ -189,10 +202,12 @@ class BucketRun(RunFolder):
 
     def _clear(self, names: set[str]) -> None:
         # the manifest first: from here on it is not complete; what makes it a run last
-        for name in (_MANIFEST, *sorted(names - {"recipe.yaml"}), _FILES, "recipe.yaml"):
+        for name in (_MANIFEST, *sorted(names - {"recipe.yaml"})):
+            self._store.delete(name)
+        self._forget_results()
+        for name in (_FILES, "recipe.yaml"):
             self._store.delete(name)
         self._files = {}
-        self._forget_results()
 
     def keep(self, also: tuple[str, ...] = ()) -> None:
         """Put what is finished there, as far as it is not yet; of the rest, what `also` names."""
@@ -206,6 +221,7 @@ class BucketRun(RunFolder):
                         continue
                     info = file_info(path)
                     if self._files.get(name) != info:
+                        self._check_lock()
                         self._store.put_file(name, path, info)
                         self._files[name] = info
                         self._note()
@@ -225,9 +241,14 @@ class BucketRun(RunFolder):
         for name, info in _infos(orjson.loads(data)["files"]).items():
             found = self._store.head(name)
             if found is None or found.file != info:
+                if file_info(self.folder / name) != info:
+                    raise RunDirectoryError(
+                        f"{self.folder / name} is not as its manifest has it; make the run again "
+                        "with --fresh"
+                    )
                 self._store.put_file(name, self.folder / name, info)
         self._check()
-        self._lock.beat()  # still ours
+        self._beat()  # still ours
         try:
             self._store.put(_MANIFEST, data, if_absent="*")
         except ConditionFailed:

@@ -37,7 +37,7 @@ class ApiEmbedder:
     """A model behind an API as an `Embedder`.
 
     A text that is longer than the model reads is cut in half until it is not, and `details` counts
-    such texts: the API does not say where a text was cut, or refuses it whole.
+    those that were sent in this call: the API refuses such a text whole.
     """
 
     step = 16_384  # texts encoded at a time: many requests are in flight
@@ -96,8 +96,12 @@ class ApiEmbedder:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return torch.from_numpy(vectors / norms), []
 
-    async def _vectors(self, context: Context, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors (texts, dimension) of a batch, or of its halves where it is too long."""
+    async def _vectors(
+        self, context: Context, texts: Sequence[str], *, cut: bool = False
+    ) -> NDArray[np.float32]:
+        """Vectors (texts, dimension) of a batch, or of its halves where it is too long. `cut`: it
+        is what is left of a text.
+        """
         request = Request(
             endpoint=f"{self._settings.endpoint()}/embeddings",
             model=self._settings.name,
@@ -115,11 +119,15 @@ class ApiEmbedder:
                 ) from error
             half = len(texts) // 2
             if not half:
-                self.details["shortened"] += 1
-                return await self._vectors(context, [texts[0][: len(texts[0]) // 2]])
+                self.details["shortened"] += not cut
+                return await self._vectors(context, [texts[0][: len(texts[0]) // 2]], cut=True)
             halves = [await self._vectors(context, part) for part in (texts[:half], texts[half:])]
             return np.concatenate(halves)
-        return self._checked(_parsed(answer), len(texts))
+        try:
+            rows = _parsed(answer)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise self._no_vectors("an answer that holds no vectors") from None
+        return self._checked(rows, len(texts))
 
     def _checked(self, rows: list[NDArray[np.float32]], count: int) -> NDArray[np.float32]:
         known = getattr(self, "dimension", None) or (len(rows[0]) if rows else 0)
@@ -133,11 +141,15 @@ class ApiEmbedder:
         elif not all(row.any() for row in rows):
             fault = "vectors of zeros"
         if fault:
-            raise EndpointFailed(
-                f"{self.name} at {self._settings.endpoint()}: gave {fault}. The answer is kept; "
-                f"`gen ledger forget --agent {_AGENT} --state answered` has it asked again"
-            )
+            raise self._no_vectors(fault)
         return np.stack(rows)
+
+    def _no_vectors(self, fault: str) -> EndpointFailed:
+        return EndpointFailed(
+            f"{self.name} at {self._settings.endpoint()}: gave {fault}. The answer is kept; `gen "
+            f"ledger forget --agent {_AGENT} --model {self.name} --state answered --yes` has all "
+            "of this model asked again"
+        )
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -159,9 +171,12 @@ def _parsed(answer: str) -> list[NDArray[np.float32]]:
     rows: dict[int, NDArray[np.float32]] = {}
     for place, one in enumerate(orjson.loads(answer)["data"]):
         vector = one.get("embedding")
-        rows[int(one.get("index", place))] = (
+        row = (
             np.frombuffer(base64.b64decode(vector), "<f4")
             if isinstance(vector, str)
             else np.array(vector, np.float32)
         )
+        if row.ndim != 1:
+            raise ValueError(row.shape)
+        rows[int(one.get("index", place))] = row
     return [rows[place] for place in sorted(rows)]

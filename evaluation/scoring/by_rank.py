@@ -12,7 +12,7 @@ from retgen.engines.ranks import Rank
 from retgen.errors import UsageError
 from retgen.evaluation.collection import text_blocks
 from retgen.evaluation.embedders.shares import BLOCK, Shares
-from retgen.evaluation.retrievers import Options, check_name, retriever
+from retgen.evaluation.retrievers import Options, asked_models, check_name, retriever
 from retgen.evaluation.scoring.evaluate import output_folder, shared_folder
 from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.progress import Progress, no_progress
@@ -50,6 +50,11 @@ def encode_share(
             f"{'are' if len(models) > 1 else 'is'} named; give one embedder, as --model minilm"
         )
     check_name(models[0])
+    if asked_models(models[0]):
+        raise UsageError(
+            f"--rank: --model {models[0]} is behind an API, which one process asks as fast; leave "
+            "--rank out"
+        )
     source = dataset_folder(path)
     dataset = open_dataset(source)
     documents = sum(1 for _ in dataset.documents(strict=source))

@@ -155,6 +155,10 @@ def _remarks(scores: Sequence[Score]) -> Iterable[str]:
                 f"{score.model} reads {score.details['max_length']} tokens: "
                 f"{result['documents']:,} documents and {result['queries']:,} queries are cut"
             )
+        if shortened := score.details.get("shortened"):
+            cut.append(
+                f"{score.model} was sent {shortened:,} texts in part: whole, they are too long"
+            )
         if not score.details.get("full_dimension", True):
             trained = score.details.get("trained_for_truncation")
             (stars if trained else plain).append(score.model)

@@ -14,6 +14,7 @@ starts: how often one evaluates, and whether one was interrupted, does not chang
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import shutil
 import time
@@ -123,6 +124,7 @@ def train(
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error) or not can_cache(model, config):
                     raise
+            gc.collect()
             torch.cuda.empty_cache()
             return _Training(*given, loss="cached-mnrl").run()
         except (MemoryError, RuntimeError) as error:
@@ -211,6 +213,7 @@ class _Training:
         """`loss`: instead of the configuration's, of the same value."""
         self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
         self.identity, self.pairs, self.report_to = identity, pairs, list(report_to)
+        self.forced = loss is not None
         self.checkpoints = out / _CHECKPOINTS
         self.examples: TrainingExamples = prepare(pairs, config)
         self.batches, self.ends = schedule(self.examples.train, config)
@@ -363,7 +366,9 @@ class _Training:
         for step, state in sorted(states.items(), reverse=True):
             if state is None:
                 continue
-            names = "history", "seconds", "steps", "dtype", "loss"
+            names = ["history", "seconds", "steps", "dtype"]
+            if not self.forced:
+                names.append("loss")
             losses = [(at, loss) for at, loss in state["losses"]]
             result = replace(self.result, losses=losses, **{name: state[name] for name in names})
             if states.get(result.best()) is not None:

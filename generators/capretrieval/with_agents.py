@@ -214,14 +214,14 @@ def _chosen(
             general = general_queries(
                 some, run.passages, run.document_of, run.stems, context.progress
             )
-        if wanted.like:  # which chooses by form, among queries of any score
-            least = 0.0
-        some, are_few = without_poor(some, run.passages, general, least, documents, rejected)
+        # like users' queries are chosen by form, among those of any score
+        lowest = 0.0 if wanted.like else least
+        some, are_few = without_poor(some, run.passages, general, lowest, documents, rejected)
         kept.update(map(id, some))
         if are_few:
             context.notice(
-                f"Few queries of the rules score {least:g} ({option}): the best of the others are "
-                "kept. Read some first; a model (--model) writes better ones."
+                f"Few queries of the rules find their document and score {lowest:g} ({option}): the "
+                "best of the others are kept. Read some first; a model (--model) writes better ones."
             )
     return [one for one in run.queries if id(one) in kept]
 

@@ -1,6 +1,6 @@
 """A server on loopback that speaks OpenAI's embeddings, with the vectors of static:minilm.
 
-The model that is asked for says how it fails: `ok`, `base64`, `few`, `zeros`, `nan`, `other` (the
+The model that is asked for says how it fails: `ok`, `base64`, `few`, `zeros`, `nan`, `none`, `other` (the
 second answer has other dimensions); `flaky` answers every third request only.
 """
 
@@ -62,5 +62,7 @@ class _Handler(Handler):
 def _written(row: Any, how: str) -> Any:
     if how == "base64":
         return base64.b64encode(row.astype("<f4").tobytes()).decode()
+    if how == "none":
+        return None
     values = [round(float(value), 9) for value in row]
     return [None if how == "nan" else value for value in values]

@@ -102,7 +102,7 @@ def test_texts_that_are_too_long_are_shortened(server: EmbeddingServer, tmp_path
     (folder / "qrels.jsonl").write_text('{"query-id": "q", "corpus-id": "d0", "score": 1}\n')
     score = scored(folder, "openai:ok", tmp_path / "out", metrics=["recall@1"])
     assert score.values.tolist() == [[1.0]]
-    assert score.details["shortened"] == 2  # halved twice
+    assert score.details["shortened"] == 1  # halved twice
     assert max(map(len, server.answered)) <= LONGEST
     assert "." in server.answered
 
@@ -113,6 +113,7 @@ def test_texts_that_are_too_long_are_shortened(server: EmbeddingServer, tmp_path
         ("few", "39 vectors for 40 texts"),
         ("zeros", "vectors of zeros"),
         ("nan", "vectors that are not numbers"),
+        ("none", "an answer that holds no vectors"),
         ("other", "vectors of 5 dimensions among those of 384"),
     ],
 )
@@ -123,7 +124,8 @@ def test_answers_that_are_no_vectors(
         scored(run, f"openai:{model}", tmp_path)
     assert str(caught.value).partition("\n")[0] == (
         f"openai:{model} at {server.url}: gave {fault}. The answer is kept; `gen ledger forget "
-        "--agent embed --state answered` has it asked again"
+        f"--agent embed --model openai:{model} --state answered --yes` has all of this model asked "
+        "again"
     )
 
 
