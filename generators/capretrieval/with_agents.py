@@ -220,8 +220,9 @@ def _chosen(
         kept.update(map(id, some))
         if are_few:
             context.notice(
-                f"Few queries of the rules find their document and score {lowest:g} ({option}): the "
-                "best of the others are kept. Read some first; a model (--model) writes better ones."
+                f"Few queries of the rules find their document and score {lowest:g} ({option}): "
+                "the best of the others are kept. Read some first; a model (--model) writes better "
+                "ones."
             )
     return [one for one in run.queries if id(one) in kept]
 
