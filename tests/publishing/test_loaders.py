@@ -116,7 +116,7 @@ def printed(gen: Gen, run: Path, model: str) -> dict[str, float]:
     done = gen("eval", run, "--model", model, *asked, "--json", "--out", "eval")
     metrics: dict[str, float] = json.loads(done.stdout)["results"][0]["metrics"]
     assert list(metrics) == MEASURES
-    assert 0.05 < metrics["recall@1"] < 1  # else a wrong loader could be right by chance
+    assert metrics["recall@1"] > 0.05  # else a wrong loader could be right by chance
     return metrics
 
 

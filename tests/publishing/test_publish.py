@@ -203,7 +203,10 @@ def test_a_run_whose_checks_failed_and_the_same_with_the_check_switched_off(
             )
             (tmp_path / "texts" / f"{kind}{i}.txt").write_text(text)
     recipe = tmp_path / "near.yaml"
-    own = "name: near\nfamily: capretrieval\nparams: {source: {path: texts, licence: CC0-1.0}}\n"
+    own = (
+        "name: near\nfamily: capretrieval\nparams:\n  source: {path: texts, licence: CC0-1.0}\n"
+        "  queries: {quality: 0}\n"
+    )
     recipe.write_text(own + "validate: {severity: {near-duplicate: error}}\n")
     assert gen("run", recipe, "--out", "run").returncode == 1
     done = gen("publish", "run", "file:out", "--force")
