@@ -137,15 +137,15 @@ def without_poor(
     rejected: list[Rejection],
 ) -> tuple[list[PassageQuery], bool]:
     """The queries less the `general` ones, by number, and the rules' queries that score below
-    `least`; and whether that left so few, less than one for `FEW` of so many documents, that the
-    best of the others stay.
+    `least`; and whether that left so few, none or less than one for `FEW` of so many documents,
+    that the best of the others stay.
     """
     poor = {
         i: ("query/quality", f"its score is below {least:g}")
         for i, one in enumerate(queries)
         if one.evidence == "rules" and one.score < least
     } | {i: ("query/general", reason) for i, reason in general.items()}
-    lacking = max(0, documents // FEW - (len(queries) - len(poor)))
+    lacking = max(0, max(1, documents // FEW) - (len(queries) - len(poor)))
     gone = set(sorted(poor, key=lambda i: (i in general, -queries[i].score))[lacking:])
     for i in sorted(gone):
         rejected.append(dropped_query(*poor[i], queries[i], passages[queries[i].passage]))
