@@ -202,21 +202,26 @@ def _chosen(
 ) -> list[PassageQuery]:
     """What is good enough to be scored on, and to be trained on, in the order it was."""
     kept: set[int] = set()
-    scored = "params.queries.quality", wanted.quality, "test", "dev"
-    for option, least, *names in (
-        scored, ("params.queries.training_quality", wanted.training_quality, "train")
-    ):  # fmt: skip
-        some = [one for one in run.queries if run.splits[one.passage] in names]
-        owners = zip(run.document_of, run.splits, strict=True)
-        documents = len({owner for owner, name in owners if name in names})
-        general: dict[int, str] = {}
+    trained = "params.queries.training_quality", wanted.training_quality
+    scored = "params.queries.quality", wanted.quality
+    general: dict[int, str] = {}  # by the query's place
+    for (_, least), names in ((scored, ("test", "dev")), (trained, ("train",))):
+        places = [i for i, one in enumerate(run.queries) if run.splits[one.passage] in names]
         if least:
-            general = general_queries(
-                some, run.passages, run.document_of, run.stems, context.progress
-            )
+            found = general_queries(
+                [run.queries[i] for i in places], run.passages, run.document_of, run.stems,
+                context.progress,
+            )  # fmt: skip
+            general |= {places[number]: reason for number, reason in found.items()}
+    for (option, least), split in ((scored, "test"), (scored, "dev"), (trained, "train")):
+        places = [i for i, one in enumerate(run.queries) if run.splits[one.passage] == split]
+        some = [run.queries[i] for i in places]
+        owners = zip(run.document_of, run.splits, strict=True)
+        documents = len({owner for owner, name in owners if name == split})
+        own = {number: general[i] for number, i in enumerate(places) if i in general}
         # like users' queries are chosen by form, among those of any score
         lowest = 0.0 if wanted.like else least
-        some, are_few = without_poor(some, run.passages, general, lowest, documents, rejected)
+        some, are_few = without_poor(some, run.passages, own, lowest, documents, rejected)
         kept.update(map(id, some))
         if are_few:
             context.notice(
