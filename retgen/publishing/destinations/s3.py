@@ -162,7 +162,7 @@ class S3(Destination):
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            with self._objects.errors():
+            with self._objects.errors(on_condition=True):
                 yield
         except ConditionFailed:
             self._moved()
