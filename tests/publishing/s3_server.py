@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import socket
 import threading
@@ -104,6 +105,9 @@ def serving() -> Iterator[State]:
     moto, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        size = -1 if "wsgi.input_terminated" in environ else int(environ.get("CONTENT_LENGTH") or 0)
+        # all of it first: a client that stops halfway would hold the lock against everybody
+        environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(size))
         with lock:  # S3 looks at a condition and writes in one; moto in two
             return list(moto(environ, start))
 
