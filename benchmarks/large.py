@@ -40,7 +40,7 @@ FAMILIES = {
     ),
     "world_twins": Grown("world_twins", "params.triples_per_cell", "triples a cell", (10, 50, 250)),
     "multiconir": Grown("multiconir_movies", "params.ladders", "ladders", (400, 2_000, 10_000), 2),
-    "niah": Grown("niah", "params.places", "places", (10, 50, 250), 2),
+    "niah": Grown("niah", "params.places", "places", (2, 5, 10), 2),
     "album": Grown(
         "capretrieval_album", "params.captions", "captions", (3_024, 12_000, 48_000), 100
     ),

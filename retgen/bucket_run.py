@@ -188,6 +188,8 @@ class BucketRun(RunFolder):
         own = self.folder / "recipe.yaml"
         if not own.is_file() or file_info(own) != stated.get("recipe.yaml"):
             clear()
+        if manifest:  # the run was stopped before it had tidied up
+            self._remove([name for name in self._files if name.startswith(".")])
         for name in (f"{_RESULTS}ranks.json", *((_MANIFEST,) if manifest else ())):
             (self.folder / name).unlink(missing_ok=True)  # the bucket knows
         for name, info in stated.items():
@@ -264,12 +266,16 @@ class BucketRun(RunFolder):
 
     def forget(self) -> None:
         """Remove what the run has removed from the folder, and what ranks have left."""
+        self._remove([name for name in self._files if not (self.folder / name).is_file()])
+
+    def _remove(self, names: list[str]) -> None:
+        """Remove these files, and what ranks have left."""
         with self._one_at_a_time:
-            gone = [name for name in self._files if not (self.folder / name).is_file()]
-            for name in gone:
+            for name in names:
                 del self._files[name]
-            self._note()
-            for name in gone:
+            if names:
+                self._note()
+            for name in names:
                 self._store.delete(name)
         self._forget_results()
 

@@ -357,6 +357,22 @@ def test_a_merge_that_was_killed_goes_on_elsewhere(small: Path, s3: State, tmp_p
     assert stored(s3) == tables(run(small, out=tmp_path / "alone").path)
 
 
+def test_a_merge_that_was_killed_while_it_tidied_up(
+    small: Path, s3: State, tmp_path: Path
+) -> None:
+    for number in range(2):
+        run_rank(small, Rank(number, 2), out=TO, work=tmp_path / str(number), workers=1)
+    first = start(small, tmp_path / "first")
+    kill_at(s3, 1, f"DELETE {HERE}.tables.json", lambda: first)
+    assert first.wait(timeout=60) == -signal.SIGKILL
+    first.communicate()
+    calm(s3)
+    assert any(key.startswith(HERE + ".parts/") for key in s3.keys())
+    assert run(small, out=TO, work=tmp_path / "second").repeated
+    assert [key for key in s3.keys() if key.startswith((HERE + ".parts/", HERE + ".tab"))] == []
+    assert stored(s3) == tables(run(small, out=tmp_path / "alone").path)
+
+
 def test_fresh_and_what_is_of_another_run(small: Path, s3: State, tmp_path: Path) -> None:
     first = run(small, out=TO, work=tmp_path / "one")
     other = tmp_path / "other.yaml"
