@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import RetrieverType
+
+if TYPE_CHECKING:  # slow to import
+    from retgen.agents.models import ModelSettings
 
 
 class Chat(RetrieverType):
@@ -12,7 +17,12 @@ class Chat(RetrieverType):
     form = "llm:PROVIDER:NAME"
     about = "a chat model orders the documents of a candidate set"
     ranks = False
-    asks = True
+
+    def asked(self, name: str) -> list[ModelSettings]:
+        from retgen.agents.models import settings_of
+
+        settings = settings_of(name.partition(":")[2])
+        return [settings] if settings is not None else []
 
     def check(self, name: str) -> None:
         provider, more, model = name.partition(":")[2].partition(":")

@@ -1,0 +1,41 @@
+"""Embeddings of Voyage AI: OpenAI's answer, with a type of input and a size of batches of its own.
+
+https://docs.voyageai.com/reference/embeddings-api
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from retgen.agents.chat import count, part
+from retgen.agents.embedders.openai import rows_by_index
+from retgen.agents.embedding import EmbeddingBackend, HttpEmbeddings, Kind, Row, texts_of
+from retgen.agents.prompt import Request
+
+
+class Voyage(EmbeddingBackend):
+    keys = ("VOYAGE_API_KEY",)
+    address = "VOYAGE_BASE_URL"
+    about = "Voyage AI"
+    texts, size = 128, 100_000  # 1,000 texts and, of its largest models, 120,000 tokens
+    input_types: ClassVar[Mapping[Kind, str]] = {"query": "query", "document": "document"}
+    shorten: ClassVar[Mapping[str, Any]] = {"truncation": True}
+
+    def open(self, provider: str, *, base_url: str | None, **options: Any) -> HttpEmbeddings:
+        return HttpEmbeddings(
+            self, f"{base_url or 'https://api.voyageai.com/v1'}/embeddings", **options
+        )
+
+    def parameters(self, kind: Kind, *, prompted: bool, own_server: bool) -> dict[str, Any]:
+        named = {} if prompted else {"input_type": self.input_types[kind]}
+        return {**named, "truncation": False, "encoding_format": "base64"}
+
+    def body(self, request: Request) -> dict[str, Any]:
+        return {"model": request.model, "input": texts_of(request), **request.sampling}
+
+    def rows(self, tree: dict[str, Any]) -> list[Row]:
+        return rows_by_index(tree)
+
+    def tokens(self, tree: dict[str, Any]) -> int | None:
+        return count(part(tree, "usage").get("total_tokens"))
