@@ -29,7 +29,7 @@ from retgen.agents.calls import (
 )
 from retgen.agents.chat import Unusable
 from retgen.agents.context import Context
-from retgen.agents.embedding import Row
+from retgen.agents.embedding import Row, parse_answer
 from retgen.agents.models import embedder_settings
 from retgen.agents.prices import BYTES_A_TOKEN, Prices, table_date
 from retgen.agents.prompt import Message, Request
@@ -196,7 +196,7 @@ class ApiEmbedder:
             rest = text if self._backend.shorten and not cut else text[: len(text) // 2]
             return await self._vectors(context, [rest], kind, cut=True)
         try:
-            rows = [_numbers(row) for row in self._backend.rows(orjson.loads(answer))]
+            rows = [_numbers(row) for row in self._backend.rows(parse_answer(answer.encode()))]
         except (AttributeError, LookupError, TypeError, ValueError):
             raise self._no_vectors("an answer that holds no vectors") from None
         return self._checked(rows, len(texts))

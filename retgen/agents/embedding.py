@@ -6,6 +6,7 @@ the vectors out of that.
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
@@ -69,7 +70,7 @@ class Embeddings:
 
     def read(self, raw: bytes) -> Response:
         """An answer of vectors, or what stands in its place."""
-        tree = parse_object(raw)
+        tree = parse_answer(raw)
         try:
             answered = bool(self.backend.rows(tree))
         except _OTHER_FORM:
@@ -101,6 +102,21 @@ class HttpEmbeddings(Embeddings, HttpModel):
         }
         self.post_to(url, headers, [api_key])
         self.backend = backend
+
+
+def parse_answer(raw: bytes) -> dict[str, Any]:
+    """The JSON object of an answer; NaN, which JSON does not have, is a number here.
+
+    An answer that holds it was paid for like others, and would come again.
+    """
+    tree = parse_object(raw)
+    if tree or b"NaN" not in raw:
+        return tree
+    try:
+        lenient = json.loads(raw)
+    except ValueError:
+        return {}
+    return lenient if isinstance(lenient, dict) else {}
 
 
 def texts_of(request: Request) -> list[str]:

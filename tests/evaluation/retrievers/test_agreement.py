@@ -1,0 +1,101 @@
+"""MTEB's own evaluator, with sentence-transformers' classes, scores each kind of model as we do."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import retgen
+from retgen.evaluation.collection import load
+from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.export import export
+from retgen.progress import no_progress
+
+pytestmark = [
+    pytest.mark.slow,  # mteb as a whole
+    pytest.mark.usefixtures("one_torch_thread"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
+]
+# ours, and what MTEB calls it
+METRICS = {
+    "nDCG@10": "ndcg_at_10", "recall@10": "recall_at_10", "recall@100": "recall_at_100",
+    "MAP@100": "map_at_100", "MRR@10": "mrr_at_10", "P@5": "precision_at_5",
+}  # fmt: skip
+RECIPES: dict[str, tuple[str, dict[str, Any], int | None]] = {
+    # two relevant documents a query; ten of a ladder; grades 1 and 2, own documents
+    "limit": ("limit_small", {"params.docs": 300, "params.queries": 100}, None),
+    "ladders": ("multiconir_people", {}, 20),
+    "album": (
+        "capretrieval_album",
+        {"params.captions": 300, "params.queries": 60, "params.training": 40},
+        None,
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def task(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A data set as MTEB's task, which `gen export` wrote."""
+    home = tmp_path_factory.mktemp("runs")
+    recipe, overrides, limit = RECIPES[request.param]
+    run = retgen.run(recipe, out=home / "run", overrides=overrides, limit=limit).path
+    names = runpy.run_path(str(export(run, "mteb", home / "mteb") / "task.py"))
+    (kind,) = (
+        one for name, one in names.items() if name.endswith("Retrieval") and name[:3] != "Abs"
+    )
+    return kind
+
+
+def ours(task: Any, model: str, out: Path) -> dict[str, float]:
+    folder = Path(task.metadata.dataset["path"])
+    (result,) = evaluate(
+        folder, models=[model], metrics=list(METRICS), out=out, cache=False
+    ).datasets
+    return dict(zip(result.measures.names, result.scores[0].values.mean(axis=0), strict=True))
+
+
+def theirs(task: Any, model: Any) -> dict[str, float]:
+    import mteb
+
+    result = mteb.evaluate(model, task, cache=None, show_progress_bar=False).task_results[0]
+    (scores,) = result.scores["test"]
+    return {name: scores[their_name] for name, their_name in METRICS.items()}
+
+
+def loaded(kind: str, folder: Path) -> Any:
+    import sentence_transformers as st
+
+    names = {"dense": "SentenceTransformer", "sparse": "SparseEncoder",
+             "late": "MultiVectorEncoder", "cross": "CrossEncoder"}  # fmt: skip
+    return getattr(st, names[kind])(str(folder), device="cpu")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "late"])
+def test_a_model_that_ranks_a_corpus(
+    kind: str, task: Any, models: dict[str, Path], tmp_path: Path
+) -> None:
+    prefix = "" if kind == "dense" else f"{kind}:"
+    mine = ours(task, f"{prefix}{models[kind]}", tmp_path)
+    assert mine == pytest.approx(theirs(task(), loaded(kind, models[kind])), abs=1e-4)
+
+
+def test_a_cross_encoder_reranks_the_same_candidates(
+    task: Any, models: dict[str, Path], tmp_path: Path
+) -> None:
+    """MTEB has none rank a corpus: it is given BM25's best hundred, as ours takes them."""
+    mine = ours(task, f"rerank:bm25+{models['cross']}", tmp_path)
+    collection = load(Path(task.metadata.dataset["path"]))
+    (first,) = retriever("bm25", Options()).rank(collection, 100, no_progress)
+    their_task = task()
+    their_task.load_data()
+    (splits,) = their_task.dataset.values()
+    splits["test"]["top_ranked"] = {
+        query.query_id: [str(collection.doc_ids[i]) for i in row if i >= 0]
+        for query, row in zip(collection.queries, first.rankings.documents, strict=True)
+    }
+    their_task._top_k = 100
+    assert mine == pytest.approx(theirs(their_task, loaded("cross", models["cross"])), abs=1e-4)
