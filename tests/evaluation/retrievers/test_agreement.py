@@ -97,5 +97,4 @@ def test_a_cross_encoder_reranks_the_same_candidates(
         query.query_id: [str(collection.doc_ids[i]) for i in row if i >= 0]
         for query, row in zip(collection.queries, first.rankings.documents, strict=True)
     }
-    their_task._top_k = 100
     assert mine == pytest.approx(theirs(their_task, loaded("cross", models["cross"])), abs=1e-4)
