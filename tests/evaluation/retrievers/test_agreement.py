@@ -27,11 +27,11 @@ METRICS = {
 }  # fmt: skip
 RECIPES: dict[str, tuple[str, dict[str, Any], int | None]] = {
     # two relevant documents a query; ten of a ladder; grades 1 and 2, own documents
-    "limit": ("limit_small", {"params.docs": 300, "params.queries": 100}, None),
-    "ladders": ("multiconir_people", {}, 20),
+    "limit": ("limit_small", {"params.docs": 200, "params.queries": 60}, None),
+    "ladders": ("multiconir_people", {}, 10),
     "album": (
         "capretrieval_album",
-        {"params.captions": 300, "params.queries": 60, "params.training": 40},
+        {"params.captions": 200, "params.queries": 60, "params.training": 40},
         None,
     ),
 }
@@ -66,6 +66,24 @@ def theirs(task: Any, model: Any) -> dict[str, float]:
     return {name: scores[their_name] for name, their_name in METRICS.items()}
 
 
+@pytest.fixture(scope="module")
+def spread(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The random models with larger weights.
+
+    With their own all scores are so near to one another that the digits of float32 decide the order
+    of many documents, and these depend on what else is in a batch.
+    """
+    result = {}
+    for kind in ("dense", "sparse", "late", "cross"):
+        model = loaded(kind, models[kind])
+        for name, weights in model.named_parameters():
+            if "encoder.layer" in name and weights.ndim == 2:
+                weights.data.mul_(20)
+        result[kind] = tmp_path_factory.mktemp("spread") / kind
+        model.save_pretrained(str(result[kind]))
+    return result
+
+
 def loaded(kind: str, folder: Path) -> Any:
     import sentence_transformers as st
 
@@ -76,25 +94,25 @@ def loaded(kind: str, folder: Path) -> Any:
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "late"])
 def test_a_model_that_ranks_a_corpus(
-    kind: str, task: Any, models: dict[str, Path], tmp_path: Path
+    kind: str, task: Any, spread: dict[str, Path], tmp_path: Path
 ) -> None:
     prefix = "" if kind == "dense" else f"{kind}:"
-    mine = ours(task, f"{prefix}{models[kind]}", tmp_path)
-    assert mine == pytest.approx(theirs(task(), loaded(kind, models[kind])), abs=1e-4)
+    mine = ours(task, f"{prefix}{spread[kind]}", tmp_path)
+    assert mine == pytest.approx(theirs(task(), loaded(kind, spread[kind])), abs=1e-4)
 
 
 def test_a_cross_encoder_reranks_the_same_candidates(
-    task: Any, models: dict[str, Path], tmp_path: Path
+    task: Any, spread: dict[str, Path], tmp_path: Path
 ) -> None:
     """MTEB has none rank a corpus: it is given BM25's best hundred, as ours takes them."""
-    mine = ours(task, f"rerank:bm25+{models['cross']}", tmp_path)
+    mine = ours(task, f"rerank:bm25+{spread['cross']}", tmp_path)
     collection = load(Path(task.metadata.dataset["path"]))
     (first,) = retriever("bm25", Options()).rank(collection, 100, no_progress)
     their_task = task()
     their_task.load_data()
     (splits,) = their_task.dataset.values()
     splits["test"]["top_ranked"] = {
-        query.query_id: [str(collection.doc_ids[i]) for i in row if i >= 0]
+        query.query_id: [collection.doc_ids[i].decode() for i in row if i >= 0]
         for query, row in zip(collection.queries, first.rankings.documents, strict=True)
     }
-    assert mine == pytest.approx(theirs(their_task, loaded("cross", models["cross"])), abs=1e-4)
+    assert mine == pytest.approx(theirs(their_task, loaded("cross", spread["cross"])), abs=1e-4)
