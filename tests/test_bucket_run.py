@@ -357,9 +357,7 @@ def test_a_merge_that_was_killed_goes_on_elsewhere(small: Path, s3: State, tmp_p
     assert stored(s3) == tables(run(small, out=tmp_path / "alone").path)
 
 
-def test_a_merge_that_was_killed_while_it_tidied_up(
-    small: Path, s3: State, tmp_path: Path
-) -> None:
+def test_a_merge_that_was_killed_while_it_tidied_up(small: Path, s3: State, tmp_path: Path) -> None:
     for number in range(2):
         run_rank(small, Rank(number, 2), out=TO, work=tmp_path / str(number), workers=1)
     first = start(small, tmp_path / "first")
