@@ -19,14 +19,7 @@ import xxhash
 from numpy.typing import NDArray
 from torch import Tensor
 
-from retgen.agents.calls import (
-    CallReport,
-    call_models,
-    cap_of,
-    missing,
-    notice,
-    with_call_report,
-)
+from retgen.agents.calls import CallReport, call_models, cap_of, missing, notice, with_call_report
 from retgen.agents.chat import Unusable
 from retgen.agents.context import Context
 from retgen.agents.embedding import Row, parse_answer
@@ -87,10 +80,8 @@ class ApiEmbedder:
         """
         batches = ((one, kind) for kind, texts in parts for one in self._batches(texts, kind))
         given = self._calls
-        result = missing(
-            (self._request(batch, kind) for batch, kind in batches),
-            given.folder, given.model_options,
-        )  # fmt: skip
+        requests = (self._request(batch, kind) for batch, kind in batches)
+        result = missing(requests, given.folder, given.model_options)
         if not result.requests:
             return
         low, high = sorted(result.size / each for each in BYTES_A_TOKEN)
@@ -162,11 +153,8 @@ class ApiEmbedder:
 
     def _request(self, texts: Sequence[str], kind: Kind, *, cut: bool = False) -> Request:
         """`cut`: what is left of a text that was too long."""
-        parameters = self._backend.parameters(
-            kind,
-            prompted=self._prompts[kind] is not None,
-            own_server=self._settings.address() is not None,
-        )
+        prompted, own_server = self._prompts[kind] is not None, bool(self._settings.address())
+        parameters = self._backend.parameters(kind, prompted=prompted, own_server=own_server)
         return Request(
             endpoint=f"{self._settings.endpoint()}/embeddings",
             model=self._settings.name,

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
+from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
 from retgen.messages import did_you_mean
 from retgen.plugins import classes, require_modules
-
-if TYPE_CHECKING:  # slow to import, and most models are not behind an API
-    from retgen.agents.models import ModelSettings
 
 __all__ = [
     "Options", "Ranked", "Retriever", "asked_models", "check_name", "forms", "known", "names",

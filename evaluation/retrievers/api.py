@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from retgen.agents.embedders import embedding_backends
+from retgen.agents.models import ModelSettings, embedder_settings
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Retriever, RetrieverType
-
-if TYPE_CHECKING:  # slow to import
-    from retgen.agents.models import ModelSettings
 
 
 class Api(RetrieverType):
@@ -26,8 +22,6 @@ class Api(RetrieverType):
         return tuple(embedding_backends())
 
     def asked(self, name: str) -> list[ModelSettings]:
-        from retgen.agents.models import embedder_settings
-
         return [embedder_settings(name)]
 
     def load(self, name: str, options: Options) -> Retriever:

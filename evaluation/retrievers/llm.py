@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from retgen.agents.models import ModelSettings, settings_of
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import RetrieverType
-
-if TYPE_CHECKING:  # slow to import
-    from retgen.agents.models import ModelSettings
 
 
 class Chat(RetrieverType):
@@ -19,8 +15,6 @@ class Chat(RetrieverType):
     ranks = False
 
     def asked(self, name: str) -> list[ModelSettings]:
-        from retgen.agents.models import settings_of
-
         settings = settings_of(name.partition(":")[2])
         return [settings] if settings is not None else []
 

@@ -7,19 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
-
-if TYPE_CHECKING:  # slow to import, and most models are not behind an API
-    from retgen.agents.models import ModelSettings
 
 Array = NDArray[np.float64]
 
@@ -151,9 +149,7 @@ class RetrieverType(ABC):
         return name in self.names or (bool(colon) and prefix in self.prefixes())
 
     def asked(self, name: str) -> list[ModelSettings]:
-        """The models behind an API that a name of its own stands for: they may cost money, so they
-        are asked through the ledger.
-        """
+        """The models behind an API that a name of its own stands for: they may cost money."""
         return []
 
     def runs_a_model(self, name: str) -> bool:

@@ -87,29 +87,24 @@ class CallReport:
 
 
 class Missing(NamedTuple):
-    """Requests that the ledger does not answer: `texts` are their messages, of `size` bytes.
-
-    `nano_usd`: charged to the run so far.
-    """
+    """Requests that the ledger does not answer, and what was charged to their run so far."""
 
     requests: int
     texts: int
-    size: int
+    size: int  # bytes of texts
     nano_usd: int
 
 
 def missing(requests: Iterable[Request], folder: Path, model_options: ModelOptions) -> Missing:
     """What of some requests of a run would have to be sent."""
-    path = ledger_of(folder, model_options)
+    path, sizes = ledger_of(folder, model_options), list[list[int]]()
     name = run_name(folder, path)
-    count = texts = size = 0
     with _ledger(path, None, name) as ledger:
         for request in requests:
             if not ledger.ended(request):
-                count += 1
-                texts += len(request.messages)
-                size += sum(len(message.content.encode()) for message in request.messages)
-        return Missing(count, texts, size, ledger.spent(name).nano_usd)
+                sizes.append([len(message.content.encode()) for message in request.messages])
+        texts, size = sum(map(len, sizes)), sum(map(sum, sizes))
+        return Missing(len(sizes), texts, size, ledger.spent(name).nano_usd)
 
 
 def cap_of(model_options: ModelOptions) -> int | None:

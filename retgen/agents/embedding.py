@@ -6,6 +6,7 @@ the vectors out of that.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -49,10 +50,7 @@ class EmbeddingBackend(Backend):
 
     @abstractmethod
     def rows(self, tree: dict[str, Any]) -> list[Row]:
-        """The vectors of an answer, in the order of the texts.
-
-        Raises what comes of a tree of another form: LookupError, TypeError, ...
-        """
+        """The vectors of an answer, in the order of its texts. Raises for another form of answer."""
 
     @abstractmethod
     def tokens(self, tree: dict[str, Any]) -> int | None:
@@ -62,7 +60,9 @@ class EmbeddingBackend(Backend):
 class Embeddings:
     """What a `ChatModel` of embeddings sends and reads, as its backend says; a mixin."""
 
-    backend: EmbeddingBackend
+    def __init__(self, backend: EmbeddingBackend, **options: Any) -> None:
+        super().__init__(**options)
+        self.backend = backend
 
     def body(self, request: Request, room: int) -> dict[str, Any]:
         """What is sent."""
@@ -86,37 +86,20 @@ class HttpEmbeddings(Embeddings, HttpModel):
     """An embedder of a provider without an SDK here: its key goes with each request."""
 
     def __init__(
-        self,
-        backend: EmbeddingBackend,
-        url: str,
-        *,
-        api_key: str | None,
-        timeout: float,
-        connections: int,
+        self, backend: EmbeddingBackend, url: str, *, api_key: str | None, **options: Any
     ) -> None:
-        super().__init__(timeout=timeout, connections=connections)
-        headers = {
-            "authorization": f"Bearer {api_key}",
-            "content-type": "application/json",
-            "user-agent": f"retgen/{__version__}",
-        }
-        self.post_to(url, headers, [api_key])
-        self.backend = backend
+        super().__init__(backend, **options)
+        headers = {"authorization": f"Bearer {api_key}", "content-type": "application/json"}
+        self.post_to(url, headers | {"user-agent": f"retgen/{__version__}"}, [api_key])
 
 
 def parse_answer(raw: bytes) -> dict[str, Any]:
-    """The JSON object of an answer; NaN, which JSON does not have, is a number here.
-
-    An answer that holds it was paid for like others, and would come again.
-    """
+    """The JSON object of an answer, with NaN, which JSON lacks: such an answer would come again."""
     tree = parse_object(raw)
-    if tree or b"NaN" not in raw:
-        return tree
-    try:
-        lenient = json.loads(raw)
-    except ValueError:
-        return {}
-    return lenient if isinstance(lenient, dict) else {}
+    if not tree and b"NaN" in raw:
+        with contextlib.suppress(TypeError, ValueError):
+            tree = dict(json.loads(raw))
+    return tree
 
 
 def texts_of(request: Request) -> list[str]:

@@ -15,15 +15,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from retgen.agents.chat import (
-    NO_CONNECTION,
-    SILENCE,
-    KeyMask,
-    Response,
-    error_of,
-    one_line,
-    parse_object,
-    seconds,
-)
+    NO_CONNECTION, SILENCE, KeyMask, Response, error_of, one_line, parse_object, seconds,
+)  # fmt: skip
 from retgen.agents.prompt import Request
 
 
@@ -47,12 +40,9 @@ class HttpModel(ABC):
         import httpx2
 
         self._request = functools.partial(
-            httpx2.Request,
-            "POST",
-            url,
-            headers=httpx2.Headers(dict(headers)),
+            httpx2.Request, "POST", url, headers=httpx2.Headers(dict(headers)),
             extensions={"timeout": httpx2.Timeout(self._timeout).as_dict()},
-        )
+        )  # fmt: skip
         self._host = urlsplit(url).hostname
         self._secrets = KeyMask(keys)
 

@@ -8,15 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from retgen.agents.chat import (
-    Backend,
-    Response,
-    error_of,
-    parse_object,
-    part,
-    parts,
-    status_of,
-    usage_of,
-)
+    Backend, Response, error_of, parse_object, part, parts, status_of, usage_of,
+)  # fmt: skip
 from retgen.agents.http_model import HttpModel
 from retgen.agents.prompt import Request
 

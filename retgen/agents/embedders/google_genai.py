@@ -20,10 +20,6 @@ class GoogleEmbeddings(Embeddings, GoogleChat):
 
     method = "batchEmbedContents"
 
-    def __init__(self, backend: EmbeddingBackend, **options: Any) -> None:
-        super().__init__(**options)
-        self.backend = backend
-
 
 class GoogleGenAI(EmbeddingBackend):
     keys = ("GOOGLE_API_KEY", "GEMINI_API_KEY")

@@ -15,10 +15,6 @@ class OpenAIEmbeddings(Embeddings, OpenAIChat):
 
     path = "embeddings"
 
-    def __init__(self, backend: EmbeddingBackend, **options: Any) -> None:
-        super().__init__(**options)
-        self.backend = backend
-
 
 class OpenAI(EmbeddingBackend):
     keys = ("OPENAI_API_KEY",)
@@ -36,15 +32,9 @@ class OpenAI(EmbeddingBackend):
         return {"model": request.model, "input": texts_of(request), **request.sampling}
 
     def rows(self, tree: dict[str, Any]) -> list[Row]:
-        return rows_by_index(tree)
+        data = enumerate(tree["data"])
+        rows = {int(row.get("index", place)): row["embedding"] for place, row in data}
+        return [rows[place] for place in sorted(rows)]
 
     def tokens(self, tree: dict[str, Any]) -> int | None:
         return usage_of(tree.get("usage")).tokens_in
-
-
-def rows_by_index(tree: dict[str, Any]) -> list[Row]:
-    """The vectors of OpenAI's answer, and of those that are like it."""
-    rows = {
-        int(row.get("index", place)): row["embedding"] for place, row in enumerate(tree["data"])
-    }
-    return [rows[place] for place in sorted(rows)]

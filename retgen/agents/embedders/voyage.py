@@ -1,4 +1,4 @@
-"""Embeddings of Voyage AI: OpenAI's answer, with a type of input and a size of batches of its own.
+"""Embeddings of Voyage AI: OpenAI's protocol, with types of input and limits of its own.
 
 https://docs.voyageai.com/reference/embeddings-api
 """
@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from retgen.agents.chat import count, part
-from retgen.agents.embedders.openai import rows_by_index
-from retgen.agents.embedding import EmbeddingBackend, HttpEmbeddings, Kind, Row, texts_of
-from retgen.agents.prompt import Request
+from retgen.agents.embedders import openai
+from retgen.agents.embedding import HttpEmbeddings, Kind
 
 
-class Voyage(EmbeddingBackend):
+class Voyage(openai.OpenAI):
     keys = ("VOYAGE_API_KEY",)
     address = "VOYAGE_BASE_URL"
     about = "Voyage AI"
@@ -30,12 +29,6 @@ class Voyage(EmbeddingBackend):
     def parameters(self, kind: Kind, *, prompted: bool, own_server: bool) -> dict[str, Any]:
         named = {} if prompted else {"input_type": self.input_types[kind]}
         return {**named, "truncation": False, "encoding_format": "base64"}
-
-    def body(self, request: Request) -> dict[str, Any]:
-        return {"model": request.model, "input": texts_of(request), **request.sampling}
-
-    def rows(self, tree: dict[str, Any]) -> list[Row]:
-        return rows_by_index(tree)
 
     def tokens(self, tree: dict[str, Any]) -> int | None:
         return count(part(tree, "usage").get("total_tokens"))
