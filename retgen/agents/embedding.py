@@ -50,7 +50,7 @@ class EmbeddingBackend(Backend):
 
     @abstractmethod
     def rows(self, tree: dict[str, Any]) -> list[Row]:
-        """The vectors of an answer, in the order of its texts. Raises for another form of answer."""
+        """The vectors of an answer, in the order of its texts; raises for another form."""
 
     @abstractmethod
     def tokens(self, tree: dict[str, Any]) -> int | None:

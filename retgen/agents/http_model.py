@@ -15,8 +15,15 @@ from urllib.parse import urlsplit
 import orjson
 
 from retgen.agents.chat import (
-    NO_CONNECTION, SILENCE, KeyMask, Response, error_of, one_line, parse_object, seconds,
-)  # fmt: skip
+    NO_CONNECTION,
+    SILENCE,
+    KeyMask,
+    Response,
+    error_of,
+    one_line,
+    parse_object,
+    seconds,
+)
 from retgen.agents.prompt import Request
 
 

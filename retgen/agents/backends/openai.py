@@ -8,8 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from retgen.agents.chat import (
-    Backend, Response, error_of, parse_object, part, parts, status_of, usage_of,
-)  # fmt: skip
+    Backend,
+    Response,
+    error_of,
+    parse_object,
+    part,
+    parts,
+    status_of,
+    usage_of,
+)
 from retgen.agents.http_model import HttpModel
 from retgen.agents.prompt import Request
 
