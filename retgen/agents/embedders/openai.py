@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import usage_of
+from retgen.agents.chat import ChatModel, usage_of
 from retgen.agents.embedding import EmbeddingBackend, Embeddings, Kind, Row, texts_of
 from retgen.agents.prompt import Request
 
@@ -22,7 +22,7 @@ class OpenAI(EmbeddingBackend):
     about = "OpenAI, or a server with its protocol (`OPENAI_BASE_URL`: vLLM, TEI, Ollama)"
     texts = 128  # OpenAI takes 2,048 of them and 300,000 tokens, and a token has a byte or more
 
-    def open(self, provider: str, **options: Any) -> OpenAIEmbeddings:
+    def open(self, provider: str, **options: Any) -> ChatModel:
         return OpenAIEmbeddings(self, **options)
 
     def parameters(self, kind: Kind, *, prompted: bool, own_server: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from retgen.agents.chat import count, part
+from retgen.agents.chat import ChatModel, count, part
 from retgen.agents.embedders import openai
 from retgen.agents.embedding import HttpEmbeddings, Kind
 
@@ -21,10 +21,9 @@ class Voyage(openai.OpenAI):
     input_types: ClassVar[Mapping[Kind, str]] = {"query": "query", "document": "document"}
     shorten: ClassVar[Mapping[str, Any]] = {"truncation": True}
 
-    def open(self, provider: str, *, base_url: str | None, **options: Any) -> HttpEmbeddings:
-        return HttpEmbeddings(
-            self, f"{base_url or 'https://api.voyageai.com/v1'}/embeddings", **options
-        )
+    def open(self, provider: str, **options: Any) -> ChatModel:
+        address = options.pop("base_url") or "https://api.voyageai.com/v1"
+        return HttpEmbeddings(self, f"{address}/embeddings", **options)
 
     def parameters(self, kind: Kind, *, prompted: bool, own_server: bool) -> dict[str, Any]:
         named = {} if prompted else {"input_type": self.input_types[kind]}

@@ -121,6 +121,19 @@ def test_queries_and_documents_have_a_type_of_input_each(
     assert len(longer.texts) == 40  # documents are the same as before
 
 
+@pytest.mark.parametrize("provider", ["cohere", "voyage"])
+def test_other_providers_hear_nothing_of_an_account_at_openai(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-planted")
+    scored(run, f"{provider}:ok", tmp_path / "out")
+    heard = {name: value for one in server.headers for name, value in one.items()}
+    assert heard["authorization"] == f"Bearer {KEY}"
+    assert heard["user-agent"] == f"retgen/{retgen.__version__}"
+    assert not [name for name in heard if "openai" in name or "stainless" in name]
+
+
 @pytest.mark.slow
 @every
 def test_a_server_that_fails_now_and_then(
