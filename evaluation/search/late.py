@@ -60,7 +60,7 @@ class LateRetriever:
                 f"--model {name}: {model} is no transformer, so it has no tokens' vectors"
             )
         if options.max_length:
-            shorten(self._model, options.max_length, name)
+            shorten(self._model, options.max_length, model if isinstance(model, str) else name)
             if getattr(self._model[0], "document_length", None) is not None:
                 self._model[0].document_length = options.max_length
         self._device = str(self._model.device)

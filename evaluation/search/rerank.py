@@ -50,7 +50,7 @@ class CrossScorer:
                 "a cross-encoder that gives one score"
             )
         if options.max_length:
-            shorten(self._model, options.max_length, name)
+            shorten(self._model, options.max_length, model if isinstance(model, str) else name)
         self._tf32 = options.dtype == "tf32"
         self.device = str(self._model.device)
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)

@@ -42,8 +42,8 @@ def train_command(
         str,
         typer.Option(
             metavar="M", autocompletion=complete_model,
-            help="minilm, static:minilm, a sentence-transformers folder or id; behind sparse:, late: "
-            "or cross: for a sparse encoder, late interaction or a cross-encoder.",
+            help="minilm, static:minilm, a sentence-transformers folder or id; behind sparse:, "
+            "late: or cross: for a sparse encoder, late interaction or a cross-encoder.",
         ),
     ] = "minilm",
     test: Annotated[
