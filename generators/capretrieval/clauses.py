@@ -25,7 +25,7 @@ from retgen.generators.capretrieval.tagging import (
     word_classes,
 )
 
-_MOST, _FEWEST = 10, 3  # words of a query, and of these with content
+_MOST, _FEWEST = 12, 3  # words of a query, and of these with content
 _TELLING = 2  # of which the corpus does not have in many documents
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _BE = frozenset({"is", "are", "was", "were", "be"})
@@ -53,6 +53,8 @@ _POINTS = frozenset(
 _MARKS = re.compile(
     r"</?[A-Za-z][^<>]{0,200}>|`+|[\"“”‘*]|(?<!\w)['’]|['’](?!\w)|\s*\([^()]*\)|\s*\[\d+\]|[\[\]]"
 )
+_CLOSED = re.compile(r"[.!?;]\W*$")
+_OPEN = re.compile(r"(?:\b[A-Z]\.|:)\W*$")  # what the sentence says follows: U.S., of the form:
 # a word or an identifier, but no code with other marks
 _TYPED = re.compile(r"[/.~-]{0,2}\w+(?:[-'./+:&]\w+)*[+#]{0,2}/?")
 
@@ -64,9 +66,11 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     every = list(runs(" ".join(html.unescape(_MARKS.sub("", sentence)).split())))
     if len(every) > 1 and tags_in_context(every[0])[0] in _INTRODUCES:
         every = every[1:]
-    if not every or len(run := every[0]) < _FEWEST:
+    if not every or len(run := every[0]) < _FEWEST or _OPEN.search(sentence):
         return ""
     folded = [word.text.casefold() for word in run]
+    if not _CLOSED.search(sentence) and stopwords("en").isdisjoint(folded):  # a synopsis, a list
+        return ""
     tags = _tags(run, folded)
     tells = [not (word in stopwords("en") or is_common(word)) for word in folded]
     if tags[0] not in _OPENS or (
@@ -92,6 +96,8 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]
     cut = kept[-1] < len(run) - 1  # of a part it takes more words to say what the whole does
+    if not cut and len(every) > 1 and _goes_on(every[1]):
+        return ""
     if len(content) < _FEWEST + cut or sum(tells[i] for i in content) < _TELLING + cut:
         return ""
     words = [run[i].text for i in kept]
@@ -146,9 +152,18 @@ def _beginning(
     verbal = tag in ("VB", "VBG") if at > verb else tag in ("VBZ", "VBP")
     if verbal and folded[at + 1 : at + 2] == ["that"]:  # indicates that
         return at + 2
-    if noun or verbal:
+    if noun or (verbal and not names):
         return at
     return 0 if names else len(run)
+
+
+def _goes_on(run: Sequence[Word]) -> bool:
+    """Whether what follows a comma belongs to what stands before it: but ..., or ..., an item of an
+    enumeration.
+    """
+    tags = tags_in_context(run)
+    item = tags[0] in {*NOUNS, "JJ", "DT", "CD", "X"} and _FINITE.isdisjoint(tags)
+    return not run[0].opens and (tags[0] == "CC" or item)
 
 
 def _end(kept: Sequence[int], folded: Sequence[str], tags: Sequence[str]) -> int:

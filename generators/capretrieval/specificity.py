@@ -23,8 +23,6 @@ from retgen.generators.capretrieval.queries import (
 from retgen.progress import Progress
 
 _OTHERS = 4  # documents that may have all words of a query as well
-# documents that may rank before its own; those that share a phrase are many
-_BEFORE = {"keyword": 0, "phrase": 0, "summary": 2, FOUND: 0}
 _READ = 20  # passages of a ranking that are looked at
 _BLOCK = 8192
 
@@ -83,10 +81,11 @@ def _fault(
     """Why a query is too general, "" where it is not."""
     words, own = content_codes(one.text, language), int(owners[one.passage])
     low, high = np.searchsorted(owners, (own, own + 1)).tolist()
-    if one.evidence == FOUND and all(missing_words(words, stems[i]) for i in range(low, high)):
+    lacked = min(missing_words(words, stems[i]) for i in range(low, high))
+    if one.evidence == FOUND and 2 * lacked >= words.shape[1]:
         return ""
     before = set(owners[scores > scores[low:high].max()].tolist()) - {says}
-    if len(before) > _BEFORE[FOUND if one.evidence == FOUND else one.kind]:
+    if before:
         return f"BM25 ranks {len(before):,} other documents before its own"
     if one.evidence == FOUND:
         return ""

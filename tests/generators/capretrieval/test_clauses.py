@@ -25,6 +25,9 @@ def _is_common(word: str) -> bool:
          "window manager written entirely in Common Lisp"),
         ("It converts the raw octets of decimal numbers.",
          "converting raw octets of decimal numbers"),
+        # no command: who does it stays
+        ("The package converts the raw octets of decimal numbers.",
+         "package converts raw octets of decimal numbers"),
         # what was named before the sentence
         ("The given copper kettle boils the specified blue water.",
          "copper kettle boils blue water"),
@@ -40,10 +43,17 @@ def _is_common(word: str) -> bool:
         ("The most recent year of the copyright of old source files in the large archive of the "
          "distribution lags behind.", ""),
         # what another sentence says, or the rest of it
+        ("The copper kettle boils the blue water, but no tea is made.", ""),
+        ("The copper kettle boils the blue water, milk and juice.", ""),
+        ("The copper kettle boils the blue water, as it should.",
+         "copper kettle boils blue water"),
+        ("The copper kettle boils blue water found in the U.S.", ""),
+        ("The copper kettle boils the blue water of this form:", ""),
         ("If the copper kettle boils, pour water.", ""),
         ("They were placed there by the copper smith.", ""),
         ("The following copper kettles boil water.", ""),
         ("Copper kettles.", ""),
+        ("copper-kettle -b water target1 target2", ""),
         ("", ""),
     ],
 )  # fmt: skip
