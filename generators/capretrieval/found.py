@@ -155,8 +155,9 @@ class _Finder:
         self._language, self._stops = language, stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self._title = title_shown(document.title, counts)
-        usable = self._says_enough(self._title) and len(self._title.split()) <= _TOPIC
-        self._topic = self._title if usable else ""
+        parts = (one for one in _PARTS.split(self._title) if self._says_enough(one))
+        name = next(parts, "")
+        self._topic = name if len(name.split()) <= _TOPIC else ""
         self._lead = 0, self._end_of_lead()
 
     def titles(self) -> Iterator[FoundQuery]:
