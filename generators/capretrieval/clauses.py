@@ -32,6 +32,7 @@ _BE = frozenset({"is", "are", "was", "were", "be"})
 _DETERMINERS = frozenset("a all an both the these this".split())
 # before a noun: it was named before
 _REFERS = frozenset("described given listed mentioned named said specified".split())
+_PRONOUNS = frozenset("he here it let she that there what where who".split())  # what's, let's
 _BEFORE_VERBS = frozenset(
     "to not do does did will would can could may might must shall should".split()
 )
@@ -79,7 +80,10 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
         return ""
     if tags[0] == "JJ" and tags[1] in ("IN", "TO"):  # due to
         return ""
-    begin = _beginning(run, folded, tags, tells)
+    if any(word.removesuffix("'s") in _PRONOUNS for word in folded if word.endswith("'s")):
+        return ""
+    # of two verbs, who does what both say stays
+    begin = 0 if "but" in folded else _beginning(run, folded, tags, tells)
     while folded[begin + 1 : begin + 2] == ["of"] and not tells[begin]:  # a part of
         begin += 2
     kept = [

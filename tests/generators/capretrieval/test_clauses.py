@@ -28,6 +28,8 @@ def _is_common(word: str) -> bool:
         # no command: who does it stays
         ("The package converts the raw octets of decimal numbers.",
          "package converts raw octets of decimal numbers"),
+        ("The package contains a copper kettle but boils no water.",
+         "package contains copper kettle but boils no water"),
         # what was named before the sentence
         ("The given copper kettle boils the specified blue water.",
          "copper kettle boils blue water"),
@@ -52,6 +54,7 @@ def _is_common(word: str) -> bool:
         ("If the copper kettle boils, pour water.", ""),
         ("They were placed there by the copper smith.", ""),
         ("The following copper kettles boil water.", ""),
+        ("The copper kettle does not hold what's poured into the blue cup.", ""),
         ("Copper kettles.", ""),
         ("copper-kettle -b water target1 target2", ""),
         ("", ""),
