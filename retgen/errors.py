@@ -30,6 +30,16 @@ class RetgenError(Exception):
 
     exit_code: ClassVar[int] = 2
 
+    def __reduce__(self) -> Any:  # a worker raises some whose __init__ takes more than a message
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[RetgenError], args: Any, state: dict[str, Any]) -> RetgenError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
+
 
 class UsageError(RetgenError):
     """A command or function was asked for something that does not fit together."""

@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
+from urllib.parse import urlsplit
 
 from retgen.errors import DatasetError, EndpointFailed, UsageError
 from retgen.write import AtomicFile, FileInfo, make_folder
@@ -68,8 +69,9 @@ class ObjectStore:
             and all(_PART.fullmatch(part) for part in parts)
         ):  # fmt: skip
             raise UsageError(
-                f"{address} is no place in a bucket: write s3://BUCKET/PATH, the path of "
-                "letters, digits, '-', '_', '.' and '=', its parts separated by '/'"
+                f"{address} is no place in a bucket: write s3://BUCKET/PATH, the bucket's name of "
+                "3 characters or more, the path of letters, digits, '-', '_', '.' and '=', its "
+                "parts separated by '/'"
             )
         try:
             import s3fs  # noqa: F401
@@ -233,6 +235,9 @@ class ObjectStore:
                     " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
                 )
             said = type(error).__name__
+            if url := getattr(error, "kwargs", {}).get("endpoint_url"):
+                parts = urlsplit(str(url))  # which may hold a password
+                said += f" at {parts.scheme}://{parts.hostname}:{parts.port}"
             network = (OSError, HttpError, ResponseParserError)
             if isinstance(error, (*network, boto.ConnectionError, boto.HTTPClientError)):
                 self._fail(said)

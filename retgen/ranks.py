@@ -67,7 +67,7 @@ def do_share(
     """
     ranks = join_ranks(folder, rank, results)
     files = ranks.files
-    engine = Share(rank, files, Local(workers), patience)
+    engine = Share(rank, files, Local(workers), patience, progress)
     recipe = recipe.at(folder)
     refused = []
     if recipe.needs_sources:
@@ -96,15 +96,22 @@ def do_share(
     return share
 
 
-def join_ranks(folder: Path, rank: Rank, results: Results = ResultFiles) -> Ranks:
-    """The ranks of a run, this one among them. Raises `RunDirectoryError` for a stranger."""
+def join_ranks(
+    folder: Path, rank: Rank, results: Results = ResultFiles, where: str | None = None
+) -> Ranks:
+    """The ranks of a run, this one among them. Raises `RunDirectoryError` for a stranger.
+
+    `where`: where the run is looked for, if not in its folder.
+    """
     key = identity(folder)
-    ranks = _ranks(folder, key, results)
+    ranks = _ranks(folder, key, results, where)
     ranks.join(rank, {"retgen": __version__, "identity": key.hex()})
     return ranks
 
 
-def shares_of(folder: Path, results: Results = ResultFiles) -> ResultFiles | None:
+def shares_of(
+    folder: Path, results: Results = ResultFiles, where: str | None = None
+) -> ResultFiles | None:
     """What ranks have left in a run directory; None where there were none.
 
     Raises `RanksMissing`, naming the ranks that have not finished.
@@ -112,15 +119,15 @@ def shares_of(folder: Path, results: Results = ResultFiles) -> ResultFiles | Non
     common = Ranks.common(folder / PARTS)
     if common is None:
         return None
-    ranks = _ranks(folder, identity(folder), results)
+    ranks = _ranks(folder, identity(folder), results, where)
     ranks.check_finished(common["of"])
     return ranks.files
 
 
-def _ranks(folder: Path, key: bytes, results: Results) -> Ranks:
+def _ranks(folder: Path, key: bytes, results: Results, where: str | None) -> Ranks:
     return Ranks(
         results(folder / PARTS, key),
-        folder,
+        where or str(folder),
         "or start again with `gen run --fresh` without --rank",
         "make all of it here with --fresh",
         _difference,

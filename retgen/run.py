@@ -78,11 +78,15 @@ class RunResult:
 
 
 class RankResult(NamedTuple):
-    """The share of a rank: so many pieces of the corpus, in a folder or a bucket."""
+    """The share of a rank: so many pieces of the corpus, in a folder or a bucket.
+
+    `merged`: the ranks were merged before, and nothing was done.
+    """
 
     path: str
     rank: Rank
     pieces: int
+    merged: bool = False
 
 
 def run(
@@ -125,7 +129,7 @@ def run(
             return RunResult(folder, finished, repeated=repeated, address=home.address)
         home.keep()
         check_space(folder, expected.bytes)
-        shares = shares_of(folder, home.results)
+        shares = shares_of(folder, home.results, home.where)
         by = engine_named(engine, workers or usable_cores())
         if engine != "local":
             folder = folder.resolve()  # workers may stand elsewhere
@@ -180,9 +184,9 @@ def run_rank(
     with run_lock(folder, patience), home.hold(progress, patience):
         there = home.open(False, lambda: clear_run(folder, recipe))
         if there or open_or_resume(folder, recipe, home.address) is not None:
-            raise UsageError(f"--rank {rank}: {home.where} is a finished run")
+            return RankResult(home.where, rank, 0, merged=True)
         check_space(folder, expected.bytes * 2)  # the shares, and the whole
-        join_ranks(folder, rank)
+        join_ranks(folder, rank, where=home.where)
         home.keep()
     pieces = do_share(
         recipe, folder, rank, workers or usable_cores(), patience, progress, home.results

@@ -23,6 +23,7 @@ import orjson
 from retgen.errors import OutputError, RunDirectoryError
 
 _TEMPORARY = ".partial"
+_IS_WINDOWS = os.name == "nt"
 PATIENCE = 30.0  # seconds; the workers of a killed run end at once, unless their disk is slow
 _PIECE = 1 << 20
 
@@ -53,9 +54,22 @@ class AtomicFile:
         with os_errors(self.path):
             for left in _partial(self.path.parent, _temporary_prefix(self.path)):
                 _remove_unheld(left)  # of a process that was killed
-            self._file = open(self._temporary, "xb", buffering=0)
-            _lock(self._file.fileno())
+            while not self._open():  # taken for one that was left
+                pass
         return self
+
+    def _open(self) -> bool:
+        """Make the temporary file and hold it; False where another process removes it first."""
+        self._file = open(self._temporary, "xb", buffering=0)  # noqa: SIM115
+        try:
+            _lock(self._file.fileno())
+            if self._temporary.exists():
+                return True
+        except BlockingIOError:
+            pass
+        self._file.close()
+        self._temporary.unlink(missing_ok=True)
+        return False
 
     def write(self, data: bytes | memoryview) -> None:
         """Append `data`."""
@@ -71,16 +85,16 @@ class AtomicFile:
             if kind is None:
                 with os_errors(self.path):
                     os.fsync(self._file.fileno())
+                    if _IS_WINDOWS:  # which moves no file that is open, nor removes one
+                        self._file.close()
+                    os.replace(self._temporary, self.path)
         except OutputError:
             kind = OutputError
             raise
         finally:
-            self._file.close()
+            self._file.close()  # and with it its lock
             if kind is not None:
                 self._temporary.unlink(missing_ok=True)
-        if kind is None:
-            with os_errors(self.path):
-                os.replace(self._temporary, self.path)
 
     @property
     def info(self) -> FileInfo:

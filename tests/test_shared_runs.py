@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import retgen.generate
 from retgen import run, validate
@@ -176,8 +178,8 @@ def test_what_is_refused(small: Path, tmp_path: Path, recipe_file: Any) -> None:
         run_rank("multiconir_movies", Rank(0, 2), out=tmp_path / "m",
                  overrides={"model": "openai:gpt-5-mini"})  # fmt: skip
     run(small, out=out, fresh=True)
-    with pytest.raises(UsageError, match=r"^--rank 0/3: .* is a finished run$"):
-        run_rank(small, Rank(0, 3), out=out)
+    again = run_rank(small, Rank(0, 3), out=out)  # queued anew, after the merge
+    assert again == (str(out), Rank(0, 3), 0, True)
 
 
 def test_what_a_rank_says(gen: Gen, small: Path) -> None:
@@ -281,3 +283,18 @@ def lose(loss: str, cluster: Any, out: Path, ended: threading.Event) -> None:
         nodes = [node for node in cluster.list_all_nodes() if node != cluster.head_node]
         cluster.remove_node(nodes[0], allow_graceful=False)
         cluster.add_node(num_cpus=1)
+
+
+def test_the_job_for_kubernetes_is_yaml() -> None:
+    """All pods are alike, mount what they name, and run the command of the page."""
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    job = yaml.safe_load(text)
+    cluster = job["spec"]["rayClusterSpec"]
+    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    for pod in (group["template"]["spec"] for group in groups):
+        (container,) = pod["containers"]
+        mounted = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+        assert mounted == {"shared": "/shared"}
+        assert [one["name"] for one in pod["volumes"]] == ["shared"]
+    assert job["spec"]["entrypoint"].split()[:4] == "gen run limit_5m --out".split()

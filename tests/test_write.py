@@ -91,6 +91,19 @@ def test_a_file_that_is_still_written_is_not_taken_away(
     )
 
 
+def test_many_processes_write_one_file_at_once(tmp_path: Path) -> None:
+    """None takes the unlocked file of another for one that was left."""
+    program = (
+        "import sys; from pathlib import Path; from retgen.write import write_file\n"
+        "for _ in range(400): write_file(Path(sys.argv[1]), b'the same')"
+    )
+    path = tmp_path / "a.txt"
+    writers = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(4)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0, 0]
+    assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
+    assert path.read_bytes() == b"the same"
+
+
 def test_a_long_name(tmp_path: Path) -> None:
     name = "ü" * 120 + ".jsonl"
     assert write_file(tmp_path / name, "x").bytes == 1

@@ -74,15 +74,20 @@ def load(
     *,
     attn_implementation: str | None = None,
     trust_remote_code: bool = False,
+    converted: bool = False,
     **more: Any,
 ) -> Model:
-    """A model of a class of sentence-transformers, all of its weights in the format asked for."""
+    """A model of a class of sentence-transformers, all of its weights in the format asked for.
+
+    `converted`: it may be made of one of another class, with what is random until it is trained.
+    """
     place = choose_device(device)
     number = choose_dtype(dtype, place)
     wanted: dict[str, Any] = {"dtype": number}
     if attn_implementation is not None:
         wanted["attn_implementation"] = attn_implementation
-    refuse_other_kind(name, kind.__name__)
+    if not converted:
+        refuse_other_kind(name, kind.__name__)
     with loading(name, attn_implementation):
         options: dict[str, Any] = {
             "device": place, "model_kwargs": wanted, "trust_remote_code": trust_remote_code, **more,

@@ -32,7 +32,7 @@ class Shares:
         self._files = ResultFiles(folder, model.encode())
         again = f"or remove {folder} to begin again"
         alone = f"remove {folder} to encode all here"
-        self._ranks = Ranks(self._files, folder, again, alone, self._difference)
+        self._ranks = Ranks(self._files, str(folder), again, alone, self._difference)
         self._again = again
 
     @classmethod

@@ -46,6 +46,7 @@ class Sparse(RetrieverType):
         "an inverted index; nothing is cached, `--dims` does not apply"
     )
     needs = ("torch", "sentence-transformers")
+    trainable = True
 
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search.sparse import SparseRetriever
@@ -63,6 +64,7 @@ class Late(RetrieverType):
         "is cached, `--dims` does not apply"
     )
     needs = ("torch", "sentence-transformers")
+    trainable = True
 
     def check(self, name: str) -> None:
         super().check(name)
@@ -103,6 +105,7 @@ class Cross(RetrieverType):
     form = "cross:CROSSENCODER"
     about = "a cross-encoder scores every pair of a candidate set"
     needs = ("torch", "sentence-transformers")
+    trainable = True
     ranks = False
 
     def check(self, name: str) -> None:

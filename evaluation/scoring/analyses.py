@@ -49,9 +49,9 @@ class Analyses:
 
 
 def _has_vectors(name: str) -> bool:
-    """Whether a system has one vector a text, as what can be trained has."""
+    """Whether a system has one vector a text, as embedders have."""
     kind = type_of(name)
-    return kind is not None and kind.trainable
+    return kind is not None and kind.trainable and not kind.prefix
 
 
 @dataclass

@@ -9,7 +9,7 @@ model (`details["trained_for_late_interaction"]` says which).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -25,6 +25,9 @@ from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System, n
 from retgen.evaluation.search.dense import TopK
 from retgen.progress import Progress
 
+if TYPE_CHECKING:
+    from sentence_transformers import MultiVectorEncoder
+
 _BYTES = 1 << 28  # of a block's padded token vectors, and of its scores
 _BLOCK = {"cpu": 256}  # documents between two reports of progress, at most; else:
 _BLOCK_GPU = 4_096
@@ -36,15 +39,17 @@ _HELD = 512  # documents of candidate sets whose tokens are held
 class LateRetriever:
     """A model's token embeddings as a retriever. Nothing of them is kept on disk."""
 
-    def __init__(self, name: str, model: str, options: Options) -> None:
+    def __init__(self, name: str, model: str | MultiVectorEncoder, options: Options) -> None:
         self._name = name
-        self._trained = kind_of(model) == "MultiVectorEncoder"
+        self._trained = not isinstance(model, str) or kind_of(model) == "MultiVectorEncoder"
         self._model: Any
         more: dict[str, Any] = {
             "attn_implementation": options.attn_implementation,
             "trust_remote_code": options.trust_remote_code,
         }
-        if self._trained:
+        if not isinstance(model, str):
+            self._model = model
+        elif self._trained:
             from sentence_transformers import MultiVectorEncoder
 
             self._model = load(MultiVectorEncoder, model, options.device, options.dtype, **more)
@@ -55,7 +60,7 @@ class LateRetriever:
                 f"--model {name}: {model} is no transformer, so it has no tokens' vectors"
             )
         if options.max_length:
-            shorten(self._model, options.max_length, model)
+            shorten(self._model, options.max_length, name)
             if getattr(self._model[0], "document_length", None) is not None:
                 self._model[0].document_length = options.max_length
         self._device = str(self._model.device)

@@ -7,7 +7,7 @@ cached, so an interrupted run goes on where it stopped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +24,9 @@ from retgen.evaluation.search.base import Array, CandidateSet, Ranked, Retriever
 from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress
 
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
 _PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
 
 
@@ -32,22 +35,22 @@ class CrossScorer:
 
     noise = 1e-5
 
-    def __init__(self, name: str, model: str, options: Options) -> None:
+    def __init__(self, name: str, model: str | CrossEncoder, options: Options) -> None:
         self._name = name
         from sentence_transformers import CrossEncoder
 
-        self._model = load(
+        self._model: Any = model if not isinstance(model, str) else load(
             CrossEncoder, model, options.device, options.dtype,
             attn_implementation=options.attn_implementation,
             trust_remote_code=options.trust_remote_code,
         )  # fmt: skip
-        if (labels := self._model.config.num_labels) != 1:
+        if (labels := self._model.num_labels) != 1:
             raise UsageError(
                 f"--model {name}: {model} gives {labels} values a pair, as a classifier does. Name "
                 "a cross-encoder that gives one score"
             )
         if options.max_length:
-            shorten(self._model, options.max_length, model)
+            shorten(self._model, options.max_length, name)
         self._tf32 = options.dtype == "tf32"
         self.device = str(self._model.device)
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
@@ -112,7 +115,9 @@ class CrossScorer:
 class RerankRetriever:
     """A first stage and a cross-encoder."""
 
-    def __init__(self, name: str, first: Retriever, model: str, options: Options) -> None:
+    def __init__(
+        self, name: str, first: Retriever, model: str | CrossEncoder, options: Options
+    ) -> None:
         self._name, self._first, self._depth = name, first, options.rerank
         self.scorer = CrossScorer(name, model, options)
 

@@ -9,7 +9,7 @@ every document is ranked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
+if TYPE_CHECKING:
+    from sentence_transformers import SparseEncoder
+
 _BLOCK = 1024  # documents encoded at a time
 _Vector = tuple[NDArray[np.int64], NDArray[np.float64]]  # terms, and their weights
 
@@ -33,10 +36,10 @@ class SparseRetriever:
 
     noise = 1e-5
 
-    def __init__(self, name: str, model: str, options: Options) -> None:
+    def __init__(self, name: str, model: str | SparseEncoder, options: Options) -> None:
         from sentence_transformers import SparseEncoder
 
-        loaded: Any = load(
+        loaded: Any = model if not isinstance(model, str) else load(
             SparseEncoder, model, options.device, options.dtype,
             attn_implementation=options.attn_implementation,
             trust_remote_code=options.trust_remote_code,

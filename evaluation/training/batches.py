@@ -19,8 +19,8 @@ import torch
 from datasets import Dataset
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from sentence_transformers import SentenceTransformerTrainer
 from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
+from sentence_transformers.base.trainer import BaseTrainer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor
 from torch.utils.data import BatchSampler
@@ -65,8 +65,8 @@ class Batches(BatchSampler):
         return len(self.batches)
 
 
-class BatchTrainer(SentenceTransformerTrainer):
-    """The trainer with batches drawn beforehand."""
+class BatchTrainer(BaseTrainer):
+    """A trainer with batches drawn beforehand."""
 
     schedule: list[list[int]]
     held_out_schedule: list[list[int]]

@@ -81,12 +81,15 @@ class TrainConfig(BaseModel):
     loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = Field(
         "mnrl", description="see `retgen.evaluation.training.losses`"
     )
-    temperature: float = Field(
-        0.05,
-        gt=0,
-        allow_inf_nan=False,
-        description="scores are cosines divided by it (all losses but triplet)",
+    temperature: float | None = Field(
+        None, gt=0, allow_inf_nan=False,
+        description="scores are divided by it (all losses but triplet); none: 0.05 for cosines of "
+        "embedders, 1 for sparse encoders and late interaction, 0.1 for cross-encoders",
+    )  # fmt: skip
+    flops_document: float = Field(
+        3e-5, ge=0, description="of sparse encoders: weight of the FLOPS regulariser of documents"
     )
+    flops_query: float = Field(5e-5, ge=0, description="the same, of queries")
     margin: float = Field(0.2, ge=0, lt=2, description="of triplet and margin, in cosine")
     batch_size: Annotated[int | Literal["full"] | None, BeforeValidator(_batch_size)] = Field(
         None,

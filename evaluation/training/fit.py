@@ -1,10 +1,10 @@
-"""Fine-tune an embedder on pairs with sentence-transformers' trainer, scored before and after.
+"""Fine-tune a model on pairs with sentence-transformers' trainers, scored before and after.
 
     out/
       identity.json    model, pairs and configuration, written first: nothing else may resume here
       checkpoints/     the last and the best one, each with progress.json, written last, which
                        holds a checksum of all of it
-      model/           what SentenceTransformer loads, with a model card
+      model/           what sentence-transformers loads, with a model card
       training.json    what `Trained` holds; written last, so its existence means finished
 
 Evaluating draws no random number from the training's streams, and all batches are known before it
@@ -26,16 +26,13 @@ from typing import Any
 import orjson
 import torch
 import xxhash
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers.base.model import BaseModel
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.base import fingerprint
-from retgen.evaluation.embedders.loading import load_model, out_of_memory, quiet
+from retgen.evaluation.embedders.loading import out_of_memory, quiet
 from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, prepare, schedule
 from retgen.evaluation.training.config import (
     TrainConfig,
@@ -43,13 +40,12 @@ from retgen.evaluation.training.config import (
     claim_folder,
     read_own,
 )
-from retgen.evaluation.training.losses import build_loss
+from retgen.evaluation.training.kinds import can_cache, resolve, split_name
 from retgen.evaluation.training.models import (
     ALIKE_OF,
     add_adapters,
     add_head,
     batch_sizes,
-    can_cache,
     check_fit,
     collapse,
     cut_share,
@@ -61,7 +57,6 @@ from retgen.evaluation.training.models import (
     pick_device,
     products_dtype,
     reading_limit,
-    resolve,
     same_random_state,
     saving,
     set_prompts,
@@ -72,13 +67,13 @@ from retgen.evaluation.training.pairs import Pairs
 from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, write_file
 
-Evaluate = Callable[[SentenceTransformer, str], Mapping[str, float]]
+Evaluate = Callable[[BaseModel, str], Mapping[str, float]]
 
 _LOSS_POINTS = 200  # of the loss curve: reading the loss off a GPU stops it
 
 
 def train(
-    model: str | SentenceTransformer,
+    model: str | BaseModel,
     pairs: Pairs,
     config: TrainConfig,
     out: Path,
@@ -90,10 +85,11 @@ def train(
 ) -> Trained:
     """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
 
-    `model`: a sentence-transformers id or folder, "minilm", "static:minilm", or a model, which is
-    left as it is. `evaluate(model, when)` scores the model as given ("before"), a static one with
-    its token vectors weighted and not trained ("idf"), at every evaluation ("during") and as saved
-    ("after"). `device`: cpu, cuda or mps; None takes the best. `report_to`: trackers that
+    `model`: a sentence-transformers id or folder, "minilm", "static:minilm", behind sparse:, late:
+    or cross: for another kind (see `kinds`), or a model, which is left as it is.
+    `evaluate(model, when)` scores the model as given ("before"), a static one with its token
+    vectors weighted and not trained ("idf"), at every evaluation ("during") and as saved ("after").
+    `device`: cpu, cuda or mps; None takes the best. `report_to`: trackers that
     transformers knows (trackio, wandb, tensorboard). Where a batch of mnrl does not fit into
     memory, its gradients are cached (cached-mnrl: the same loss, slower). What is in `out` is gone
     on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or on GPUs of
@@ -104,7 +100,8 @@ def train(
     """
     where, config = pick_device(device, config.dtype), resolve(config, model)
     name = model if isinstance(model, str) else f"a model with weights {fingerprint(model)}"
-    weights = _weights(Path(model)) if isinstance(model, str) else None
+    _, source = split_name(model)
+    weights = _weights(Path(source)) if isinstance(source, str) else None
     identity = {
         "model": name,
         "weights": weights,
@@ -176,30 +173,12 @@ def _state(checkpoint: Path) -> dict[str, Any] | None:
     return dict(stored["state"]) if whole else None
 
 
-def _loaded(
-    model: str | SentenceTransformer, device: str, config: TrainConfig
-) -> SentenceTransformer:
-    """The model with float32 weights: a step of training is often less than the distance between
-    two numbers of 16 bits, and would be lost. Weights that only adapters change may be in bf16.
-    """
-    if isinstance(model, str):
-        return load_model(
-            model, device, _weights_in(config), attn_implementation=config.attn_implementation,
-            trust_remote_code=config.trust_remote_code,
-        )  # fmt: skip
-    return copy.deepcopy(model).to(device).float()
-
-
-def _weights_in(config: TrainConfig) -> str:
-    return "bf16" if config.lora is not None and config.dtype == "bf16" else "float32"
-
-
 class _Training:
     """One training from the state in `out` to its end."""
 
     def __init__(
         self,
-        model: str | SentenceTransformer,
+        model: str | BaseModel,
         pairs: Pairs,
         config: TrainConfig,
         out: Path,
@@ -217,7 +196,12 @@ class _Training:
         self.checkpoints = out / _CHECKPOINTS
         self.examples: TrainingExamples = prepare(pairs, config)
         self.batches, self.ends = schedule(self.examples.train, config)
-        self.model = _loaded(model, device, config)
+        self.kind, source = split_name(model)
+        self.model: Any
+        if isinstance(source, str):
+            self.model = self.kind.load(source, device, config)
+        else:
+            self.model = copy.deepcopy(source).to(device).float()
         reads = reading_limit(self.model)
         limit = config.max_length or reads
         if reads is not None and limit is not None:
@@ -239,6 +223,7 @@ class _Training:
         last = self._resume()
         result = self.result
         check_fit(self.model, self.config)
+        self.kind.check(self.model, self.config)
         if last is None:
             result.note("before", 0, self.ends, self._scores(self.model, "before"))
         self._start(last is None)
@@ -288,7 +273,7 @@ class _Training:
         texts = list(dict.fromkeys(pairs.positives[:50]))[:3]
         example: dict[str, Any] = {"source_sentence": pairs.anchors[0], "sentences": texts}
         card.widget = [example]
-        card.usage_examples = [pairs.anchors[0], *texts]
+        card.usage_examples = self.kind.usage(pairs.anchors[0], texts)
 
     def step_done(self, step: int, control: Any) -> None:
         """After an optimizer step: report, and ask for the loss and a checkpoint where due."""
@@ -338,7 +323,7 @@ class _Training:
         last = int(result.evaluated()[-1]["step"])
         return last == result.planned or 0 < self.config.early_stop <= result.waited()
 
-    def _scores(self, model: SentenceTransformer, when: str) -> Mapping[str, float]:
+    def _scores(self, model: BaseModel, when: str) -> Mapping[str, float]:
         if self.evaluate is None:
             return {}
         model.eval()
@@ -380,7 +365,7 @@ class _Training:
 
     def _trainer(self) -> BatchTrainer:
         config = self.config
-        arguments = SentenceTransformerTrainingArguments(
+        arguments = self.kind.arguments(
             output_dir=str(self.checkpoints),
             num_train_epochs=1,  # the list of batches holds all epochs
             per_device_train_batch_size=max(map(len, self.batches)),
@@ -406,8 +391,8 @@ class _Training:
         )
         arguments._n_gpu = min(arguments.n_gpu, 1)  # or it would train on all GPUs in one process
         changed = config.model_copy(update={"loss": self.result.loss})
-        loss = build_loss(self.model, changed, self.examples.numbers)
-        trainer = BatchTrainer(
+        loss = self.kind.loss(self.model, changed, self.examples.numbers)
+        trainer = self.kind.trainer(
             model=self.model,
             args=arguments,
             train_dataset=self.examples.train,
@@ -446,11 +431,12 @@ class _Training:
         with saving(partial):
             self.model.save_pretrained(str(partial))
         # scored as it will be loaded
-        saved = _loaded(str(partial), result.device, self.config)
+        saved = self.kind.load(str(partial), result.device, self.config)
         result.note("after", best, self.ends, self._scores(saved, "after"))
-        result.collapse = collapse(
-            result, saved, self.config, batch_sizes(self.batches, self.config), self.sample
-        )
+        # other losses hold more than the documents of a batch
+        sizes = batch_sizes(self.batches, self.config) if self.kind.prefix in ("", "late") else []
+        failure = self.kind.failure(saved, self.sample)
+        result.collapse = collapse(result, self.config, sizes, failure)
         read = {name: "all" if n is None else f"{n:,}" for name, n in result.max_length.items()}
         facts = {
             "start": result.start or "the base model as it is",

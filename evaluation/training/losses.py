@@ -1,4 +1,4 @@
-"""The losses, on cosines s of a query q with documents d, temperature t, margin m.
+"""The losses, on scores s of a query q with documents d, temperature t, margin m.
 
     mnrl         -log softmax(s / t) at the pair's document, over all documents of the batch
                  (InfoNCE; sentence-transformers' MultipleNegativesRankingLoss)
@@ -26,7 +26,22 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import (
+    CrossEncoder,
+    MultiVectorEncoder,
+    SentenceTransformer,
+    SparseEncoder,
+)
+from sentence_transformers.cross_encoder.losses import (
+    CachedMultipleNegativesRankingLoss as CachedCrossEncoderRankingLoss,
+)
+from sentence_transformers.cross_encoder.losses import (
+    MultipleNegativesRankingLoss as CrossEncoderRankingLoss,
+)
+from sentence_transformers.multi_vector_encoder.losses import (
+    CachedMultiVectorMultipleNegativesRankingLoss,
+    MultiVectorMultipleNegativesRankingLoss,
+)
 from sentence_transformers.sentence_transformer.losses import (
     CachedMultipleNegativesRankingLoss,
     MatryoshkaLoss,
@@ -34,6 +49,11 @@ from sentence_transformers.sentence_transformer.losses import (
     TripletLoss,
 )
 from sentence_transformers.sentence_transformer.losses.triplet import TripletDistanceMetric
+from sentence_transformers.sparse_encoder.losses import (
+    CachedSpladeLoss,
+    SparseMultipleNegativesRankingLoss,
+    SpladeLoss,
+)
 from torch import Tensor, nn
 
 from retgen.evaluation.training.config import TrainConfig
@@ -46,13 +66,13 @@ def needs_labels(config: TrainConfig) -> bool:
     return config.loss in ("margin", "listwise")
 
 
-def build_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor) -> nn.Module:
-    """The loss of a configuration.
+def dense_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor) -> nn.Module:
+    """The loss of a configuration, of an embedder.
 
     `numbers`: (pairs, 2 + negatives) int64, for each pair the numbers of its query and documents;
     equal texts have equal numbers below 2**31.
     """
-    scale = 1 / config.temperature
+    scale = _scale(config)
     loss: nn.Module
     match config.loss:
         case "mnrl":
@@ -64,14 +84,54 @@ def build_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor)
         case "triplet":
             loss = TripletLoss(model, TripletDistanceMetric.COSINE, config.margin)
         case "margin":
-            loss = MarginLoss(model, numbers, config.temperature, config.margin)
+            loss = MarginLoss(model, numbers, 1 / scale, config.margin)
         case "listwise":
-            loss = ListwiseLoss(model, numbers, config.temperature)
+            loss = ListwiseLoss(model, numbers, 1 / scale)
     if config.matryoshka:
         # the whole vector is always among the trained prefixes: it is what the model returns
         dims = sorted({*config.matryoshka, model.get_embedding_dimension() or 0}, reverse=True)
         loss = MatryoshkaLoss(model, loss, dims)
     return loss
+
+
+def sparse_loss(model: SparseEncoder, config: TrainConfig) -> nn.Module:
+    """mnrl on products of weights, and FLOPS regularisation of both sides (SPLADE)."""
+    main = SparseMultipleNegativesRankingLoss(model, scale=_scale(config))
+    weights: dict[str, Any] = {
+        "document_regularizer_weight": config.flops_document,
+        "query_regularizer_weight": config.flops_query,
+    }
+    if config.loss == "mnrl":
+        return SpladeLoss(model, main, **weights)
+    return CachedSpladeLoss(model, main, mini_batch_size=config.mini_batch_size, **weights)
+
+
+def late_loss(model: MultiVectorEncoder, config: TrainConfig) -> nn.Module:
+    """mnrl on MaxSim."""
+    if config.loss == "mnrl":
+        return MultiVectorMultipleNegativesRankingLoss(model, scale=_scale(config))
+    return CachedMultiVectorMultipleNegativesRankingLoss(
+        model, scale=_scale(config), mini_batch_size=config.mini_batch_size
+    )
+
+
+def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:
+    """mnrl on the scores of a query with its document, its hard negatives and four others of the
+    batch: with all of them a batch of n would be n² pairs to read.
+    """
+    if config.loss == "mnrl":
+        return CrossEncoderRankingLoss(model, _READ, scale=_scale(config))  # type: ignore[arg-type]
+    return CachedCrossEncoderRankingLoss(
+        model, _READ, scale=_scale(config), mini_batch_size=config.mini_batch_size
+    )
+
+
+_READ = 4  # other documents of the batch, as in sentence-transformers
+
+
+def _scale(config: TrainConfig) -> float:
+    assert config.temperature is not None, "the configuration is not resolved"
+    return 1 / config.temperature
 
 
 class _InBatch(nn.Module):

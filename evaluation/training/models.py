@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
@@ -26,57 +25,12 @@ from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.embedders.base import length_limit
 from retgen.evaluation.embedders.devices import choose_device
-from retgen.evaluation.embedders.loading import load_model, out_of_memory, prompts_of
-from retgen.evaluation.training.config import (
-    BATCH_SIZES,
-    LEARNING_RATES,
-    TrainConfig,
-    Trained,
-)
+from retgen.evaluation.embedders.loading import out_of_memory, prompts_of
+from retgen.evaluation.training.config import TrainConfig, Trained
 from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
 from retgen.version import __version__
 from retgen.write import os_errors, write_file
-
-
-def resolve(config: TrainConfig, model: str | SentenceTransformer) -> TrainConfig:
-    """The configuration with what the kind of the model decides, where it does not say.
-
-    Only the word vectors of a transformer start from idf by themselves: whoever trained or saved a
-    static embedding may have weighted its tokens already.
-    """
-    update: dict[str, Any] = {}
-    if config.init == "auto":
-        of_transformer = isinstance(model, str) and model.startswith("static:")
-        update["init"] = "idf" if of_transformer else "model"
-    if config.learning_rate is None or config.batch_size is None:
-        static = _is_static(model, trust_remote_code=config.trust_remote_code)
-        kind = "static" if static else "other"
-        start = "idf" if update.get("init", config.init) == "idf" else kind
-        start = "lora" if config.lora is not None else start
-        update["learning_rate"] = config.learning_rate or LEARNING_RATES[start]
-        update["batch_size"] = config.batch_size or BATCH_SIZES[kind]
-    return config.model_copy(update=update)
-
-
-def slow(model: str | SentenceTransformer, device: str | None) -> bool:
-    """Whether a pass over all pairs would take hours: a transformer on a CPU."""
-    return pick_device(device, "float32") == "cpu" and not _is_static(model)
-
-
-def _is_static(model: str | SentenceTransformer, *, trust_remote_code: bool = False) -> bool:
-    """Whether a model is word vectors, by its name or its folder where that is enough."""
-    if model in ("minilm", "static:minilm"):
-        return model == "static:minilm"
-    if isinstance(model, str) and Path(model).is_dir():
-        try:
-            modules = orjson.loads((Path(model) / "modules.json").read_bytes())
-            return str(modules[0]["type"]).endswith("StaticEmbedding")
-        except (OSError, ValueError, LookupError, TypeError):
-            return False  # a transformer without modules, or nothing that loads
-    if isinstance(model, str):
-        model = load_model(model, "cpu", trust_remote_code=trust_remote_code)
-    return isinstance(model[0], StaticEmbedding)
 
 
 def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
@@ -101,18 +55,13 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
         raise UsageError(
             f"max_length {config.max_length:,} is above the {most:,} positions of the model"
         )
-    width = config.dimension or model.get_embedding_dimension()
+    width = config.dimension
+    if width is None and isinstance(model, SentenceTransformer):
+        width = model.get_embedding_dimension()
     if width is not None and max(config.matryoshka, default=0) > width:
         raise UsageError(
             f"matryoshka {max(config.matryoshka)} is above the {width} dimensions of the model"
         )
-
-
-def can_cache(model: str | SentenceTransformer, config: TrainConfig) -> bool:
-    """Whether the loss is one whose gradients can be cached to save memory."""
-    return config.loss == "mnrl" and not _is_static(
-        model, trust_remote_code=config.trust_remote_code
-    )
 
 
 def batch_sizes(batches: Sequence[Sequence[int]], config: TrainConfig) -> list[float]:
@@ -122,7 +71,7 @@ def batch_sizes(batches: Sequence[Sequence[int]], config: TrainConfig) -> list[f
     return [math.exp(sum(one) / len(one)) for one in steps]
 
 
-def reading_limit(model: SentenceTransformer) -> int | None:
+def reading_limit(model: Any) -> int | None:
     """Tokens of a text that a model reads; None where that has no limit."""
     if isinstance(model[0], StaticEmbedding):
         truncation = model[0].tokenizer.truncation
@@ -170,7 +119,7 @@ def keep_few_activations(model: SentenceTransformer) -> None:
 
 def add_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
     """Put the adapters of a configuration into a transformer in place, if it has some (LoRA, arXiv
-    2106.09685); all other weights of the transformer stay as they are from here on.
+    2106.09685); all other weights of its body stay as they are from here on.
 
     Raises `UsageError` where PEFT is missing, or the transformer has no such layers.
     """
@@ -201,6 +150,10 @@ def add_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
                 f"lora_targets {', '.join(config.lora_targets)}: the model has no such layers. Its "
                 f"linear ones: {', '.join(sorted(linear)) or 'none'}"
             ) from error
+    body = {id(one) for one in network.base_model.parameters()}
+    for one in network.parameters():  # a head, which may be a random one
+        if id(one) not in body:
+            one.requires_grad_(True)
 
 
 def merge_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
@@ -264,7 +217,7 @@ def pick_device(device: str | None, dtype: str) -> str:
     return device
 
 
-def set_prompts(model: SentenceTransformer, config: TrainConfig) -> dict[str, str]:
+def set_prompts(model: Any, config: TrainConfig) -> dict[str, str]:
     """Give a model the prompts of a configuration, to be saved with it; those that it then has."""
     for name, prompt in (("query", config.query_prompt), ("document", config.document_prompt)):
         if prompt is not None:
@@ -272,14 +225,14 @@ def set_prompts(model: SentenceTransformer, config: TrainConfig) -> dict[str, st
     return prompts_of(model)
 
 
-def weights_dtype(model: SentenceTransformer) -> str:
+def weights_dtype(model: Any) -> str:
     """What the weights are in."""
     result = {str(one.dtype).removeprefix("torch.") for one in model.parameters()}
     return " and ".join(sorted(result))
 
 
 @contextlib.contextmanager
-def products_dtype(model: SentenceTransformer) -> Iterator[set[str]]:
+def products_dtype(model: Any) -> Iterator[set[str]]:
     """What the products of a model were in while it was trained, as seen at its first layer that
     multiplies (of word vectors, at their sums).
     """
@@ -361,19 +314,16 @@ def document_frequencies(tokenizer: Tokenizer, pairs: Pairs) -> tuple[NDArray[np
 ALIKE_OF = 64  # texts whose vectors are compared
 _GUESSING = 0.99  # of the loss of guessing: what counts as no better
 _LEAST_STEPS = 5  # steps that are looked at: fewer may be hard ones
-_ALIKE = 0.995  # mean cosine of two texts
 
 
-def collapse(
-    trained: Trained, model: SentenceTransformer, config: TrainConfig,
-    batches: Sequence[float], texts: Sequence[str],
-) -> str:  # fmt: skip
+def collapse(trained: Trained, config: TrainConfig, batches: Sequence[float], failure: str) -> str:
     """How a training collapsed (its loss is that of guessing, or its vectors are all alike), and
     what to try; "" for one that did not.
 
-    `batches`: their sizes, see `batch_sizes`; `texts`: some that it was trained on.
+    `batches`: their sizes, see `batch_sizes`, none for a loss that is not over their documents;
+    `failure`: what the trained model shows, or "".
     """
-    found = [*_loss(trained, config, batches), *_vectors(model, texts)]
+    found = [*(_loss(trained, config, batches) if batches else []), *([failure] if failure else [])]
     if not found:
         return ""
     return (
@@ -405,20 +355,6 @@ def _loss(trained: Trained, config: TrainConfig, batches: Sequence[float]) -> li
         f"over the last {steps:,} of {trained.steps:,} steps its loss was {loss / steps:.2f}, and "
         f"guessing among the documents of a batch has {guess / steps:.2f}"
     ]
-
-
-def _vectors(model: SentenceTransformer, texts: Sequence[str]) -> list[str]:
-    vectors = torch.as_tensor(model.encode(list(texts), show_progress_bar=False)).double()
-    vectors = torch.nn.functional.normalize(vectors, dim=1)
-    count = len(vectors)
-    if count < 3:
-        return []
-    cosine = float((vectors.sum(0).square().sum() - count) / (count * (count - 1)))
-    if not math.isfinite(cosine):
-        return ["its vectors hold numbers that are not finite"]
-    if cosine < _ALIKE:
-        return []
-    return [f"the vectors of {count:,} of its texts are alike (mean cosine {cosine:.3f})"]
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from retgen.progress import Progress, no_progress
 from retgen.write import cache_folder, make_folder, write_file
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.model import BaseModel
 
 Values = NDArray[np.float64]  # (queries, measures)
 
@@ -137,7 +137,9 @@ class Scorer:
         self._scored_sets, self._folder, self._model = scored_sets, folder, model
         self._lexical, self._before = lexical, before
 
-    def __call__(self, model: SentenceTransformer, when: str) -> dict[str, float]:
+    def __call__(self, model: BaseModel, when: str) -> dict[str, float]:
+        from retgen.evaluation.training.kinds import split_name
+
         result: dict[str, float] = {}
         for scored in self._scored_sets:
             if when == "during" and scored.role == "outside":
@@ -150,7 +152,7 @@ class Scorer:
             if not known:
                 ranked = self._ranked(model, scored, when)
                 known[file] = _values(scored, ranked)
-                if when != "during":
+                if when != "during" and split_name(self._model)[0].fused:
                     parts = [self._lexical.rankings(scored), ranked]
                     known[of_fusion] = _values(
                         scored, fuse(parts, scored.collection, DEPTH, scaled)
@@ -167,15 +169,14 @@ class Scorer:
             }
         return result
 
-    def _ranked(self, model: SentenceTransformer, scored: ScoredSet, when: str) -> Rankings:
+    def _ranked(self, model: BaseModel, scored: ScoredSet, when: str) -> Rankings:
         """Embeddings of the model as it was stay on disk: others score it too."""
-        from retgen.evaluation.embedders.base import SentenceEmbedder
-        from retgen.evaluation.search.dense import DenseRetriever
+        from retgen.evaluation.training.kinds import split_name
 
         options = Options(cache=cache_folder() if when == BEFORE else None)
-        dense = DenseRetriever(self._model, SentenceEmbedder(self._model, model, options), options)
+        by = split_name(self._model)[0].retriever(self._model, model, options)
         depth = _depth(scored) if when == "during" else _deep(scored)
-        (ranked,) = dense.rank(scored.collection, depth, no_progress)
+        (ranked,) = by.rank(scored.collection, depth, no_progress)
         return ranked.rankings
 
 

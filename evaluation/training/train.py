@@ -124,7 +124,7 @@ def train(
     }  # fmt: skip
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
-    from retgen.evaluation.training.models import resolve, slow
+    from retgen.evaluation.training.kinds import resolve, slow
 
     short = preset is None and not settings and slow(model, device)
     if short:
@@ -211,7 +211,7 @@ def _check_trainable(name: str) -> None:
         why = "cannot be trained." if result else f"there is no such model{_nearest(name)}"
         raise UsageError(
             f"--model {name}: {why} Give minilm, static:minilm, or the folder or Hub id of a "
-            "sentence-transformers model"
+            "sentence-transformers model; behind sparse:, late: or cross: for another kind"
         )
     check_name(name)
 

@@ -176,8 +176,9 @@ EngineOption = Annotated[
     str,
     typer.Option(
         metavar="ENGINE",
-        help="Who does the work: local, ray (a cluster, or one on this machine), "
-        "ray://HOST:PORT. The output is the same.",
+        help="Who does the work: local; HOST:PORT, a node of a Ray cluster; ray, the cluster that "
+        "RAY_ADDRESS names, else one started here; auto, the one that runs here; ray://HOST:PORT, "
+        "Ray's client. The output is the same.",
     ),
 ]
 ModelOption = Annotated[
@@ -458,10 +459,11 @@ def given_command() -> str:
 
 
 def without_rank() -> str:
-    """The command that merges what ranks have done."""
+    """The command that merges what ranks have done; its processes and folders are its own."""
     words = [word for word in sys.argv[1:] if word != "--quiet"]
-    at = next(i for i, word in enumerate(words) if word.startswith("--rank"))
-    del words[at : at + (1 if "=" in words[at] else 2)]
+    for option in ("--rank", "--workers", "--work"):
+        while at := [i for i, word in enumerate(words) if word.partition("=")[0] == option]:
+            del words[at[0] : at[0] + (1 if "=" in words[at[0]] else 2)]
     return shlex.join(["gen", *words])
 
 

@@ -152,7 +152,10 @@ def run_command(
                 recipe, Rank.parse(rank), out=out, overrides=overrides, workers=workers,
                 limit=limit, work=work, progress=progress,
             )  # fmt: skip
-        shown = {"path": str(share.path), "rank": str(share.rank), "pieces": share.pieces}
+        shown = {
+            "path": share.path, "rank": str(share.rank), "pieces": share.pieces,
+            "merged": share.merged,
+        }  # fmt: skip
         print_result(shown, lambda: _rank_summary(share), json, quiet)
         return
     with shown_progress(quiet, json) as progress:
@@ -196,6 +199,8 @@ def _apply_review(
 
 
 def _rank_summary(share: Any) -> str:
+    if share.merged:
+        return f"{share.path} is a finished run: nothing is left for rank {share.rank} to do"
     pieces = plural(share.pieces, "piece")
     return (
         f"{share.path}: rank {share.rank} has made and proven its {pieces}. When all "

@@ -17,6 +17,7 @@ import orjson
 from retgen.engines.engine import Context, Engine, Result, Task, Work
 from retgen.engines.files import ResultFiles
 from retgen.errors import RanksMissing, RunDirectoryError, UsageError
+from retgen.progress import Progress, no_progress
 from retgen.write import write_file
 
 _COMMON = "ranks.json"  # how many ranks there are, and what all of them have alike
@@ -53,7 +54,7 @@ class Ranks(NamedTuple):
     """
 
     files: ResultFiles
-    name: Path
+    name: str
     again: str
     alone: str
     difference: Callable[[dict[str, Any], dict[str, Any]], str | None]
@@ -138,9 +139,16 @@ class Merged(Engine):
 class Share(Merged):
     """The share of one rank. `map` waits for what other ranks do, at most `patience` seconds."""
 
-    def __init__(self, rank: Rank, files: ResultFiles, inner: Engine, patience: float) -> None:
+    def __init__(
+        self,
+        rank: Rank,
+        files: ResultFiles,
+        inner: Engine,
+        patience: float,
+        progress: Progress = no_progress,
+    ) -> None:
         super().__init__(files, inner)
-        self.rank, self._patience = rank, patience
+        self.rank, self._patience, self._progress = rank, patience, progress
 
     def __str__(self) -> str:
         return f"rank {self.rank}, {self._inner}"
@@ -171,6 +179,7 @@ class Share(Merged):
                         f"{_in_words(sorted(others), self.rank.of)}. Start these, and this rank "
                         "again: what is done is kept"
                     )
+                self._progress("other ranks", number, len(tasks), "waiting for their share")
                 time.sleep(self._files.look)
             yield name, result
 

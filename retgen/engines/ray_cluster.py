@@ -15,17 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.engines.engine import RETRIES, Context, Engine, Result, Task, Window, Work
-from retgen.errors import EndpointFailed, UsageError, WorkerLost
+from retgen.errors import DatasetError, DatasetMissing, EndpointFailed, UsageError, WorkerLost
 from retgen.version import __version__
 
 
 class RayCluster(Engine):
     """Tasks of one CPU each. Ray does a task again whose worker or node is lost.
 
-    `address`: "ray" for the cluster that RAY_ADDRESS names, else one of `workers` CPUs on this
-    machine; "auto" for the cluster of this machine, "ray://HOST:PORT" for Ray's client, "HOST:PORT"
-    for a node of the cluster. Raises `UsageError` without Ray, and `EndpointFailed` where the
-    cluster does not answer, or has another version of Ray or Python.
+    `address`: "ray" for the cluster that RAY_ADDRESS names, else one of `workers` CPUs that is
+    started on this machine; "auto" for the one that runs on this machine, "ray://HOST:PORT" for
+    Ray's client, "HOST:PORT" for a node of the cluster. Raises `UsageError`
+    without Ray, and `EndpointFailed` where the cluster does not answer, or has another version of
+    Ray or Python.
     """
 
     def __init__(self, address: str, workers: int) -> None:
@@ -44,15 +45,19 @@ class RayCluster(Engine):
     def _connect(self, address: str | None, workers: int) -> None:
         if address and address != "auto":
             _check_answers(address)
-        options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
-        if not address:
-            options["include_dashboard"] = False
+        options: dict[str, Any] = {"address": address}
+        if not address:  # "local": another one that runs here is not asked
+            options = {"address": "local", "num_cpus": workers, "include_dashboard": False}
         try:
             self._ray.init(log_to_driver=False, logging_level="ERROR", **options)
         except Exception as error:
             where = address or "a cluster on this machine"
             reason = " ".join(str(error).split())
-            raise EndpointFailed(f"--engine {where}: Ray cannot be used there: {reason}") from error
+            raise EndpointFailed(
+                f"--engine {where}: Ray cannot be used there: {reason}. If it asks for a token, "
+                "set RAY_AUTH_MODE=token here as well, and have the token of its first machine in "
+                "~/.ray/auth_token"
+            ) from error
 
     @property
     def workers(self) -> int:  # type: ignore[override]
@@ -100,6 +105,12 @@ class RayCluster(Engine):
         try:
             result = memoryview(self._ray.get(reference))
         except errors.RayTaskError as error:
+            if isinstance(error.cause, FileNotFoundError | DatasetMissing):
+                raise DatasetError(
+                    f"a node of the cluster finds no file of the run: {error.cause}. All nodes "
+                    "need a disk that all of them see; where they see it at different places, set "
+                    f"{SHARED} on each, and where this command runs"
+                ) from error
             raise error.cause from error
         except errors.RayError as error:
             raise WorkerLost(

@@ -71,6 +71,8 @@ def validate(
     and that the recipe makes these tables again. Raises `DatasetError` where there is no data set
     to check, `UsageError` for rules that are none or cannot be changed.
     """
+    if engine != "local" and Path(path).exists():
+        path = Path(path).resolve()  # workers stand elsewhere
     dataset = open_dataset(path)
     benchmarks = {str(other): open_dataset(other) for other in against}
     work = engine_named(engine, workers or usable_cores())

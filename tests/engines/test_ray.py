@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -59,6 +60,29 @@ def test_every_task_once(engine: RayCluster) -> None:
 def test_an_error_is_raised_as_it_is(engine: RayCluster) -> None:
     with pytest.raises(DatasetError, match=r"^row 3 is no document$"):
         list(engine.map(work.fail, None, TASKS))
+
+
+def test_a_path_that_nodes_do_not_see(engine: RayCluster) -> None:
+    with pytest.raises(DatasetError) as caught:
+        list(engine.map(work.missing, None, TASKS))
+    assert str(caught.value) == (
+        "a node of the cluster finds no file of the run: outputs/kb does not exist. All nodes need "
+        "a disk that all of them see; where they see it at different places, set RETGEN_SHARED on "
+        "each, and where this command runs"
+    )
+
+
+def test_one_is_started_beside_one_that_runs_here(
+    cluster: Any, gen_process: Gen, small: Path
+) -> None:
+    """Ray would take the cluster that was started here last, if it is not told."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a socket's path must be short
+        noted = Path(folder, "ray", "ray_current_cluster")
+        noted.parent.mkdir()
+        noted.write_text(cluster.address)
+        env = {**os.environ, "RAY_TMPDIR": folder}
+        done = gen_process("run", small, "--out", "out", "--engine", "ray", "-q", env=env)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_killed_worker(engine: RayCluster, tmp_path: Path) -> None:

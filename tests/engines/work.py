@@ -46,6 +46,13 @@ def fail(_: None, task: int) -> bytes:
     return b""
 
 
+def missing(_: None, task: int) -> bytes:
+    """Look for a data set that is not there."""
+    from retgen.errors import DatasetMissing
+
+    raise DatasetMissing("outputs/kb does not exist", "outputs/kb")
+
+
 def die_once(folder: Path, task: int) -> bytes:
     """Be killed, the first time that task 3 is done."""
     mark = folder / "killed"

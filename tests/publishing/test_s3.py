@@ -37,7 +37,7 @@ def test_places_that_cannot_be(gen: Gen, address: str) -> None:
     done = gen("publish", "outputs/kb", f"s3:{address}")
     assert done.returncode == 2
     assert done.stderr.startswith(
-        f"gen: s3:{address} is no place in a bucket: write s3://BUCKET/PATH, the path of letters, "
+        f"gen: s3:{address} is no place in a bucket: write s3://BUCKET/PATH, the bucket's "
     )
 
 
