@@ -94,8 +94,8 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     whole = len(every) == 1 and len(kept) <= _MOST
     if len(kept) > _MOST:
         kept = kept[: _end(kept, folded, tags)]
-        if not begin and not any(tags[i] in _FINITE for i in kept):
-            return ""  # of a subject, what is said of it is left out
+        if "but" in folded or (not begin and not any(tags[i] in _FINITE for i in kept)):
+            return ""  # what is said of a subject is left out, or the point of it
     if not kept or not _is_complete(kept, run, folded, tags, whole):
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]

@@ -44,6 +44,8 @@ def _is_common(word: str) -> bool:
          "in the old days.", "window manager has shown small windows at edge of screen"),
         ("The most recent year of the copyright of old source files in the large archive of the "
          "distribution lags behind.", ""),
+        ("The window manager has shown small windows at the edge of the large screen in the old days "
+         "but not in new ones.", ""),
         # what another sentence says, or the rest of it
         ("The copper kettle boils the blue water, but no tea is made.", ""),
         ("The copper kettle boils the blue water, milk and juice.", ""),
