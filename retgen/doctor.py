@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.agents.backends import backends
+from retgen.agents.embedders import embedding_backends
 from retgen.agents.prices import price_files, table_date
 from retgen.generators import families
 from retgen.progress import usable_cores
@@ -43,8 +44,9 @@ def doctor() -> list[Check]:
     checks += _packages()
     checks.append(_accelerator())
     in_file = _in_file()
-    named = [key for one in backends().values() for key in one.keys]
-    for key in (*named, *_OTHER_KEYS):
+    providers = (*backends().values(), *embedding_backends().values())
+    named = [key for one in providers for key in one.keys]
+    for key in dict.fromkeys((*named, *_OTHER_KEYS)):
         there = bool(os.environ.get(key))
         note = "set" if there else "not set; no bundled recipe needs it"
         if not there and key in in_file:

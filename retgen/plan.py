@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.models import ModelSettings
+from retgen.agents.prices import BYTES_A_TOKEN, Prices, table_date
 from retgen.engines import Local
 from retgen.errors import UsageError
 from retgen.generators.family import CallEstimate, Plan
@@ -30,7 +31,6 @@ if TYPE_CHECKING:  # most plans ask no model
 
 _LONG = 400  # characters of an example that are shown
 NOT_STATED = DocumentSource.model_fields["licence"].default
-_BYTES_A_TOKEN = (3.4, 4.8)  # of English and JSON; four in the middle
 _LENGTH = (0.7, 1.3)  # an answer's tokens, as parts of what the family expects
 _SECONDS = (0.5, 2.0)  # until an answer begins
 _TOKENS_A_SECOND = (150.0, 25.0)  # of one answer
@@ -57,8 +57,6 @@ def plan(
     result = _with_licence_note(recipe.family.plan(recipe.job), recipe)
     if not result.call_estimates:
         return result
-    from retgen.agents.prices import Prices
-
     table, settings = Prices(prices), recipe.models
     ranges, notes = {}, list(result.notes)
     for agent, estimate in result.call_estimates.items():
@@ -126,7 +124,7 @@ def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Ra
     low, high = (estimate.records * calls for calls in estimate.calls)
     ends = []
     for calls, bytes_, length, start, speed, thought in zip(
-        (low, high), reversed(_BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
+        (low, high), reversed(BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
         strict=True,
     ):  # fmt: skip
         out = estimate.answer * length + thought
@@ -167,8 +165,6 @@ def _with_prices(
     ranges: Mapping[str, _Range],
     prices: Sequence[str],
 ) -> Plan:
-    from retgen.agents.prices import Prices, table_date
-
     table, notes = Prices(prices), list(result.notes)
     dollars: list[float] | None = [0.0, 0.0]
     seconds = [0.0, 0.0]

@@ -1,13 +1,15 @@
 """Embedders behind an API: batches of texts as requests to the ledger, vectors out of its answers.
 
 What was answered stays in the ledger, so a run that was killed pays for no text again, and the cap
-holds as for chat models. Vectors are kept on disk as those of local models are.
+holds as for chat models. Vectors are kept on disk as those of local models are. What a provider's
+requests and answers look like is up to `retgen.agents.embedders`.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,70 +19,104 @@ import xxhash
 from numpy.typing import NDArray
 from torch import Tensor
 
-from retgen.agents.calls import CallReport, call_models, with_call_report
+from retgen.agents.calls import CallReport, call_models, cap_of, missing, notice, with_call_report
 from retgen.agents.chat import Unusable
 from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings, open_embedder, settings_of
+from retgen.agents.embedding import Row, parse_answer
+from retgen.agents.models import embedder_settings
+from retgen.agents.prices import BYTES_A_TOKEN, Prices, table_date
 from retgen.agents.prompt import Message, Request
-from retgen.errors import EndpointFailed, UsageError
+from retgen.errors import BudgetReached, EndpointFailed, UsageError
 from retgen.evaluation.embedders.base import Kind, Report, no_report
 from retgen.evaluation.embedders.options import ModelCalls, Options
 from retgen.evaluation.embedders.similarity import Similarity
 
 _AGENT = "embed"
-# of a request: OpenAI takes 2,048 texts and 300,000 tokens, and a token has a byte or more
-_TEXTS, _BYTES = 128, 200_000
 _SHORTEST = 16  # characters to which a text that is too long is cut at the least
 
 
 class ApiEmbedder:
     """A model behind an API as an `Embedder`.
 
-    A text that is longer than the model reads is cut in half until it is not, and `details` counts
-    those that were sent in this call: the API refuses such a text whole.
+    A text that is longer than the model reads is refused whole. The server is asked to cut it then
+    or, where it cannot, half of it is sent, until that fits; `details` counts such texts.
     """
 
     step = 16_384  # texts encoded at a time: many requests are in flight
 
     def __init__(self, name: str, options: Options) -> None:
-        settings = settings_of(name)
-        if settings is None or options.calls is None:
+        if options.calls is None:
             raise UsageError(f"--model {name}: is asked by gen eval alone")
         self.name = name
-        self._settings: ModelSettings = settings
+        self._settings = settings = embedder_settings(name)
+        self._backend = settings.backend
         self._calls: ModelCalls = options.calls
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
-        self._sampling = {} if settings.address() else {"encoding_format": "base64"}
         self.device = "cpu"
         self.similarity: Similarity = "cosine"
         self.max_length: int | None = None
-        identity = orjson.dumps([settings.endpoint(), settings.name, self._prompts])
-        self.fingerprint: str | None = f"api-{xxhash.xxh3_128_hexdigest(identity)}"
+        identity: list[Any] = [settings.endpoint(), settings.name, self._prompts]
+        identity += [self._backend.input_types] if self._backend.input_types else []
+        digest = xxhash.xxh3_128_hexdigest(orjson.dumps(identity))
+        self.fingerprint: str | None = f"api-{digest}"
         self.details: dict[str, Any] = {
             "endpoint": settings.endpoint(),
             "similarity": self.similarity,
             "prompts": {kind: prompt or "" for kind, prompt in self._prompts.items()},
+            "input_types": dict(self._backend.input_types),
             "shortened": 0,
             "notes": [],
         }
-        self.dimension = int(self.encode(["?"], "query")[0].shape[1])
+
+    @cached_property
+    def dimension(self) -> int:
+        """Of its vectors: that of a short text, which is asked for."""
+        return int(self.encode(["?"], "query")[0].shape[1])
+
+    def announce(self, parts: Iterable[tuple[Kind, Sequence[str]]]) -> None:
+        """Say what texts are to be sent, and at what price. `parts`: as `encode` will get them.
+
+        Raises `BudgetReached` where the cap leaves too little for them, before the first is sent.
+        """
+        batches = ((one, kind) for kind, texts in parts for one in self._batches(texts, kind))
+        given = self._calls
+        requests = (self._request(batch, kind) for batch, kind in batches)
+        result = missing(requests, given.folder, given.model_options)
+        if not result.requests:
+            return
+        low, high = sorted(result.size / each for each in BYTES_A_TOKEN)
+        text = (
+            f"{self.name}: {result.texts:,} texts are to be sent in {result.requests:,} requests, "
+            f"{low:,.0f} to {high:,.0f} tokens"
+        )
+        price = Prices(given.model_options.prices).of(self._settings)
+        if price is None:
+            notice(f"{text}; the price is not known: add --price {self.name}=IN,OUT")
+            return
+        least, most = (price.token_in * tokens / 1e9 for tokens in (low, high))
+        source = "" if given.model_options.prices else f" (list prices of {table_date()})"
+        notice(f"{text}: ${least:.4f} to ${most:.4f}{source}")
+        cap = cap_of(given.model_options)
+        if cap is not None and least > (left := max(0, cap - result.nano_usd) / 1e9):
+            raise BudgetReached(
+                f"{self.name}: the texts to be sent cost ${least:.4f} at the least, and "
+                f"${left:.4f} of the cap are left, so none is sent. Raise --max-usd to go on; "
+                "what was answered is kept."
+            )
 
     def encode(
         self, texts: Sequence[str], kind: Kind, report: Report = no_report
     ) -> tuple[Tensor, list[int]]:
-        prompt = self._prompts[kind] or ""
-        sent = [
-            prompt + text if (prompt + text).strip() else "." for text in texts
-        ]  # none is empty
-        batches, result = list(_batches(sent)), list[NDArray[np.float32]]()
+        batches, result = list(self._batches(texts, kind)), list[NDArray[np.float32]]()
+        place = {text: i for i, text in enumerate(text for one in batches for text in one)}
         calls, given = CallReport(), self._calls
 
         async def work(context: Context) -> None:
             calls.stages = context.stages
-            stage = context.stage(f"{self.name}: {kind} texts", len(sent))
+            stage = context.stage(f"{self.name}: {kind} texts", len(place))
 
             async def encoded(batch: list[str]) -> NDArray[np.float32]:
-                vectors = await self._vectors(context, batch)
+                vectors = await self._vectors(context, batch, kind)
                 stage.done += len(batch)
                 report(stage.done)
                 return vectors
@@ -90,47 +126,71 @@ class ApiEmbedder:
         with with_call_report(calls):
             call_models(
                 work, given.folder, given.folder, {_AGENT: self._settings}, given.model_options,
-                calls, None, lambda *_: None, open_model=open_embedder,
+                calls, None, lambda *_: None,
             )  # fmt: skip
         vectors = np.concatenate(result) if result else np.zeros((0, self.dimension), np.float32)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return torch.from_numpy(vectors / norms), []
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return torch.from_numpy(vectors[[place[self._sent(text, kind)] for text in texts]]), []
 
-    async def _vectors(
-        self, context: Context, texts: Sequence[str], *, cut: bool = False
-    ) -> NDArray[np.float32]:
-        """Vectors (texts, dimension) of a batch, or of its halves where it is too long. `cut`: it
-        is what is left of a text.
-        """
-        request = Request(
+    def _sent(self, text: str, kind: Kind) -> str:
+        """What is sent of a text: never nothing, which servers refuse."""
+        prompted = (self._prompts[kind] or "") + text
+        return prompted if prompted.strip() else "."
+
+    def _batches(self, texts: Iterable[str], kind: Kind) -> Iterator[list[str]]:
+        """The texts of each request; those that are equal are sent once."""
+        batch: list[str] = []
+        size = 0
+        for text in dict.fromkeys(self._sent(text, kind) for text in texts):
+            own = len(text.encode())
+            if batch and (len(batch) == self._backend.texts or size + own > self._backend.size):
+                yield batch
+                batch, size = [], 0
+            batch.append(text)
+            size += own
+        if batch:
+            yield batch
+
+    def _request(self, texts: Sequence[str], kind: Kind, *, cut: bool = False) -> Request:
+        """`cut`: what is left of a text that was too long."""
+        prompted, own_server = self._prompts[kind] is not None, bool(self._settings.address())
+        parameters = self._backend.parameters(kind, prompted=prompted, own_server=own_server)
+        return Request(
             endpoint=f"{self._settings.endpoint()}/embeddings",
             model=self._settings.name,
             messages=tuple(Message("user", text) for text in texts),
-            sampling=self._sampling,
+            sampling={**parameters, **(self._backend.shorten if cut else {})},
             room=0,
         )
+
+    async def _vectors(
+        self, context: Context, texts: Sequence[str], kind: Kind, *, cut: bool = False
+    ) -> NDArray[np.float32]:
+        """Vectors (texts, dimension) of a batch, or of its halves where it is too long. `cut`: see
+        `_request`.
+        """
         try:
-            answer = await context.ask(_AGENT, request)
+            answer = await context.ask(_AGENT, self._request(texts, kind, cut=cut))
         except Unusable as error:
-            if len(texts) == 1 and (error.why != "too_long" or len(texts[0]) <= _SHORTEST):
+            if half := len(texts) // 2:
+                parts = texts[:half], texts[half:]
+                return np.concatenate([await self._vectors(context, one, kind) for one in parts])
+            (text,) = texts
+            if error.why != "too_long" or len(text) <= _SHORTEST:
                 raise EndpointFailed(
-                    f"{self.name} gives no vector for the text that begins "
-                    f"{texts[0][:60]!r}: {error}"
+                    f"{self.name} gives no vector for the text that begins {text[:60]!r}: {error}"
                 ) from error
-            half = len(texts) // 2
-            if not half:
-                self.details["shortened"] += not cut
-                return await self._vectors(context, [texts[0][: len(texts[0]) // 2]], cut=True)
-            halves = [await self._vectors(context, part) for part in (texts[:half], texts[half:])]
-            return np.concatenate(halves)
+            self.details["shortened"] += not cut
+            rest = text if self._backend.shorten and not cut else text[: len(text) // 2]
+            return await self._vectors(context, [rest], kind, cut=True)
         try:
-            rows = _parsed(answer)
-        except (AttributeError, KeyError, TypeError, ValueError):
+            rows = [_numbers(row) for row in self._backend.rows(parse_answer(answer.encode()))]
+        except (AttributeError, LookupError, TypeError, ValueError):
             raise self._no_vectors("an answer that holds no vectors") from None
         return self._checked(rows, len(texts))
 
     def _checked(self, rows: list[NDArray[np.float32]], count: int) -> NDArray[np.float32]:
-        known = getattr(self, "dimension", None) or (len(rows[0]) if rows else 0)
+        known = vars(self).get("dimension") or (len(rows[0]) if rows else 0)
         fault = ""
         if len(rows) != count:
             fault = f"{len(rows):,} vectors for {count:,} texts"
@@ -152,31 +212,13 @@ class ApiEmbedder:
         )
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        own = len(text.encode())
-        if batch and (len(batch) == _TEXTS or size + own > _BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += own
-    if batch:
-        yield batch
-
-
-def _parsed(answer: str) -> list[NDArray[np.float32]]:
-    """The vectors of an answer in the order of its texts, as numbers or as base64 of them."""
-    rows: dict[int, NDArray[np.float32]] = {}
-    for place, one in enumerate(orjson.loads(answer)["data"]):
-        vector = one.get("embedding")
-        row = (
-            np.frombuffer(base64.b64decode(vector), "<f4")
-            if isinstance(vector, str)
-            else np.array(vector, np.float32)
-        )
-        if row.ndim != 1:
-            raise ValueError(row.shape)
-        rows[int(one.get("index", place))] = row
-    return [rows[place] for place in sorted(rows)]
+def _numbers(row: Row) -> NDArray[np.float32]:
+    """A vector, which stands in an answer as numbers or as base64 of them."""
+    result = (
+        np.frombuffer(base64.b64decode(row), "<f4")
+        if isinstance(row, str)
+        else np.array(row, np.float32)
+    )
+    if result.ndim != 1:
+        raise ValueError(result.shape)
+    return result

@@ -48,11 +48,13 @@ class Embedder(Protocol):
     """Texts in, vectors out. `fingerprint` None: vectors must not be kept on disk."""
 
     device: str
-    dimension: int
     similarity: Similarity
     max_length: int | None
     fingerprint: str | None
     details: dict[str, Any]
+
+    @property
+    def dimension(self) -> int: ...
 
     def encode(
         self, texts: Sequence[str], kind: Kind, report: Report = no_report

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
@@ -31,7 +32,7 @@ def types() -> tuple[RetrieverType, ...]:
 def type_of(name: str) -> RetrieverType | None:
     """The type of a name. An exact name or prefix wins over free forms (a folder, a Hub id)."""
     mine = [one for one in types() if one.accepts(name)]
-    exact = [one for one in mine if name in one.names or one.prefix]
+    exact = [one for one in mine if name in one.names or one.prefixes()]
     return next(iter(exact or mine), None)
 
 
@@ -44,8 +45,8 @@ def forms(*, ranks: bool) -> list[str]:
     """Names, then patterns of names: of what ranks a corpus, or orders candidate sets alone."""
     mine = [one for one in types() if one.ranks is ranks]
     fixed = [name for one in mine for name in one.names]
-    described = [one.form for one in mine if one.form and not one.prefix]
-    return fixed + described + [one.form for one in mine if one.prefix]
+    described = [one.form for one in mine if one.form and not one.prefixes()]
+    return fixed + described + [one.form for one in mine if one.prefixes()]
 
 
 def known() -> str:
@@ -71,7 +72,8 @@ def check_name(name: str) -> None:
     result = type_of(name)
     if result is None:
         prefix, colon, _ = name.partition(":")
-        hint = did_you_mean(prefix, [p.prefix for p in types()] if colon else names())
+        prefixes = [one for kind in types() for one in kind.prefixes()]
+        hint = did_you_mean(prefix, prefixes if colon else names())
         what = f"kind of model {prefix}:" if colon else "such model"
         raise UsageError(f"--model {name}: there is no {what}{hint or '.'} Known: {known()}")
     result.check(name)
@@ -90,14 +92,13 @@ def runs_a_model(name: str) -> bool:
     return result is None or result.runs_a_model(name)
 
 
-def asked_models(name: str) -> list[str]:
-    """The models behind an API that a name holds, as PROVIDER:NAME: they cost money."""
+def asked_models(name: str) -> list[ModelSettings]:
+    """The models behind an API that a name holds: they cost money."""
     kind, (_, _, rest) = type_of(name), name.partition(":")
     if kind is None or not rest:
         return []
-    if kind.asks:
-        return [rest if name.startswith("llm:") else name]
-    return [one for part in rest.split("+") for one in asked_models(part)]
+    own = kind.asked(name)
+    return own or [one for part in rest.split("+") for one in asked_models(part)]
 
 
 def retriever(name: str, options: Options) -> Retriever:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from retgen.agents.embedders import embedding_backends
+from retgen.agents.models import ModelSettings, embedder_settings
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Retriever, RetrieverType
 
 
-class OpenAIEmbedder(RetrieverType):
-    prefix = "openai"
-    form = "openai:MODEL"
+class Api(RetrieverType):
+    """An embedder of any provider that has an embedding backend."""
+
+    form = ", ".join(f"{provider}:MODEL" for provider in embedding_backends())
     about = (
-        "an embedder of OpenAI, or of a server with its protocol (`OPENAI_BASE_URL`: vLLM, TEI, "
-        "Ollama); through the ledger, under `--max-usd`"
+        f"an embedder of {'; '.join(one.about for one in embedding_backends().values())}: through "
+        "the ledger, under `--max-usd`"
     )
     needs = ("torch",)
-    asks = True
+
+    def prefixes(self) -> tuple[str, ...]:
+        return tuple(embedding_backends())
+
+    def asked(self, name: str) -> list[ModelSettings]:
+        return [embedder_settings(name)]
 
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.embedders.api import ApiEmbedder
-        from retgen.evaluation.search.dense import DenseRetriever
+        from retgen.evaluation.search.api import ApiRetriever
 
-        return DenseRetriever(name, ApiEmbedder(name, options), options)
+        return ApiRetriever(name, ApiEmbedder(name, options), options)

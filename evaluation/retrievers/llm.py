@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from retgen.agents.models import ModelSettings, settings_of
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import RetrieverType
@@ -12,7 +13,10 @@ class Chat(RetrieverType):
     form = "llm:PROVIDER:NAME"
     about = "a chat model orders the documents of a candidate set"
     ranks = False
-    asks = True
+
+    def asked(self, name: str) -> list[ModelSettings]:
+        settings = settings_of(name.partition(":")[2])
+        return [settings] if settings is not None else []
 
     def check(self, name: str) -> None:
         provider, more, model = name.partition(":")[2].partition(":")

@@ -193,16 +193,14 @@ def _model_calls(
 
     Raises `UsageError` for a key, a provider or a price that is missing.
     """
-    names = [one for name in models for one in asked_models(name)]
-    if not names:
+    asked = [one for name in models for one in asked_models(name)]
+    if not asked:
         return None
     from retgen.agents.calls import ModelOptions, check_model, ledger_of
-    from retgen.agents.models import settings_of
 
     model_options = model_options or ModelOptions()
-    for name in names:
-        if settings := settings_of(name):
-            check_model(settings, model_options)
+    for settings in asked:
+        check_model(settings, model_options)
     # beside the run, as the ledger of what made it
     home = paths[0] if len(paths) == 1 and folder == paths[0] / "eval" else folder
     return ModelCalls(replace(model_options, ledger=ledger_of(home, model_options)), folder, limit)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.options import Options
@@ -128,7 +129,6 @@ class RetrieverType(ABC):
     `names`: what it is called, each with what it is, for help and docs; or `prefix` where a name is
     PREFIX:REST, with `form` and `about` to show it by. `needs`: packages of the extra `eval`.
     `ranks`: whole corpora; False: it orders candidate sets alone. `trainable`: by `gen train`.
-    `asks`: it is behind an API, which may cost money, so it is asked through the ledger.
     """
 
     names: ClassVar[Mapping[str, str]] = {}
@@ -138,11 +138,19 @@ class RetrieverType(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     ranks: ClassVar[bool] = True
     trainable: ClassVar[bool] = False
-    asks: ClassVar[bool] = False
+
+    def prefixes(self) -> tuple[str, ...]:
+        """What stands before the colon of its names: `prefix`, where it has one."""
+        return (self.prefix,) if self.prefix else ()
 
     def accepts(self, name: str) -> bool:
         """Whether a name is one of its own. Looks at no model."""
-        return name in self.names or (bool(self.prefix) and name.startswith(f"{self.prefix}:"))
+        prefix, colon, _ = name.partition(":")
+        return name in self.names or (bool(colon) and prefix in self.prefixes())
+
+    def asked(self, name: str) -> list[ModelSettings]:
+        """The models behind an API that a name of its own stands for: they may cost money."""
+        return []
 
     def runs_a_model(self, name: str) -> bool:
         """Whether dimensions, prompts and number formats mean something to it."""
@@ -150,8 +158,9 @@ class RetrieverType(ABC):
 
     def check(self, name: str) -> None:
         """Raise `UsageError` for a name of its own that can mean nothing."""
-        if self.prefix and not name.partition(":")[2]:
-            raise UsageError(f"--model {name}: name a model after {self.prefix}:")
+        prefix, _, rest = name.partition(":")
+        if prefix in self.prefixes() and not rest:
+            raise UsageError(f"--model {name}: name a model after {prefix}:")
 
     @abstractmethod
     def load(self, name: str, options: Options) -> Retriever | None:

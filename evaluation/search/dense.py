@@ -8,7 +8,7 @@ coordinates, compared as the whole is (as with Matryoshka models; LIMIT, §5.2).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -35,17 +35,12 @@ _CANDIDATES = 1_024  # texts of candidate sets encoded at a time
 
 
 class DenseRetriever:
-    """An embedder as a retriever. `dims`: the dimensions that it is cut to."""
+    """An embedder as a retriever."""
 
     def __init__(self, name: str, embedder: Embedder, options: Options) -> None:
         self.name = name
         self.embedder = embedder
-        self.dims = _dimensions(name, embedder.dimension, options.dims)
-        beyond = [dim for dim in options.dims if dim > embedder.dimension]
-        if beyond:
-            embedder.details["notes"].append(
-                f"has {embedder.dimension} dimensions, so not {', '.join(map(str, beyond))}"
-            )
+        self._wanted = options.dims
         self.slug = slug(name)
         self.key: str | None = None  # of vectors on disk; None: they must not be kept
         if embedder.fingerprint is not None:
@@ -57,16 +52,26 @@ class DenseRetriever:
         if self._shares is not None:
             embedder.details["notes"].append("documents encoded by ranks, and kept as float16")
 
+    @cached_property
+    def dims(self) -> list[int]:
+        """The dimensions that vectors are compared at. An API is asked for the model's own."""
+        own = self.embedder.dimension
+        if beyond := [dim for dim in self._wanted if dim > own]:
+            self.embedder.details["notes"].append(
+                f"has {own} dimensions, so not {', '.join(map(str, beyond))}"
+            )
+        return _dimensions(self.name, own, self._wanted)
+
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
-        cut = {"documents": 0, "queries": 0}
+        dims, cut = self.dims, {"documents": 0, "queries": 0}
         texts = [query.text for query in collection.queries]
         queries = self.queries(texts, cut, progress)
         parts = collection.blocks(BLOCK)
         blocks = self.documents(parts, collection.documents, cut, progress)
         similarity = self.embedder.similarity
-        result = search(blocks, queries, self.dims, similarity, collection.priority, depth)
+        result = search(blocks, queries, dims, similarity, collection.priority, depth)
         self.flush()
-        for dim, top in zip(self.dims, result, strict=True):
+        for dim, top in zip(dims, result, strict=True):
             details = dict(self.embedder.details)
             if self.embedder.max_length is not None:
                 details["truncated"] = dict(cut)

@@ -1,4 +1,4 @@
-"""Fine-tuning a single-vector embedder on retrieval pairs: is a low score domain shift?
+"""Fine-tuning a model on retrieval pairs: is a low score domain shift?
 
 The question of the LIMIT paper (arXiv 2508.21038, section 5 "Is this Domain Shift?", Appendix B,
 Table 3): training on similar data hardly helps, training on the test pairs themselves shows what

@@ -8,7 +8,9 @@ of an epoch from the batch size and would run a single such batch an epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,6 @@ import torch
 from datasets import Dataset
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from sentence_transformers.base.sampler import NoDuplicatesBatchSampler
 from sentence_transformers.base.trainer import BaseTrainer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor
@@ -180,12 +181,6 @@ class KnownTexts:
         }
 
 
-class _Texts(list[dict[str, str]]):
-    """Rows as the no-duplicates sampler reads them, without a data set's cost a row."""
-
-    column_names: tuple[str, ...] = ()
-
-
 def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
     """Split off the held-out queries and give every pair its negatives.
 
@@ -265,13 +260,55 @@ def _dataset(rows: list[tuple[str, ...]], chosen: list[int], config: TrainConfig
     return Dataset.from_dict(columns)
 
 
+def distinct_batches(
+    rows: Sequence[tuple[str, ...]], size: int, generator: torch.Generator
+) -> list[list[int]]:
+    """Batches in which the query or document of a pair is no other pair's query or candidate.
+
+    `rows`: (query, document, negatives ...). The sizes are as even as they can be: where one batch
+    is filled after the other, pairs of documents with many queries are left to the end, in batches
+    of two or three, which teach nothing.
+    """
+    order = torch.randperm(len(rows), generator=generator).tolist()
+    times = Counter(text for row in rows for text in {*row[:2]})
+    often = [max(times[text] for text in row[:2]) for row in rows]
+    order.sort(key=lambda i: -often[i])  # which have the fewest places; chance among equals
+    count = max(-(-len(rows) // size), max(often, default=0))
+    batches: list[list[int]] = [[] for _ in range(count)]
+    pairs: list[set[str]] = [set() for _ in range(count)]
+    texts: list[set[str]] = [set() for _ in range(count)]
+    room = [(0, number) for number in range(count)]  # a heap of the fullness of batches
+    for i in order:
+        own, all_of_it = rows[i][:2], rows[i]
+        tried = []
+        while room:
+            fullness, number = heapq.heappop(room)
+            if texts[number].isdisjoint(own) and pairs[number].isdisjoint(all_of_it):
+                break
+            tried.append((fullness, number))
+        else:
+            fullness, number = 0, len(batches)
+            batches.append([])
+            pairs.append(set())
+            texts.append(set())
+        batches[number].append(i)
+        pairs[number].update(own)
+        texts[number].update(all_of_it)
+        if fullness + 1 < size:
+            tried.append((fullness + 1, number))
+        for one in tried:
+            heapq.heappush(room, one)
+    return [batches[n] for n in torch.randperm(len(batches), generator=generator).tolist()]
+
+
 def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], list[int]]:
     """All batches of a training in order, and the step after which each epoch ends.
 
     Every example stands in every epoch once (the last epoch may be cut short by `max_steps`). A
     step takes `accumulate` batches, the last one what is left.
     """
-    rows = _Texts(dataset.remove_columns([c for c in dataset.column_names if c == "label"]))
+    columns = [dataset[c] for c in dataset.column_names if c != "label"]
+    rows = list(zip(*columns, strict=True))
     assert config.batch_size is not None, "the configuration is not resolved"
     size = len(rows) if config.batch_size == "full" else config.batch_size
     batches: list[list[int]] = []
@@ -284,7 +321,7 @@ def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], li
         seed = config.seed + len(ends)
         generator = torch.Generator().manual_seed(seed)
         if distinct:
-            batches += NoDuplicatesBatchSampler(rows, size, False, generator=generator, seed=seed)
+            batches += distinct_batches(rows, size, generator)
         else:
             order = torch.randperm(len(rows), generator=generator).tolist()
             batches += [order[i : i + size] for i in range(0, len(order), size)]

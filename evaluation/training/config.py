@@ -1,4 +1,4 @@
-"""How an embedder is trained, all hyper-parameters in one frozen model, and what came of it.
+"""How a model is trained, all hyper-parameters in one frozen model, and what came of it.
 
 The preset `limit` is Appendix B of the LIMIT paper (arXiv 2508.21038): in-batch negatives from the
 full data set, no duplicates in a batch, learning rate 5e-5, 5 epochs. What the paper leaves open
@@ -99,8 +99,9 @@ class TrainConfig(BaseModel):
     mini_batch_size: int = Field(32, ge=1, description="texts a forward pass of cached-mnrl")
     no_duplicates: bool = Field(
         True,
-        description="no text twice in a batch of mnrl and cached-mnrl, whose other documents count "
-        "as negatives; batches may be smaller and an epoch longer",
+        description="of mnrl and cached-mnrl, for which the other documents of a batch are "
+        "negatives: no pair's query or document is another pair's query, document or hard negative "
+        "there; batches may be smaller and an epoch longer",
     )
     learning_rate: float | None = Field(
         None, gt=0, allow_inf_nan=False,

@@ -14,11 +14,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller
@@ -31,6 +31,7 @@ from retgen.agents.ledger.care import check_before_sending
 from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
+from retgen.agents.prompt import Request
 from retgen.agents.replay import Replayed, read_replay
 from retgen.agents.sending import Tally
 from retgen.engines import Engine
@@ -85,6 +86,33 @@ class CallReport:
         }
 
 
+class Missing(NamedTuple):
+    """Requests that the ledger does not answer, and what was charged to their run so far."""
+
+    requests: int
+    texts: int
+    size: int  # bytes of texts
+    nano_usd: int
+
+
+def missing(requests: Iterable[Request], folder: Path, model_options: ModelOptions) -> Missing:
+    """What of some requests of a run would have to be sent."""
+    path, sizes = ledger_of(folder, model_options), list[list[int]]()
+    name = run_name(folder, path)
+    with _ledger(path, None, name) as ledger:
+        for request in requests:
+            if not ledger.ended(request):
+                sizes.append([len(message.content.encode()) for message in request.messages])
+        texts, size = sum(map(len, sizes)), sum(map(sum, sizes))
+        return Missing(len(sizes), texts, size, ledger.spent(name).nano_usd)
+
+
+def cap_of(model_options: ModelOptions) -> int | None:
+    """The cap in nano-dollars. Beyond a billion dollars there is none to speak of."""
+    dollars = model_options.max_usd
+    return None if dollars is None else math.floor(min(dollars, 1e9) * 1e9)
+
+
 def ledger_of(folder: Path, model_options: ModelOptions) -> Path | ServerAddress:
     """The ledger of a run directory. Raises `UsageError` for a URL of another kind."""
     named = model_options.ledger or os.environ.get("RETGEN_LEDGER")
@@ -116,8 +144,8 @@ def run_name(folder: Path, ledger: Path | ServerAddress) -> str:
     return str(folder.resolve()) if name.startswith("..") else Path(name).as_posix()
 
 
-def _notice(text: str) -> None:
-    """Say what a user has to wait or to pay for."""
+def notice(text: str) -> None:
+    """Say on stderr what a user has to wait or to pay for."""
     print(f"gen: {text}", file=sys.stderr, flush=True)
 
 
@@ -143,17 +171,12 @@ def call_models(
     pilot: int | None,
     progress: Progress,
     engine: Engine | None = None,
-    open_model: Callable[[ModelSettings, str | None], ChatModel] = open_chat,
 ) -> None:
     """Have `work` ask the models of `settings`, by agent; `call_report` is filled.
 
-    `folder` names the run in the ledger, `sources` is the context's folder. `open_model` connects
-    to a model, with its key.
+    `folder` names the run in the ledger, `sources` is the context's folder.
     """
-    # beyond a billion dollars there is no cap to speak of
-    cap = (
-        None if model_options.max_usd is None else math.floor(min(model_options.max_usd, 1e9) * 1e9)
-    )
+    cap = cap_of(model_options)
     prices = Prices(model_options.prices)
     apart = {_whom(one): one for one in settings.values()}  # agents of one model share its limits
     priced = {which: prices.of(one) for which, one in apart.items()}
@@ -181,7 +204,7 @@ def call_models(
             try:
                 callers = {}
                 for which, one in apart.items():
-                    chat = open_model(one, keys[which])
+                    chat = open_chat(one, keys[which])
                     if model_options.replay:
                         chat = Replayed(chat, model_options.replay, ledger)
                     chats.append(chat)
@@ -189,13 +212,13 @@ def call_models(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
                         price=priced[which], cap=None if model_options.replay else cap,
                         tally=call_report.tally,
-                        notice=_notice,
+                        notice=notice,
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
                     sources, models, pilot=pilot, engine=engine, tally=call_report.tally,
                     stop=stop, flight=flight, progress=progress, cap=cap,
-                    priced=call_report.priced, notice=_notice,
+                    priced=call_report.priced, notice=notice,
                 )  # fmt: skip
                 try:
                     await work(context)
@@ -212,7 +235,7 @@ def call_models(
             in_thread(everything)
         finally:
             if call_report.tally.silent:
-                _notice(
+                notice(
                     f"{call_report.tally.silent:,} answers do not state, or not credibly, how many "
                     "tokens they took: each is charged at the most that it could cost"
                 )
@@ -232,7 +255,7 @@ def _ledger(path: Path | ServerAddress, replay: Path | None, run: str) -> Iterat
 
     if replay is not None:
         remove()
-    ledger = Ledger(path, notice=_notice)
+    ledger = Ledger(path, notice=notice)
     try:
         check_before_sending(ledger)
         if replay is not None:
@@ -247,7 +270,7 @@ def _ledger(path: Path | ServerAddress, replay: Path | None, run: str) -> Iterat
 def _warn_of_network_drive(path: Path) -> None:
     drive = network_drive(path)
     if drive is not None:
-        _notice(
+        notice(
             f"{path} lies on a network drive ({drive}), where SQLite is safe only while one "
             "machine uses it: let no other do so, or name a local file with --ledger"
         )

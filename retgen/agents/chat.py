@@ -25,7 +25,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import orjson
 
 from retgen.agents.prompt import Request
-from retgen.errors import UsageError
 
 NO_KEY = "none"  # for a server that asks for none, where a client wants one
 # in the place of a status: the package in use cannot make the request; there was no connection,
@@ -126,13 +125,6 @@ class Backend(ABC):
         connections: int,
     ) -> ChatModel:
         """A chat model. `timeout`: seconds; `connections`: so many at a time at most."""
-
-    def open_embedder(self, provider: str, **options: Any) -> ChatModel:
-        """An embedder: to it a request's messages are texts. `options`: as `open` takes them.
-
-        Raises `UsageError` where there is none.
-        """
-        raise UsageError(f"{provider}: no embedder of this provider can be asked")
 
     def check(
         self, provider: str, name: str, sampling: Mapping[str, Any], **options: Any

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from retgen.agents.backends import LANGCHAIN, backend, backends, judges
 from retgen.agents.chat import NO_KEY, Backend, ChatModel
+from retgen.agents.embedders import EmbeddingBackend, embedding_backends
 from retgen.errors import UsageError
 
 OFFLINE = "offline"
@@ -121,6 +122,11 @@ class ModelSettings(BaseModel):
         """Who asks it."""
         return backend(self.provider, via=self.via)
 
+    @property
+    def access(self) -> Backend:
+        """Whose keys and address count, whoever asks it."""
+        return backend(self.provider)
+
     def endpoint(self) -> str:
         """Whom requests go to, for their keys: answers of one are no answers of another."""
         where = self.address() or self.provider
@@ -128,7 +134,7 @@ class ModelSettings(BaseModel):
 
     def address(self, environment: Mapping[str, str] = os.environ) -> str | None:
         """The server that the recipe or, where the backend knows a variable, that one names."""
-        variable = backend(self.provider).address
+        variable = self.access.address
         named = environment.get(variable) if variable else None
         if self.base_url is not None or not named:
             return self.base_url
@@ -141,6 +147,20 @@ class ModelSettings(BaseModel):
         """What is sent beside the messages and the room for the answer."""
         named = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
         return {**self.extra, **{name: one for name, one in named.items() if one is not None}}
+
+
+class EmbedderSettings(ModelSettings):
+    """An embedder, and how it is asked. Its provider is one of `embedding_backends`."""
+
+    @property
+    def backend(self) -> EmbeddingBackend:
+        """Who asks it."""
+        return embedding_backends()[self.provider]
+
+    @property
+    def access(self) -> EmbeddingBackend:
+        """Whose keys and address count."""
+        return self.backend
 
 
 def _text(value: str) -> str:
@@ -173,7 +193,7 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
     """The key of a model. Raises `UsageError` where there is none and one is needed."""
     if settings.api_key_env:
         names: tuple[str, ...] = (settings.api_key_env,)
-    elif not (names := backend(settings.provider).keys):
+    elif not (names := settings.access.keys):
         return None  # its package looks for it where the provider's documentation says
     for name in names:
         if environment.get(name):
@@ -203,6 +223,12 @@ def judge_of_another_provider(
     return judge.full_name if any(environment.get(name) for name in others[0].keys) else None
 
 
+def embedder_settings(name: str) -> EmbedderSettings:
+    """An embedder that is named as PROVIDER:NAME."""
+    provider, _, model = name.partition(":")
+    return EmbedderSettings(provider=provider, name=model)
+
+
 def check_provider(settings: ModelSettings, key: str | None) -> None:
     """Raises `UsageError` for a provider that nobody knows, or whose package does not do."""
     options = _options(settings, key)
@@ -214,11 +240,6 @@ def check_provider(settings: ModelSettings, key: str | None) -> None:
 def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:
     """The model, with the key that `find_key` found."""
     return settings.backend.open(settings.provider, **_options(settings, key))
-
-
-def open_embedder(settings: ModelSettings, key: str | None) -> ChatModel:
-    """The same of an embedder."""
-    return settings.backend.open_embedder(settings.provider, **_options(settings, key))
 
 
 def _options(settings: ModelSettings, key: str | None) -> dict[str, Any]:

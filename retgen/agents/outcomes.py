@@ -137,10 +137,11 @@ TABLE: tuple[OutcomeRow, ...] = (
          "context length", "context window", "context limit", "context size", "prompt is too long",
          "input is too long", "request_too_large", "input token count", "input tokens exceed",
          "maximum number of tokens", "maximum prompt length", "too large for model with",
-         "string_too_long"),
+         "string_too_long", "maximum input length", "too many tokens",
+         "max allowed tokens per submitted batch"),
         why="too_long",
         by=f"OpenAI, {_ANTHROPIC}, {_GEMINI}, {_XAI}, {_VLLM}, llama.cpp, {_OLLAMA}; "
-        f"{_OPENROUTER} (502 too)"),
+        f"{_OPENROUTER} (502 too); embeddings of OpenAI, Cohere and Voyage AI"),
     OutcomeRow("the request is too large", "reject", frozenset({413}), why="too_long",
         by=f"{_ANTHROPIC}, proxies"),
     OutcomeRow("the server knows no JSON schema", "refuse", frozenset({400, 404, 422, 501}),

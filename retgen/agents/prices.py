@@ -21,6 +21,7 @@ from retgen.agents.prompt import Request
 from retgen.errors import UsageError
 from retgen.yaml_text import read_yaml
 
+BYTES_A_TOKEN = (3.4, 4.8)  # of English and JSON; four in the middle
 _BUNDLED = Path(__file__).parent / "prices.yaml"
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 

@@ -1,4 +1,4 @@
-"""`gen train`: an embedder fine-tuned on a data set."""
+"""`gen train`: a model fine-tuned on a data set."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def train_command(
         str,
         typer.Option(
             metavar="M", autocompletion=complete_model,
-            help="minilm, static:minilm, a sentence-transformers folder or id.",
+            help="minilm, static:minilm, a sentence-transformers folder or id; behind sparse:, late: "
+            "or cross: for a sparse encoder, late interaction or a cross-encoder.",
         ),
     ] = "minilm",
     test: Annotated[
@@ -141,7 +142,7 @@ def train_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Fine-tune an embedder on a data set, scored before, during and after."""
+    """Fine-tune a model on a data set, scored before, during and after."""
     check_datasets(path, test, *(outside or ()))
     variants = [name.strip() for name in compare.split(",")] if compare is not None else []
     if mine_by is not None and "mined" not in variants:

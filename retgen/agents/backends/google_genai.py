@@ -43,8 +43,10 @@ class GoogleChat:
     """A Gemini model behind `base_url`, without a version (None: Google's own).
 
     Keys appear in no message. Where requests go is part of what their answers are kept under, so
-    the environment variables by which the SDK would send them elsewhere do not count.
+    environment variables that only the SDK knows send none elsewhere.
     """
+
+    method = "generateContent"
 
     def __init__(
         self,
@@ -82,9 +84,9 @@ class GoogleChat:
                 trust_env=bool(getproxies()),
             )
         name = request.model if "/" in request.model else f"models/{request.model}"
-        body = _body(request, room)
+        body = self.body(request, room)
         try:
-            result = await self._api.async_request("post", f"{name}:generateContent", body)
+            result = await self._api.async_request("post", f"{name}:{self.method}", body)
             raw = self._secrets.raw((result.body or "").encode("utf-8", "replace"))
         except UnicodeDecodeError as error:  # not UTF-8, but it may have been paid for
             raw = self._secrets.raw(error.object)
@@ -98,6 +100,10 @@ class GoogleChat:
         except aiohttp.ClientError as error:
             return Response(b"", SILENCE, one_line(self._secrets.text(str(error))))
         return self.read(raw)
+
+    def body(self, request: Request, room: int) -> dict[str, Any]:
+        """What is sent."""
+        return _body(request, room)
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
@@ -169,6 +175,7 @@ def _body(request: Request, room: int) -> dict[str, Any]:
 
 class GoogleGenAI(Backend):
     keys = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    address = "GOOGLE_GEMINI_BASE_URL"
     judge = "google_genai:gemini-2.5-flash"
 
     def open(self, provider: str, **options: Any) -> GoogleChat:

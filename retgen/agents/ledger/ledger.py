@@ -67,6 +67,7 @@ SELECT {", ".join(_Known._fields)} FROM sends
 WHERE key = ? AND (state = 'answered' OR state = 'refused' OR state = 'sent' AND lease > 0)
 ORDER BY state, id DESC
 """
+_ENDED = "SELECT 1 FROM sends WHERE key = ? AND state IN ('answered', 'refused')"
 _CHARGED = "SELECT nano_usd FROM runs WHERE run = ?"
 _SENT = """
 SELECT state,
@@ -207,6 +208,11 @@ class Ledger:
             if result is None or result.state == "sent":
                 return None
             return self._use(db, key, run, result)
+
+    def ended(self, request: Request) -> bool:
+        """Whether there is an answer or a final refusal; no run uses it for that."""
+        with self.read_transaction() as db:
+            return db.execute(_ENDED, (bytes.fromhex(request.key),)).fetchone() is not None
 
     def record_answer(
         self, send: Send, raw: bytes, tokens_in: int, tokens_out: int, cost: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,14 +19,23 @@ from retgen.agents.calls import ModelOptions
 from retgen.agents.ledger import Ledger
 from retgen.errors import BudgetReached, EndpointFailed, UsageError
 from retgen.evaluation.embedders.loading import load_model
-from retgen.evaluation.retrievers import asked_models
+from retgen.evaluation.retrievers import Options, asked_models, check_name
 from retgen.evaluation.scoring.evaluate import evaluate
 from tests.agents.loopback import running
 from tests.command import in_process
-from tests.evaluation.embedders.embedding_server import LONGEST, EmbeddingServer
+from tests.evaluation.embedders.embedding_server import ADDRESSES, KEY, LONGEST, EmbeddingServer
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 PRICE = ("1,0",)  # a dollar per million tokens
+PROVIDERS = list(ADDRESSES)
+# texts of each request: one to learn the dimension, 40 queries, 200 documents
+SIZES = {
+    "openai": [1, 40, 72, 128],
+    "google_genai": [1, 40, 100, 100],
+    "cohere": [1, 8, 40, 96, 96],
+    "voyage": [1, 40, 72, 128],
+}
+every = pytest.mark.parametrize("provider", PROVIDERS)
 
 
 @pytest.fixture(scope="module")
@@ -39,145 +49,300 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
     with running(EmbeddingServer(load_model("static:minilm", "cpu"))) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        for provider, (variable, _) in ADDRESSES.items():
+            monkeypatch.setenv(variable, server.address(provider))
+        for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "COHERE_API_KEY", "VOYAGE_API_KEY"):
+            monkeypatch.setenv(name, KEY)
         yield server
 
 
 def scored(run: Path, model: str, out: Path, **more: Any) -> Any:
-    options = ModelOptions(prices=PRICE, max_usd=more.pop("max_usd", None))
+    options = ModelOptions(prices=more.pop("prices", PRICE), max_usd=more.pop("max_usd", None))
     (result,) = evaluate(
-        run, models=[model], out=out, cache=False, model_options=options, **more
+        run, models=[model], out=out, cache=more.pop("cache", False), model_options=options, **more
     ).datasets
     return result.scores[0]
 
 
 def sizes(server: EmbeddingServer) -> list[int]:
     """Texts of each request."""
-    return sorted(len(one["input"]) for one in server.requests)
+    return sorted(len(one.texts) for one in server.questions)
 
 
-@pytest.mark.parametrize("model", ["ok", "base64"])
+def charged(folder: Path) -> list[int]:
+    """Nano-dollars, by run."""
+    ledger = Ledger(folder / "ledger.sqlite")
+    try:
+        return [one.nano_usd for one in ledger.runs()]
+    finally:
+        ledger.close()
+
+
+@pytest.mark.parametrize("model", ["openai:base64", *(f"{provider}:ok" for provider in PROVIDERS)])
 def test_scores_are_those_of_the_same_model_here(
     model: str, run: Path, server: EmbeddingServer, tmp_path: Path
 ) -> None:
+    provider = model.partition(":")[0]
     (here,) = evaluate(run, models=["static:minilm"], out=tmp_path / "here", cache=False).datasets
-    first = scored(run, f"openai:{model}", tmp_path / "api")
+    first = scored(run, model, tmp_path / "api")
     assert first.values.tolist() == here.scores[0].values.tolist()
-    # one text to learn the dimension, 40 queries, two batches of 200 documents
-    assert sizes(server) == [1, 40, 72, 128]
-    again = scored(run, f"openai:{model}", tmp_path / "api")
+    assert sizes(server) == SIZES[provider]
+    again = scored(run, model, tmp_path / "api")
     assert again.values.tolist() == first.values.tolist()
-    assert len(server.requests) == 4
-    ledger = Ledger(tmp_path / "ledger.sqlite")
-    tokens = sum(sum(len(t.encode()) for t in r["input"]) // 4 + 1 for r in server.requests)
-    assert [one.nano_usd for one in ledger.runs()] == [tokens * 1000]
-    ledger.close()
+    assert sizes(server) == SIZES[provider]
+    tokens = sum(sum(len(t.encode()) for t in one.texts) // 4 + 1 for one in server.questions)
+    assert charged(tmp_path) == [tokens * 1000]
 
 
-def test_prompts_and_dimensions(run: Path, server: EmbeddingServer, tmp_path: Path) -> None:
-    from retgen.evaluation.retrievers import Options
-
+@pytest.mark.parametrize(
+    ("provider", "query", "document"),
+    [
+        ("openai", None, None),
+        ("google_genai", "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"),
+        ("cohere", "search_query", "search_document"),
+        ("voyage", "query", "document"),
+    ],
+)
+def test_queries_and_documents_have_a_type_of_input_each(
+    provider: str, query: str | None, document: str | None, run: Path, server: EmbeddingServer,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """A prompt of the user's stands in its place, unless the provider wants one at all events."""
+    scored(run, f"{provider}:ok", tmp_path / "out")
+    kinds = {(one.kind, len(one.texts) <= 40) for one in server.questions if len(one.texts) > 8}
+    assert kinds == {(query, True), (document, False)}
+    server.questions.clear()
     options = Options(query_prompt="query: ")
-    score = scored(run, "openai:ok", tmp_path, dims=[32], options=options)
+    score = scored(run, f"{provider}:ok", tmp_path / "out", dims=[32], options=options)
     assert score.dim == 32
-    assert all(text.startswith("query: ") for text in server.requests[1]["input"])
-    assert server.headers[0]["authorization"] == "Bearer none"
+    (short, longer) = sorted(server.questions, key=lambda one: len(one.texts))
+    assert {one.kind for one in (short, longer)} == {query if provider == "cohere" else None}
+    assert all(text.startswith("query: ") for text in longer.texts)
+    assert len(longer.texts) == 40  # documents are the same as before
 
 
+@pytest.mark.parametrize("provider", ["cohere", "voyage"])
+def test_other_providers_hear_nothing_of_an_account_at_openai(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-planted")
+    scored(run, f"{provider}:ok", tmp_path / "out")
+    heard = {name: value for one in server.headers for name, value in one.items()}
+    assert heard["authorization"] == f"Bearer {KEY}"
+    assert heard["user-agent"] == f"retgen/{retgen.__version__}"
+    assert not [name for name in heard if "openai" in name or "stainless" in name]
+
+
+@pytest.mark.slow
+@every
 def test_a_server_that_fails_now_and_then(
-    run: Path, server: EmbeddingServer, tmp_path: Path
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
 ) -> None:
-    steady = scored(run, "openai:ok", tmp_path / "ok")
-    flaky = scored(run, "openai:flaky", tmp_path / "flaky")
+    steady = scored(run, f"{provider}:ok", tmp_path / "ok")
+    server.questions.clear()
+    flaky = scored(run, f"{provider}:flaky", tmp_path / "flaky")
     assert flaky.values.tolist() == steady.values.tolist()
+    assert len(server.questions) > 2 * len(SIZES[provider])
 
 
-def test_texts_that_are_too_long_are_shortened(server: EmbeddingServer, tmp_path: Path) -> None:
+@every
+def test_texts_that_are_too_long_are_shortened(
+    provider: str, server: EmbeddingServer, tmp_path: Path
+) -> None:
     folder = tmp_path / "long"
     folder.mkdir()
-    texts = ["owl " * 3000, "cat", "", "dog"]  # 12,000 characters, and none
+    texts = ["owl " * 3000, "cat", "", "dog", "cat", "  "]  # 12,000 characters, and none
     rows = [f'{{"_id": "d{i}", "title": "", "text": "{text}"}}' for i, text in enumerate(texts)]
     (folder / "corpus.jsonl").write_text("\n".join(rows) + "\n")
     (folder / "queries.jsonl").write_text('{"_id": "q", "text": "owl"}\n')
     (folder / "qrels.jsonl").write_text('{"query-id": "q", "corpus-id": "d0", "score": 1}\n')
-    score = scored(folder, "openai:ok", tmp_path / "out", metrics=["recall@1"])
+    score = scored(folder, f"{provider}:ok", tmp_path / "out", metrics=["recall@1"])
     assert score.values.tolist() == [[1.0]]
-    assert score.details["shortened"] == 1  # halved twice
-    assert max(map(len, server.answered)) <= LONGEST
-    assert "." in server.answered
+    read = server.texts()
+    # one is halved twice, or cut by the server: Gemini does so without a word
+    assert score.details["shortened"] == (0 if provider == "google_genai" else 1)
+    assert max(map(len, read)) == (2_999 if provider == "openai" else 11_999)
+    assert all(one.cuts for one in server.answered if max(map(len, one.texts)) > LONGEST)
+    # equal texts go out once, and none is empty
+    assert sorted(text for text in read if len(text) < 9) == [".", "?", "cat", "dog", "owl"]
+    before = len(server.questions)
+    scored(folder, f"{provider}:ok", tmp_path / "out", metrics=["recall@1"])
+    assert len(server.questions) == before
 
 
+@every
 @pytest.mark.parametrize(
     ("model", "fault"),
     [
         ("few", "39 vectors for 40 texts"),
         ("zeros", "vectors of zeros"),
         ("nan", "vectors that are not numbers"),
+        ("literal", "vectors that are not numbers"),
         ("none", "an answer that holds no vectors"),
         ("other", "vectors of 5 dimensions among those of 384"),
     ],
 )
 def test_answers_that_are_no_vectors(
-    model: str, fault: str, run: Path, server: EmbeddingServer, tmp_path: Path
+    provider: str, model: str, fault: str, run: Path, server: EmbeddingServer, tmp_path: Path
 ) -> None:
+    name = f"{provider}:{model}"
     with pytest.raises(EndpointFailed) as caught:
-        scored(run, f"openai:{model}", tmp_path)
+        scored(run, name, tmp_path / "out")
     assert str(caught.value).partition("\n")[0] == (
-        f"openai:{model} at {server.url}: gave {fault}. The answer is kept; `gen ledger forget "
-        f"--agent embed --model openai:{model} --state answered --yes` has all of this model asked "
+        f"{name} at {server.address(provider)}: gave {fault}. The answer is kept; `gen ledger "
+        f"forget --agent embed --model {name} --state answered --yes` has all of this model asked "
         "again"
     )
 
 
+@every
+def test_a_wrong_key(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path, capfd: Any
+) -> None:
+    server.key = "another"
+    with pytest.raises(EndpointFailed) as caught:
+        scored(run, f"{provider}:ok", tmp_path / "out")
+    message = str(caught.value)
+    assert "[key]" in message
+    assert "What was answered is kept; correct this, and run again" in message
+    assert len(server.questions) == 1
+    # a 400 is free at Google alone, and this server is not Google's
+    assert (charged(tmp_path) == [0]) == (provider != "google_genai")
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    said = "".join(capfd.readouterr())
+    assert KEY not in message + said + kept.decode(errors="replace")
+
+
+@every
 def test_the_cap_holds_and_a_higher_one_goes_on(
-    run: Path, server: EmbeddingServer, tmp_path: Path
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    """The estimate fits, but not the most that a request of documents may cost."""
+    with pytest.raises(BudgetReached) as caught:
+        scored(run, f"{provider}:ok", tmp_path / "out", max_usd=0.04)
+    assert "the next call could cost $0.0" in str(caught.value)
+    assert 0 < len(server.questions) < len(SIZES[provider])
+    assert charged(tmp_path)[0] < 0.04e9
+    scored(run, f"{provider}:ok", tmp_path / "out", max_usd=1)
+    assert sizes(server) == SIZES[provider]
+
+
+def test_the_price_is_said_before_anything_is_sent(
+    run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(BudgetReached) as caught:
-        scored(run, "openai:ok", tmp_path, max_usd=0.01)
-    assert "Raise --max-usd to go on" in str(caught.value)
-    before = len(server.requests)
-    assert 0 < before < 4
-    scored(run, "openai:ok", tmp_path, max_usd=1)
-    assert sizes(server) == [1, 40, 72, 128]
+        scored(run, "cohere:ok", tmp_path / "out", max_usd=0.01)
+    assert str(caught.value) == (
+        "cohere:ok: the texts to be sent cost $0.0209 at the least, and $0.0100 of the cap are "
+        "left, so none is sent. Raise --max-usd to go on; what was answered is kept."
+    )
+    assert server.questions == []
+    said = "gen: cohere:ok: 240 texts are to be sent in 4 requests, 20,866 to 29,458 tokens"
+    assert capsys.readouterr().err == f"{said}: $0.0209 to $0.0295\n"
+    scored(run, "cohere:ok", tmp_path / "out", prices=())
+    assert capsys.readouterr().err == (
+        f"{said}; the price is not known: add --price cohere:ok=IN,OUT\n"
+    )
+    scored(run, "cohere:ok", tmp_path / "out")  # all in the ledger
+    assert capsys.readouterr().err == ""
+    scored(run, "openai:text-embedding-3-small", tmp_path / "listed", prices=(), cache=True,
+           options=Options(cache=tmp_path / "cache"))  # fmt: skip
+    said = "gen: openai:text-embedding-3-small: 240 texts are to be sent in 3 requests, 20,866 to"
+    assert capsys.readouterr().err.startswith(
+        f"{said} 29,458 tokens: $0.0004 to $0.0006 (list prices of 20"
+    )
+    server.questions.clear()
+    scored(run, "openai:text-embedding-3-small", tmp_path / "other" / "out", prices=(), cache=True,
+           options=Options(cache=tmp_path / "cache"))  # fmt: skip
+    assert capsys.readouterr().err == ""  # another ledger, but the vectors are on disk
+    assert sizes(server) == [1]
+
+
+def test_a_cap_needs_a_price(run: Path, server: EmbeddingServer, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        scored(run, "voyage:ok", tmp_path / "out", prices=(), max_usd=1)
+    assert str(caught.value) == (
+        "the price of voyage:ok is not known, so --max-usd cannot be kept: add --price "
+        "voyage:ok=IN,OUT, the dollars per million tokens"
+    )
+    assert server.questions == []
+
+
+def test_a_server_that_states_no_usage_is_charged_at_the_most(
+    run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scored(run, "google_genai:silent", tmp_path / "out")
+    assert (
+        "gen: 2 answers do not state, or not credibly, how many tokens" in capsys.readouterr().err
+    )
+    texts = sum(len(text.encode()) for text in server.texts())
+    assert charged(tmp_path)[0] > texts * 1000
 
 
 @pytest.mark.slow
-def test_a_killed_run_pays_again_for_what_was_in_flight_alone(
-    run: Path, server: EmbeddingServer, tmp_path: Path
+@every
+def test_a_killed_run_asks_nothing_again_that_was_answered(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
 ) -> None:
-    server.delay = 0.3
-    command = [sys.executable, "-m", "retgen.cli", "eval", str(run), "--model", "openai:ok", "--out",
-               str(tmp_path / "out"), "--no-cache", "-q", "--price", "1,0", "--max-usd", "1"]  # fmt: skip
-    for seen in (1, 2):
-        process = subprocess.Popen(command, env=dict(os.environ))
-        while len(server.answered) < seen and process.poll() is None:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    subprocess.run(command, check=True)
+    server.delay = 0.5
+    command = [
+        sys.executable, "-m", "retgen.cli", "eval", str(run), "--model", f"{provider}:ok", "--out",
+        str(tmp_path / "out"), "--no-cache", "-q", "--price", "1,0", "--max-usd", "1",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, env=dict(os.environ))
+    while len(server.answered) < 3 and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    (spent,) = ledger.runs()
+    kept = [[m["content"] for m in json.loads(one.request)["messages"]] for one in ledger.answers()]
     ledger.close()
-    assert spent.nano_usd < 1e9
-    # each kill has at most two requests in flight: one after the other, then the two of documents
-    assert len(server.requests) <= 4 + 4
+    assert 2 <= len(kept) < len(SIZES[provider])
+    sent = len(server.questions)
+    subprocess.run(command, check=True)
+    again = [one.texts for one in server.questions[sent:]]
+    assert sorted(map(len, [*kept, *again])) == SIZES[provider]
+    assert not any(texts in kept for texts in again)
+    assert charged(tmp_path)[0] < 1e9
 
 
 def test_names() -> None:
-    assert asked_models("openai:text-embedding-3-small") == ["openai:text-embedding-3-small"]
-    assert asked_models("hybrid:bm25+openai:small") == ["openai:small"]
-    assert asked_models("llm:openai:gpt-5-mini") == ["openai:gpt-5-mini"]
-    assert asked_models("late:minilm") == asked_models("minilm") == asked_models("bm25") == []
+    def names(model: str) -> list[str]:
+        return [f"{type(one).__name__} {one.full_name}" for one in asked_models(model)]
 
-
-def test_without_a_key(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert names("openai:text-embedding-3-small") == [
+        "EmbedderSettings openai:text-embedding-3-small"
+    ]
+    assert names("hybrid:bm25+cohere:embed-v4.0") == ["EmbedderSettings cohere:embed-v4.0"]
+    assert names("llm:cohere:command-a") == ["ModelSettings cohere:command-a"]
+    assert names("late:minilm") == names("minilm") == names("bm25") == []
     with pytest.raises(UsageError) as caught:
-        scored(run, "openai:text-embedding-3-small", tmp_path)
+        check_name("voyage:")
+    assert str(caught.value) == "--model voyage:: name a model after voyage:"
+    with pytest.raises(UsageError) as caught:
+        check_name("voyag:voyage-4")
+    assert "did you mean voyage?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "keys"),
+    [
+        ("openai:text-embedding-3-small", "OPENAI_API_KEY"),
+        ("google_genai:gemini-embedding-001", "GOOGLE_API_KEY or GEMINI_API_KEY"),
+        ("cohere:embed-v4.0", "COHERE_API_KEY or CO_API_KEY"),
+        ("voyage:voyage-4", "VOYAGE_API_KEY"),
+    ],
+)
+def test_without_a_key(
+    model: str, keys: str, run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in (*keys.split(" or "), *(variable for variable, _ in ADDRESSES.values())):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError) as caught:
+        scored(run, model, tmp_path / "out")
     assert str(caught.value) == (
-        "openai:text-embedding-3-small needs a key: set OPENAI_API_KEY in the environment or in a "
-        ".env file in this folder"
+        f"{model} needs a key: set {keys} in the environment or in a .env file in this folder"
     )
 
 

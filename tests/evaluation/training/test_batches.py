@@ -14,7 +14,12 @@ from retgen.evaluation.training import (
     TrainConfig,
     make_config,
 )
-from retgen.evaluation.training.batches import KnownTexts, prepare, schedule
+from retgen.evaluation.training.batches import (
+    KnownTexts,
+    distinct_batches,
+    prepare,
+    schedule,
+)
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -38,6 +43,22 @@ def test_an_epoch_is_every_pair_once_and_no_text_twice_in_a_batch(pairs: Pairs) 
     assert [len(batch) for batch in schedule(examples.train, listwise)[0]] == [120] * 5
     steps = schedule(examples.train, config.model_copy(update={"max_steps": ends[1] + 1}))
     assert steps == (batches[: ends[1] + 1], [ends[0], ends[1], ends[1] + 1])
+
+
+def test_batches_of_documents_with_many_queries_are_even() -> None:
+    """One document has 12 of 132 queries, and all pairs have the same hard negative."""
+    rows = [(f"q{i}", f"d{i if i < 120 else 0}", "popular") for i in range(131)]
+    rows.append(("q131", "other", "d0"))  # d0 is no answer to it, and must not be beside one
+    batches = distinct_batches(rows, 32, torch.Generator().manual_seed(0))
+    assert sorted(i for batch in batches for i in batch) == list(range(132))
+    assert {*map(len, batches)} == {10, 11}  # 13 batches: one more for the last pair
+    for batch in batches:
+        documents = [rows[i][1] for i in batch]
+        assert len(set(documents)) == len(documents)
+        assert not ("d0" in documents and "other" in documents)
+    other = distinct_batches(rows, 32, torch.Generator().manual_seed(1))
+    assert other != batches
+    assert batches == distinct_batches(rows, 32, torch.Generator().manual_seed(0))
 
 
 def test_held_out_queries_are_whole(pairs: Pairs) -> None:

@@ -1,0 +1,88 @@
+"""An embedding backend is one file: names, keys, help, prices and scores need no other edit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from retgen.agents.embedders import embedding_backends
+from tests.project import Project
+
+ECHO = '''
+"""Vectors of the letters of a text, without a server."""
+
+import json
+
+from retgen.agents.chat import Response
+from retgen.agents.embedding import EmbeddingBackend, Embeddings, texts_of
+
+
+class Nobody:
+    async def send(self, request, room):
+        rows = [[1 + text.count(letter) for letter in "aeiou"] for text in texts_of(request)]
+        tokens = sum(map(len, texts_of(request)))
+        return self.read(json.dumps({"rows": rows, "tokens": tokens}).encode())
+
+    async def close(self):
+        pass
+
+
+class Echoed(Embeddings, Nobody):
+    pass
+
+
+class Echo(EmbeddingBackend):
+    keys = ("ECHO_API_KEY",)
+    about = "nobody"
+    texts = 50
+
+    def open(self, provider, **options):
+        return Echoed(self)
+
+    def parameters(self, kind, *, prompted, own_server):
+        return {"kind": kind}
+
+    def body(self, request):
+        return {}
+
+    def rows(self, tree):
+        return tree["rows"]
+
+    def tokens(self, tree):
+        return tree["tokens"]
+'''
+
+
+@pytest.mark.slow
+def test_an_embedding_backend_is_one_new_file(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"retgen/agents/embedders/echo.py": ECHO})
+    call = "eval", "run", "--model", "echo:vowels", "--json", "--price", "1,0"
+    made, missing, doctor, shown = project.gen(
+        ("run", "limit_small", "--set", "params.docs=120", "-q", "--out", "run"),
+        call,
+        ("doctor", "--json"),
+        ("eval", "--help"),
+    )
+    assert made.returncode == 0
+    assert missing.stderr == (
+        "gen: echo:vowels needs a key: set ECHO_API_KEY in the environment or in a .env file in "
+        "this folder\n"
+    )
+    lines_of_doctor = {one["what"]: one for one in json.loads(doctor.stdout)}
+    assert lines_of_doctor["ECHO_API_KEY"]["state"] == "absent"
+    assert "echo:MODEL" in shown.stdout
+    (result,) = project.gen(call, ECHO_API_KEY="planted")
+    assert result.returncode == 0
+    assert result.stderr.startswith("gen: echo:vowels: 1,120 texts are to be sent in 23 requests, ")
+    (row,) = json.loads(result.stdout)["results"]
+    assert (row["model"], row["dim"]) == ("echo:vowels", 5)
+
+
+def test_whose_embedders_there_are() -> None:
+    known = embedding_backends()
+    assert {"cohere", "google_genai", "openai", "voyage"} <= {*known}
+    for name, one in known.items():
+        assert one.keys, name
+        assert one.address, name
