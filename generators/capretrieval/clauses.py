@@ -25,13 +25,14 @@ from retgen.generators.capretrieval.tagging import (
     word_classes,
 )
 
-_MOST, _FEWEST = 10, 3  # words of a query, and of these with content
+_MOST, _FEWEST = 12, 3  # words of a query, and of these with content
 _TELLING = 2  # of which the corpus does not have in many documents
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _BE = frozenset({"is", "are", "was", "were", "be"})
 _DETERMINERS = frozenset("a all an both the these this".split())
 # before a noun: it was named before
 _REFERS = frozenset("described given listed mentioned named said specified".split())
+_PRONOUNS = frozenset("he here it let she that there what where who".split())  # what's, let's
 _BEFORE_VERBS = frozenset(
     "to not do does did will would can could may might must shall should".split()
 )
@@ -53,6 +54,8 @@ _POINTS = frozenset(
 _MARKS = re.compile(
     r"</?[A-Za-z][^<>]{0,200}>|`+|[\"“”‘*]|(?<!\w)['’]|['’](?!\w)|\s*\([^()]*\)|\s*\[\d+\]|[\[\]]"
 )
+_CLOSED = re.compile(r"[.!?;]\W*$")
+_OPEN = re.compile(r"(?:\b[A-Z]\.|:)\W*$")  # what the sentence says follows: U.S., of the form:
 # a word or an identifier, but no code with other marks
 _TYPED = re.compile(r"[/.~-]{0,2}\w+(?:[-'./+:&]\w+)*[+#]{0,2}/?")
 
@@ -64,9 +67,11 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     every = list(runs(" ".join(html.unescape(_MARKS.sub("", sentence)).split())))
     if len(every) > 1 and tags_in_context(every[0])[0] in _INTRODUCES:
         every = every[1:]
-    if not every or len(run := every[0]) < _FEWEST:
+    if not every or len(run := every[0]) < _FEWEST or _OPEN.search(sentence):
         return ""
     folded = [word.text.casefold() for word in run]
+    if not _CLOSED.search(sentence) and stopwords("en").isdisjoint(folded):  # a synopsis, a list
+        return ""
     tags = _tags(run, folded)
     tells = [not (word in stopwords("en") or is_common(word)) for word in folded]
     if tags[0] not in _OPENS or (
@@ -75,7 +80,10 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
         return ""
     if tags[0] == "JJ" and tags[1] in ("IN", "TO"):  # due to
         return ""
-    begin = _beginning(run, folded, tags, tells)
+    if any(word.removesuffix("'s") in _PRONOUNS for word in folded if word.endswith("'s")):
+        return ""
+    # of two verbs, who does what both say stays
+    begin = 0 if "but" in folded else _beginning(run, folded, tags, tells)
     while folded[begin + 1 : begin + 2] == ["of"] and not tells[begin]:  # a part of
         begin += 2
     kept = [
@@ -86,12 +94,14 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     whole = len(every) == 1 and len(kept) <= _MOST
     if len(kept) > _MOST:
         kept = kept[: _end(kept, folded, tags)]
-        if not begin and not any(tags[i] in _FINITE for i in kept):
-            return ""  # of a subject, what is said of it is left out
+        if "but" in folded or (not begin and not any(tags[i] in _FINITE for i in kept)):
+            return ""  # what is said of a subject is left out, or the point of it
     if not kept or not _is_complete(kept, run, folded, tags, whole):
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]
     cut = kept[-1] < len(run) - 1  # of a part it takes more words to say what the whole does
+    if not cut and len(every) > 1 and _goes_on(every[1]):
+        return ""
     if len(content) < _FEWEST + cut or sum(tells[i] for i in content) < _TELLING + cut:
         return ""
     words = [run[i].text for i in kept]
@@ -146,9 +156,18 @@ def _beginning(
     verbal = tag in ("VB", "VBG") if at > verb else tag in ("VBZ", "VBP")
     if verbal and folded[at + 1 : at + 2] == ["that"]:  # indicates that
         return at + 2
-    if noun or verbal:
+    if noun or (verbal and not names):
         return at
     return 0 if names else len(run)
+
+
+def _goes_on(run: Sequence[Word]) -> bool:
+    """Whether what follows a comma belongs to what stands before it: but ..., or ..., an item of an
+    enumeration.
+    """
+    tags = tags_in_context(run)
+    item = tags[0] in {*NOUNS, "JJ", "DT", "CD", "X"} and _FINITE.isdisjoint(tags)
+    return not run[0].opens and (tags[0] == "CC" or item)
 
 
 def _end(kept: Sequence[int], folded: Sequence[str], tags: Sequence[str]) -> int:

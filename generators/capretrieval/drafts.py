@@ -50,6 +50,8 @@ _FEW = 8  # words of a paragraph that may be no sentence, as of a synopsis
 _ENDS = tuple(".!?:;)\"'”’。！？")
 _TARGETS = 2  # documents that the words of a link may point to
 _EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
+_TELLING = 2.6  # sum of the salience of a summary's words
+_BY_THE_WAY = 0.2
 _LINKS = 100  # to a document, that are read
 
 
@@ -110,6 +112,7 @@ def _of_document(
         if one.kind == "item"
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
+    lead = min((one.start for one in prose), default=0)
     topic = topic_of(document, language, counts)
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
@@ -129,7 +132,7 @@ def _of_document(
                 one._replace(
                     start=passage.start + one.start,
                     stop=passage.start + one.stop,
-                    score=round(one.score / (one.score + _EVEN), 4),
+                    score=_score(one, passage.start + one.start <= lead, counts),
                 ),
             )
             for one in made
@@ -141,6 +144,16 @@ def _of_document(
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
     )
+
+
+def _score(one: RuleQuery, leads: bool, counts: CorpusCounts) -> float:
+    """How likely a query is good, 0 to 1. A summary hardly is where it says little, or what comes
+    later than the first sentence of a document, which says what it is about.
+    """
+    said = len(content := words_of(one.text)) * counts.salience(content)
+    asked = one.kind != "summary" or (leads and said >= _TELLING)
+    worth = one.score * (1 if asked else _BY_THE_WAY)
+    return round(worth / (worth + _EVEN), 4)
 
 
 def _is_told(paragraph: str) -> bool:

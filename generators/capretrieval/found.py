@@ -23,18 +23,26 @@ from retgen.generators.capretrieval.language import stopwords, words_of
 from retgen.generators.capretrieval.nouns import is_short
 from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.passages import HEADINGS
+from retgen.generators.capretrieval.tagging import is_name, word_classes
 from retgen.sources import Block, SourceDocument
 
 _FEWEST, _MOST = 2, 30  # words of a short form; a name may be one
+_TOPIC = 6  # words of a title that may stand before a heading
+_CLEAR = 4  # ordinary words of a heading that needs no title before it
+_ADVERB = frozenset({"ADV"})
+_INNER = frozenset(  # words that end nothing
+    "a an and are as at be by for from is its of or than that the their these this to with".split()
+)
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.)\s+(?=\S)")
+_NUMBER = re.compile(r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.|\W*\d+:)\s+(?=\S)")
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
-_CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)).*$", re.DOTALL)  # no section of a manual, sync(2)
+# no section of a manual, sync(2), and not select() and poll()
+_CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)|\)\s+[^\W\d_]).*$", re.DOTALL)
 # not within a word: [no]color
-_EMPHASIS = re.compile(r"(?<!\w)[`*\[\]\"“”]+|[`*\[\]\"“”]+(?!\w)|\\(?=\W)")
+_EMPHASIS = re.compile(r"(?<!\w)[`*\[\]\"“”]+|[`*\[\]\"“”]+(?!\w)|\\(?=\W)|(?<=\w)\(\)")
 _UNDERLINED = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")  # but __init__ and _private
 _MARKS = " \t\n\"'“”‘’`*#=~¶.,;:|<>{}[]()§"
 
@@ -144,9 +152,12 @@ class _Finder:
 
     def __init__(self, document: SourceDocument, language: str, counts: CorpusCounts) -> None:
         self._document, self._text, self._counts = document, document.text, counts
-        self._stops = stopwords(language)
+        self._language, self._stops = language, stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self._title = title_shown(document.title, counts)
+        parts = (one for one in _PARTS.split(self._title) if self._says_enough(one))
+        name = next(parts, "")
+        self._topic = name if len(name.split()) <= _TOPIC else ""
         self._lead = 0, self._end_of_lead()
 
     def titles(self) -> Iterator[FoundQuery]:
@@ -173,14 +184,20 @@ class _Finder:
             if not key or key in titles or self._counts.is_shared(key) or not self._answers(part):
                 continue
             enough = self._says_enough(shown) and self._counts.headings[key] <= 1
-            if not enough or not self._is_topic(shown, part):
+            alone = self._stands_alone(shown)
+            about = self._topic and folded(self._topic) not in key
+            clear = enough and self._is_topic(shown, part)
+            is_question = shown.endswith("?")
+            if about and not (clear and (is_question or self._stands_alone(shown, _CLEAR))):
+                shown, alone = f"{self._topic} {shown}", not self._is_cut(shown)
+            elif not clear:
                 words, higher = self._above(part) or ("", [])
                 if not words and not (enough and len(self._content(shown)) >= _FEWEST):
                     continue
                 if folded(words) not in key:
                     shown, places = f"{words} {shown}", [*higher, place]
-            kind = "question" if shown.endswith("?") else "heading"
-            yield self._query(kind, shown, (part.start, part.stop), places)
+            kind = "question" if is_question else "heading"
+            yield self._query(kind, shown, (part.start, part.stop), places, alone)
 
     def captions(self) -> Iterator[FoundQuery]:
         for block in self._document.blocks:
@@ -191,7 +208,7 @@ class _Finder:
             part = next(parts, None)
             span = (part.start, part.stop) if part else self._lead
             if len(shown.split()) >= _FEWEST and self._says_enough(shown):
-                yield self._query("caption", shown, span, [place])
+                yield self._query("caption", shown, span, [place], self._stands_alone(shown))
 
     def links(self, incoming: Iterable[Incoming]) -> Iterator[FoundQuery]:
         anchors = {one.heading.anchor: one for one in reversed(self._sections)}
@@ -202,11 +219,14 @@ class _Finder:
             span = self._lead
             if part is not None and part.heading.level > 1 and self._answers(part):
                 span = part.start, part.stop
-            places = [(link.start, link.stop)]
-            yield self._query("link", link.text, span, places)._replace(found_in=link.found_in)
+            places, alone = [(link.start, link.stop)], self._stands_alone(link.text)
+            one = self._query("link", link.text, span, places, alone)
+            yield one._replace(found_in=link.found_in)
 
-    def _query(self, kind: str, text: str, span: Place, places: Sequence[Place]) -> FoundQuery:
-        score = round(self._worth(self._content(text)), 4)
+    def _query(
+        self, kind: str, text: str, span: Place, places: Sequence[Place], alone: bool = True
+    ) -> FoundQuery:
+        score = round(self._worth(self._content(text)), 4) if alone else 0.0
         return FoundQuery(kind, text, *span, score, self._document.id, tuple(places))
 
     def _at(self, block: Block) -> tuple[str, Place]:
@@ -235,6 +255,19 @@ class _Finder:
         if len(content) < _FEWEST and is_short("".join(content)):
             return False
         return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
+
+    def _stands_alone(self, shown: str, fewest: int = _FEWEST + 1) -> bool:
+        """Whether a heading says without its document what it is about: in so many words, or by a
+        name, which no lexicon has.
+        """
+        content = self._content(shown)
+        ordinary = self._language == "en" and not any(map(is_name, content))
+        return not self._is_cut(shown) and (len(content) >= fewest or not ordinary)
+
+    def _is_cut(self, shown: str) -> bool:
+        """Whether a heading goes on in a line that it lacks: ... quantifier of the."""
+        last = shown.split()[-1].casefold()
+        return self._language == "en" and (last in _INNER or word_classes(last) == _ADVERB)
 
     def _is_topic(self, shown: str, part: Section) -> bool:
         """Whether what stands under a heading is about its words, or these say it all."""

@@ -111,7 +111,8 @@ def _tagged(run: Sequence[Word]) -> Iterator[Phrase]:
             return
         if len(words) == 1 and len(first.text) == 1:
             return
-        name = len(words) == 1 and not in_lexicon(first.text)
+        ordinary = in_lexicon(first.text) or (first.text.islower() and word_classes(first.text))
+        name = len(words) == 1 and not ordinary
         texts = [run[i].text for i in words]
         others = frozenset(run[i].text for i in words if tags[i] not in NOUNS)
         yield Phrase(first.start, last.stop, tuple(texts), others, name)

@@ -136,20 +136,28 @@ def without_poor(
     documents: int,
     rejected: list[Rejection],
 ) -> tuple[list[PassageQuery], bool]:
-    """The queries less the `general` ones, by number, and the rules' queries that score below
-    `least`; and whether that left so few, none or less than one for `FEW` of so many documents,
-    that the best of the others stay.
+    """The queries less the `general` ones, by number, the rules' queries that score below `least`,
+    and what people wrote that scores nothing; and whether that left so few, none or less than one
+    for `FEW` of so many documents, that the best of the others stay.
     """
     poor = {
-        i: ("query/quality", f"its score is below {least:g}")
-        for i, one in enumerate(queries)
-        if one.evidence == "rules" and one.score < least
-    } | {i: ("query/general", reason) for i, reason in general.items()}
+        i: ("query/quality", reason) for i, one in enumerate(queries)
+        if (reason := _low_quality(one, least))
+    } | {i: ("query/general", reason) for i, reason in general.items()}  # fmt: skip
     lacking = max(0, max(1, documents // FEW) - (len(queries) - len(poor)))
     gone = set(sorted(poor, key=lambda i: (i in general, -queries[i].score))[lacking:])
     for i in sorted(gone):
         rejected.append(dropped_query(*poor[i], queries[i], passages[queries[i].passage]))
     return [one for i, one in enumerate(queries) if i not in gone], len(gone) < len(poor)
+
+
+def _low_quality(one: PassageQuery, least: float) -> str:
+    """Why a query is not good enough for a score of at least so much, "" where it is."""
+    if one.evidence == "rules" and one.score < least:
+        return f"its score is below {least:g}"
+    if one.evidence == FOUND and least and not one.score:
+        return "it does not say what it is about"
+    return ""
 
 
 def select_queries(

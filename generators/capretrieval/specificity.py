@@ -1,12 +1,13 @@
 """Queries that find their own document: whether one would be a fair answer, by the corpus alone.
 
-A query is too general where many documents have all its words, and where BM25 ranks other
-documents before its own (a round trip, as of Promptagator, arXiv 2209.11755). What people wrote in
-other words than their document's is not judged so.
+A query is too general where other documents have all its words, and where BM25 ranks others before
+its own (a round trip, as of Promptagator, arXiv 2209.11755). What people wrote in other words than
+their document's is not judged so.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,9 +23,7 @@ from retgen.generators.capretrieval.queries import (
 )
 from retgen.progress import Progress
 
-_OTHERS = 4  # documents that may have all words of a query as well
-# documents that may rank before its own; those that share a phrase are many
-_BEFORE = {"keyword": 0, "phrase": 0, "summary": 2, FOUND: 0}
+_OTHERS = 1  # documents that may have all words of a query as well
 _READ = 20  # passages of a ranking that are looked at
 _BLOCK = 8192
 
@@ -46,6 +45,9 @@ def general_queries(
     index = BM25Index(stem_all(texts[i : i + _BLOCK]) for i in range(0, len(texts), _BLOCK))
     owners = np.array(document_of)
     number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
+    same: dict[str, set[int]] = defaultdict(set)  # documents that a text was written for
+    for one in queries:
+        same[_key(one, passages)].add(document_of[one.passage])
     faults: dict[int, str] = {}
     specific: set[str] = set()
     asked = index.terms([one.text for one in queries])
@@ -53,8 +55,9 @@ def general_queries(
         language = passages[one.passage].language
         reason = ""
         if one.evidence != "model" and len(terms):
-            says = number_of.get(one.found_in, -1)  # of a link, the document that has its words
-            reason = _fault(one, index.scores(terms), owners, says, language, stems)
+            # of a link, the document that has its words is no rival either
+            others = same[_key(one, passages)] | {number_of.get(one.found_in, -1)}
+            reason = _fault(one, index.scores(terms), owners, others, language, stems)
         if reason:
             faults[number] = reason
         else:
@@ -76,17 +79,18 @@ def _fault(
     one: PassageQuery,
     scores: NDArray[np.float32],
     owners: NDArray[np.int64],
-    says: int,
+    others: set[int],
     language: str,
     stems: Sequence[Codes],
 ) -> str:
     """Why a query is too general, "" where it is not."""
     words, own = content_codes(one.text, language), int(owners[one.passage])
     low, high = np.searchsorted(owners, (own, own + 1)).tolist()
-    if one.evidence == FOUND and all(missing_words(words, stems[i]) for i in range(low, high)):
+    lacked = min(missing_words(words, stems[i]) for i in range(low, high))
+    if one.evidence == FOUND and 2 * lacked >= words.shape[1]:
         return ""
-    before = set(owners[scores > scores[low:high].max()].tolist()) - {says}
-    if len(before) > _BEFORE[FOUND if one.evidence == FOUND else one.kind]:
+    before = set(owners[scores > scores[low:high].max()].tolist()) - others
+    if before:
         return f"BM25 ranks {len(before):,} other documents before its own"
     if one.evidence == FOUND:
         return ""
@@ -94,5 +98,5 @@ def _fault(
         return "BM25 ranks another passage of its document before its own"
     last = np.partition(scores, -_READ)[-_READ] if len(scores) > _READ else 0.0
     ranked = np.flatnonzero((scores >= last) & (scores > 0)).tolist()
-    holding = {int(owners[i]) for i in ranked if not missing_words(words, stems[i])} - {own}
+    holding = {int(owners[i]) for i in ranked if not missing_words(words, stems[i])} - others
     return f"{len(holding):,} other documents have its words" if len(holding) > _OTHERS else ""

@@ -112,3 +112,8 @@ def in_lexicon(word: str) -> bool:
     """Whether the lexicon has a word, in singular or plural."""
     lexicon, folded = _parser().lexicon, word.casefold()
     return any(one in lexicon for one in (word, folded, folded.removesuffix("s")))
+
+
+def is_name(word: str) -> bool:
+    """Whether no lexicon has a word: a name, an identifier, a term."""
+    return not (in_lexicon(word) or word_classes(word))

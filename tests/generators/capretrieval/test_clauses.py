@@ -25,6 +25,11 @@ def _is_common(word: str) -> bool:
          "window manager written entirely in Common Lisp"),
         ("It converts the raw octets of decimal numbers.",
          "converting raw octets of decimal numbers"),
+        # no command: who does it stays
+        ("The package converts the raw octets of decimal numbers.",
+         "package converts raw octets of decimal numbers"),
+        ("The package contains a copper kettle but boils no water.",
+         "package contains copper kettle but boils no water"),
         # what was named before the sentence
         ("The given copper kettle boils the specified blue water.",
          "copper kettle boils blue water"),
@@ -39,11 +44,21 @@ def _is_common(word: str) -> bool:
          "in the old days.", "window manager has shown small windows at edge of screen"),
         ("The most recent year of the copyright of old source files in the large archive of the "
          "distribution lags behind.", ""),
+        ("The window manager has shown small windows at the edge of the large screen in the old days "
+         "but not in new ones.", ""),
         # what another sentence says, or the rest of it
+        ("The copper kettle boils the blue water, but no tea is made.", ""),
+        ("The copper kettle boils the blue water, milk and juice.", ""),
+        ("The copper kettle boils the blue water, as it should.",
+         "copper kettle boils blue water"),
+        ("The copper kettle boils blue water found in the U.S.", ""),
+        ("The copper kettle boils the blue water of this form:", ""),
         ("If the copper kettle boils, pour water.", ""),
         ("They were placed there by the copper smith.", ""),
         ("The following copper kettles boil water.", ""),
+        ("The copper kettle does not hold what's poured into the blue cup.", ""),
         ("Copper kettles.", ""),
+        ("copper-kettle -b water target1 target2", ""),
         ("", ""),
     ],
 )  # fmt: skip

@@ -55,7 +55,8 @@ def test_a_heading_is_answered_by_its_section() -> None:
     assert found(one) == [
         ("title", "Mirrors of the archive", f"# Mirrors of the archive\n\n{BODY}",
          ["Mirrors of the archive"]),
-        ("heading", "Spacing retries out", OTHER, ["Spacing `retries` out"]),
+        ("heading", "Mirrors of the archive Spacing retries out", OTHER,
+         ["Spacing `retries` out"]),
         ("question", "How are mirrors kept up to date?", BODY,
          ["How are mirrors kept up to date?"]),
     ]  # fmt: skip
@@ -68,9 +69,32 @@ def test_a_heading_that_says_little_has_the_words_above_it() -> None:
     )  # fmt: skip
     counts = CorpusCounts(20, Counter({"notes": 20}), Counter({"notes": 2}))
     (_, query) = found_queries(one, "en", counts, ())
-    assert (query.kind, query.text) == ("heading", "Mirror synchronisation Notes")
-    assert [one.text[slice(*place)] for place in query.found_at] == [
-        "Mirror synchronisation", "Notes",
+    assert (query.kind, query.text) == ("heading", "Handbook of mirrors Notes")
+    assert [one.text[slice(*place)] for place in query.found_at] == ["Notes"]
+    # of a title that is too long, or not there, the nearest heading
+    for title in ("", "All that there is to know of mirrors and archives"):
+        (*_, query) = found_queries(one._replace(title=title), "en", counts, ())
+        assert (query.kind, query.text) == ("heading", "Mirror synchronisation Notes")
+        assert [one.text[slice(*place)] for place in query.found_at] == [
+            "Mirror synchronisation", "Notes",
+        ]  # fmt: skip
+
+
+def test_a_heading_that_does_not_say_what_it_is_about_scores_nothing() -> None:
+    shown = ["Dummy retries", "Dummy retries of clients", "Retries of fmtmsg",
+             "The longest delay of retries of the"]  # fmt: skip
+    parts = [part for one in shown for part in (("heading", one, 2), ("paragraph", OTHER, 0))]
+    one = document("d", *parts)  # type: ignore[arg-type]
+    counts = CorpusCounts(20)
+    assert [(query.text, query.score) for query in found_queries(one, "en", counts, ())] == [
+        ("Dummy retries", 0.0), ("Dummy retries of clients", 1.0), ("Retries of fmtmsg", 1.0),
+        ("The longest delay of retries of the", 0.0),
+    ]  # fmt: skip
+    titled = found_queries(one._replace(title="Handbook of mirrors"), "en", counts, ())
+    assert [(query.text, query.score) for query in titled][1:] == [
+        ("Handbook of mirrors Dummy retries", 1.0),
+        ("Handbook of mirrors Dummy retries of clients", 1.0), ("Retries of fmtmsg", 1.0),
+        ("Handbook of mirrors The longest delay of retries of the", 0.0),
     ]  # fmt: skip
 
 
@@ -134,7 +158,11 @@ def test_words_that_point_to_many_documents_say_nothing() -> None:
         ("## Installing **on** `Linux`", "Installing on Linux"),
         ("3.2. Retry policy", "Retry policy"),
         ("10 tips", "10 tips"),
+        ("℞ 20: Unicode casing", "Unicode casing"),
+        ("PEP 305: Comma-separated files", "PEP 305: Comma-separated files"),
         ("find_name($nid)", "find_name"),
+        ("find_name()", "find_name"),
+        ("Between find_name() and its caller", "Between find_name and its caller"),
         ("execve(2) semantics", "execve(2) semantics"),
         ('"kill" with negative signals', "kill with negative signals"),
         ("[The archive](http://archive.example/x)", "The archive"),

@@ -99,7 +99,7 @@ def test_words_are_cut_from_lines_that_stay_apart(tmp_path: Path) -> None:
     }
     assert shown == {
         "Copper pans": f"{COPPER}\n\n## Salt and sour\n\n{COPPER}",
-        "Salt and sour": f"Copper pans (Copper pans)=\n\n# Copper pans\n\n{COPPER}\n{COPPER}",
+        "Copper pans Salt and sour": f"{COPPER}\n{COPPER}",
         "The great glass works Abstract": f"=====\n{GLASS}",
         "Bees": f"Bees keep house here. {BEES}",
         "Bees keep house": f"here. {BEES}",

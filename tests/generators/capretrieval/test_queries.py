@@ -209,7 +209,8 @@ def test_poor_queries_of_rules_are_left_out() -> None:
     passages = [one_word(number, "a red kite") for number in range(2)]
     queries = [
         query("a", 0, score=0.9), query("b", 0, score=0.2), query("c", 0, score=0.5),
-        query("d", 1, score=0.1), query("e", 1, "summary", "found", score=0.0),
+        query("d", 1, score=0.1), query("e", 1, "summary", "found", score=0.1),
+        query("f", 1, "summary", "found", score=0.0),
     ]  # fmt: skip
     rejected: list[Rejection] = []
     kept, are_few = without_poor(queries, passages, {2: "many"}, 0.5, len(passages), rejected)
@@ -218,6 +219,7 @@ def test_poor_queries_of_rules_are_left_out() -> None:
         ("query/quality", "its score is below 0.5", "b"),
         ("query/general", "many", "c"),
         ("query/quality", "its score is below 0.5", "d"),
+        ("query/quality", "it does not say what it is about", "f"),
     ]
     assert without_poor(queries, passages, {}, 0.0, len(passages), []) == (queries, False)
 

@@ -220,6 +220,7 @@ def test_pairs_that_lack_a_column(finished: Path, tmp_path: Path) -> None:
     assert findings(path) == [([], "kw.parquet: lacks the columns negatives-id")]
 
 
+NESTING = "The restored mill Nesting boxes"
 PAGES = {
     "windmill.md": "---\ndescription: Where flour is ground on Sundays\n---\n# The restored mill\n\n"
     f"{TEXTS[0]}\n\n## Nesting boxes\n\n{TEXTS[3]}\n",
@@ -257,7 +258,7 @@ def test_what_people_wrote_is_found_where_it_says(pages: Path) -> None:
             "Where flour is ground on Sundays": ("description", "windmill", "windmill"),
             "the mill by the river": ("link", "windmill", "storms"),
             "sunrise checks": ("link", "tram", "copper"),
-            "Nesting boxes": ("heading", "windmill", "windmill"),
+            NESTING: ("heading", "windmill", "windmill"),
             "Chess evenings": ("title", "chess", "chess"),
         }.items()
     )
@@ -268,12 +269,12 @@ def test_what_people_wrote_is_found_where_it_says(pages: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "change", "message"),
     [
-        ("Nesting boxes", {"found_at": [[1, 6]]}, "its words are not at [[1, 6]]"),
-        ("Nesting boxes", {"found_at": []}, "its words are not at []"),
-        ("Nesting boxes", {"found_at": [[0, 9999]]}, "was found at no characters of windmill"),
-        ("Nesting boxes", {"span": [0, 30]}, "rests on another section than its own"),
-        ("Nesting boxes", {"found_in": "nobody"}, "was found in 'nobody', which is no document"),
-        ("Nesting boxes", {"found_in": "storms", "found_at": [[0, 5]]},
+        (NESTING, {"found_at": [[1, 6]]}, "its words are not at [[1, 6]]"),
+        (NESTING, {"found_at": []}, "its words are not at []"),
+        (NESTING, {"found_at": [[0, 9999]]}, "was found at no characters of windmill"),
+        (NESTING, {"span": [0, 30]}, "rests on another section than its own"),
+        (NESTING, {"found_in": "nobody"}, "was found in 'nobody', which is no document"),
+        (NESTING, {"found_in": "storms", "found_at": [[0, 5]]},
          "was found in storms, and rests on windmill"),
         ("the mill by the river", {"found_in": "copper", "found_at": [[0, 5]]},
          "its words are not at"),
@@ -308,7 +309,7 @@ def test_a_link_to_another_document_than_it_says(pages: Path, tmp_path: Path) ->
 
 def test_a_positive_that_kept_the_words_of_its_query(pages: Path, tmp_path: Path) -> None:
     table = pq.read_table(pages / "training/found.parquet").to_pylist()
-    row = next(row for row in table if row["anchor"] in ("Nesting boxes", "Brakes"))
+    row = next(row for row in table if row["anchor"] in (NESTING, "Tram depot Brakes"))
     assert row["anchor"] not in row["positive"]
 
     def forge(rows: list[Row]) -> None:
@@ -322,7 +323,7 @@ def test_a_positive_that_kept_the_words_of_its_query(pages: Path, tmp_path: Path
 
 
 def test_a_side_that_is_not_so(pages: Path, tmp_path: Path) -> None:
-    name = found_of(pages, "Nesting boxes")["_id"]
+    name = found_of(pages, NESTING)["_id"]
 
     def forge(rows: list[Row]) -> None:
         next(row for row in rows if row["_id"] == name)["metadata"]["side"] = "nonlexical"
