@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.training import TrainConfig
 from retgen.evaluation.training.config import Trained
+from retgen.evaluation.training.kinds import split_name
 from retgen.evaluation.training.models import collapse
 
 TEXTS = ["red roof", "blue door", "old tree", "new lake"]
@@ -37,9 +38,10 @@ class Vectors(torch.nn.Module):
 def said(losses: list[float], batches: list[int], base: float = 0.0, **more: Any) -> str:
     curve = [(step, loss) for step, loss in enumerate(losses, start=1)]
     model = SentenceTransformer(modules=[Vectors([base] * 4)], device="cpu")
+    failure = split_name(model)[0].failure(model, TEXTS)
     config = TrainConfig(loss="mnrl", learning_rate=1.0)
     trained = Trained(Path("x"), losses=curve, steps=len(losses), **more)
-    return collapse(trained, model, config, batches, TEXTS)
+    return collapse(trained, config, batches, failure)
 
 
 GUESS = math.log(16)

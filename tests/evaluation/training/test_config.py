@@ -14,7 +14,7 @@ from retgen.evaluation.training import (
     make_config,
     without_hard_negatives,
 )
-from retgen.evaluation.training.models import resolve
+from retgen.evaluation.training.kinds import resolve
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -90,9 +90,10 @@ def test_start_rate_and_batch_follow_the_kind_of_model(
     ]
     assert [one.learning_rate for one in of] == [0.008, 2e-5, 0.002, 2e-5, 0.002]
     assert [one.batch_size for one in of] == [128, 64, 128, 64, 128]
+    assert {one.temperature for one in of} == {0.05}
     # tokens of a model that somebody saved may be weighted already
     assert [one.init for one in of] == ["idf", "model", "model", "model", "model"]
     paper = resolve(make_config("limit"), "static:minilm")
     assert (paper.learning_rate, paper.batch_size, paper.init) == (5e-5, "full", "model")
-    given = {"learning_rate": 0.5, "batch_size": 3, "init": "idf"}
+    given = {"learning_rate": 0.5, "batch_size": 3, "init": "idf", "temperature": 0.1}
     assert resolve(make_config(None, given), static) == make_config(None, given)

@@ -67,7 +67,7 @@ def test_the_first_steps_by_hand(static: SentenceTransformer, pairs: Pairs, tmp_
         started[when] = model.state_dict()["0.embedding.weight"].numpy().astype(np.float64)
         return {}
 
-    config = make_config(None, {**STEPS, "learning_rate": 0.02})
+    config = make_config(None, {**STEPS, "learning_rate": 0.02, "temperature": 0.05})
     trained = train(static, pairs, config, tmp_path / "out", evaluate=look, device="cpu")
     losses, table, touched = by_hand(started["idf"].copy(), static, pairs, config)
     assert [step for step, _ in trained.losses] == [1, 2, 3, 4, 5]

@@ -17,7 +17,7 @@ from retgen.evaluation.training import (
     make_config,
 )
 from retgen.evaluation.training.fit import train
-from retgen.evaluation.training.losses import build_loss
+from retgen.evaluation.training.losses import dense_loss
 from tests.evaluation.training.conftest import FAST, weights, with_negatives
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -34,7 +34,7 @@ def given_vectors(loss: str, **options: float) -> float:
     documents = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.6, 0.8]])
     numbers = torch.tensor([[0, 0], [0, 1], [1, 1]])  # the third pair shares document 1
     config = TrainConfig(loss=loss, **options)  # type: ignore[arg-type]
-    module = build_loss(Given(), config, numbers)  # type: ignore[arg-type]
+    module = dense_loss(Given(), config, numbers)  # type: ignore[arg-type]
     return float(module([{"vectors": queries}, {"vectors": documents}], torch.tensor([0, 1, 2])))
 
 

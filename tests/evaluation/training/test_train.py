@@ -214,13 +214,13 @@ def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path, 
         assert scored.datasets[0].scores[0].details["trained_for_truncation"] is text
 
 
-@pytest.mark.parametrize("name", ["bm25", "late:minilm", "mteb:owner/name", "hybrid:bm25+minilm"])
+@pytest.mark.parametrize("name", ["bm25", "mteb:owner/name", "hybrid:bm25+minilm"])
 def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
     with pytest.raises(UsageError) as error:
         retgen.train(limit_run, name)
     assert str(error.value) == (
         f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub id "
-        "of a sentence-transformers model"
+        "of a sentence-transformers model; behind sparse:, late: or cross: for another kind"
     )
 
 
