@@ -20,11 +20,12 @@ import yaml
 import retgen.generate
 from retgen import run, validate
 from retgen.engines.ranks import Rank
+from retgen.engines.ray_cluster import RayCluster
 from retgen.errors import RanksMissing, RunDirectoryError, UsageError
 from retgen.manifest import PARTS
 from retgen.run import run_rank
 from tests.conftest import Gen
-from tests.engines.work import RAY
+from tests.engines.work import RAY, where
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.project import ROOT
 
@@ -246,6 +247,18 @@ def cluster(shared_disk: Path) -> Iterator[Any]:
     result.shutdown()
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_paths_are_those_of_each_node(shared_disk: Path, cluster: Any) -> None:
+    """Also of a path whose links were followed, as a run does."""
+    engine = RayCluster(cluster.address, 2)
+    nodes = {str(shared_disk / name / "runs") for name in ("node0", "node1")}
+    for path in (shared_disk / "head" / "runs", shared_disk / "disk" / "runs"):
+        tasks = {str(i): i for i in range(6)}
+        seen = {result.tobytes().decode() for _, result in engine.map(where, path, tasks)}
+        assert {one.partition(" ")[2] for one in seen} <= nodes
 
 
 @pytest.mark.slow

@@ -143,8 +143,10 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         root = os.environ.get(SHARED)
-        if root and isinstance(value, Path) and value.is_relative_to(root):
-            return _shared_path, (str(value.relative_to(root)),)
+        if root and isinstance(value, Path):
+            for one in (Path(root), Path(root).resolve()):  # it may be a link
+                if value.is_relative_to(one):
+                    return _shared_path, (str(value.relative_to(one)),)
         return NotImplemented
 
 

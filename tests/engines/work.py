@@ -46,6 +46,11 @@ def fail(_: None, task: int) -> bytes:
     return b""
 
 
+def where(path: Path, task: int) -> bytes:
+    """A path as a worker sees it."""
+    return f"{task} {path}".encode()
+
+
 def missing(_: None, task: int) -> bytes:
     """Look for a data set that is not there."""
     from retgen.errors import DatasetMissing
