@@ -198,6 +198,10 @@ def test_killed_and_gone_on_with_elsewhere(
     calm(s3)
     first.communicate()
     s3.requests.clear()
+    if name == ".files.json":  # what is put before a corpus file depends on when it was looked for
+        noted = json.loads(s3.objects(HERE + name)[HERE + name])
+        kept = sum("corpus" in one for one in noted)
+        assert kept in (2, 3)
     second = run(small, out=TO, work=tmp_path / "second", workers=1)
     assert stored(s3) == tables(run(small, out=tmp_path / "alone", workers=1).path)
     made = [one for one in s3.writes() if "corpus" in one]

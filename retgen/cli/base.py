@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import inspect
 import os
@@ -265,6 +266,11 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
             # the reader of our output went away (| head); nothing is wrong
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
+        except OSError as error:
+            # what was shown, before the signal that the terminal is gone was heard
+            if error.errno != errno.EIO or error.filename or not _leave_terminal():
+                raise
+            raise typer.Exit(130) from None
 
     signature = inspect.signature(function, eval_str=True)
     own = inspect.Parameter("verbose", inspect.Parameter.KEYWORD_ONLY, default=False,
@@ -338,16 +344,25 @@ def interruptible() -> None:
     # nohup has it ignored
     if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         return
-    terminals = [number for number in (0, 1, 2) if os.isatty(number)]
+    _terminals[:] = [number for number in (0, 1, 2) if os.isatty(number)]
 
     def hang_up(*_: object) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the shell sends another one
-        for number in terminals:
-            if not os.isatty(number):  # writing to it would fail
-                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        _leave_terminal()
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGHUP, hang_up)
+
+
+_terminals: list[int] = []  # descriptors that were terminals at the start
+
+
+def _leave_terminal() -> bool:
+    """Let what is written to a terminal that is gone go nowhere, or it fails; whether one is."""
+    gone = [number for number in _terminals if not os.isatty(number)]
+    for number in gone:
+        os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    return bool(gone)
 
 
 def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
