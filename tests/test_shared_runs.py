@@ -279,6 +279,8 @@ def test_on_a_cluster(
     finally:
         ended.set()
         thread.join()
+        if loss == "node":  # in the main thread, where Ray may set its signals
+            cluster.add_node(num_cpus=1)
     assert tables(made) == alone
 
 
@@ -295,7 +297,6 @@ def lose(loss: str, cluster: Any, out: Path, ended: threading.Event) -> None:
     elif loss == "node":
         nodes = [node for node in cluster.list_all_nodes() if node != cluster.head_node]
         cluster.remove_node(nodes[0], allow_graceful=False)
-        cluster.add_node(num_cpus=1)
 
 
 def test_the_job_for_kubernetes_is_yaml() -> None:
