@@ -73,7 +73,7 @@ class Kind:
     """An embedder, and what other kinds differ in.
 
     `temperature`: by which its scores are divided, where a configuration gives none; `fused`:
-    whether it is scored in a fusion with BM25 as well; `only`: settings that no other kind has.
+    whether it is scored in a fusion with BM25 as well.
     """
 
     prefix: ClassVar[str] = ""
