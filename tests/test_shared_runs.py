@@ -238,9 +238,8 @@ def cluster(shared_disk: Path) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     result = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    for number in range(2):
-        os.environ["RETGEN_SHARED"] = str(shared_disk / f"node{number}")
-        result.add_node(num_cpus=1)
+    for name in ("node0", "node1"):
+        add_node(result, shared_disk / name)
     os.environ["RETGEN_SHARED"] = str(shared_disk / "head")
     yield result
     ray.shutdown()
@@ -280,8 +279,15 @@ def test_on_a_cluster(
         ended.set()
         thread.join()
         if loss == "node":  # in the main thread, where Ray may set its signals
-            cluster.add_node(num_cpus=1)
+            add_node(cluster, shared_disk / "node0")
     assert tables(made) == alone
+
+
+def add_node(cluster: Any, disk: Path) -> None:
+    """A node with one CPU that sees the shared disk at `disk`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RETGEN_SHARED", str(disk))
+        cluster.add_node(num_cpus=1)
 
 
 def lose(loss: str, cluster: Any, out: Path, ended: threading.Event) -> None:
