@@ -45,6 +45,7 @@ def diagnose_command(
             help="Another system, beside bm25 and minilm. Repeatable.",
         ),
     ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Without bm25 and minilm.")] = False,
     seed: Annotated[
         int | None,
         typer.Option(min=0, help="Of the test data. Default: a new one, kept in the folder."),
@@ -82,7 +83,7 @@ def diagnose_command(
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Show what a retriever can and cannot do, ability by ability, on fresh proven data."""
-    from retgen.diagnosis.diagnose import diagnose
+    from retgen.diagnosis.diagnose import REFERENCES, diagnose
     from retgen.evaluation.retrievers import Options, asked_models, check_name
 
     for name in (model, *(against or ())):
@@ -98,7 +99,8 @@ def diagnose_command(
     )  # fmt: skip
     with shown_progress(quiet, json) as progress:
         result = diagnose(
-            model, against=against or (), seed=seed, abilities=ability or (), quick=quick, out=out,
+            model, against=against or (), references=() if alone else REFERENCES,
+            seed=seed, abilities=ability or (), quick=quick, out=out,
             options=options, model_options=model_options, cache=not no_cache,
             command=given_command(), progress=progress,
         )  # fmt: skip

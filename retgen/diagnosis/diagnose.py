@@ -79,6 +79,7 @@ def diagnose(
     model: str,
     *,
     against: Sequence[str] = (),
+    references: Sequence[str] = REFERENCES,
     seed: int | None = None,
     abilities: Sequence[str] = (),
     quick: bool = False,
@@ -89,14 +90,14 @@ def diagnose(
     command: str | None = None,
     progress: Progress = no_progress,
 ) -> Diagnosis:
-    """Score a system on every ability, beside `REFERENCES` and those that it is compared `against`.
+    """Score a system on every ability, beside `references` and those that it is compared `against`.
 
     `seed`: of the test data; default: the one of the folder, or a new one that nobody has seen.
     `abilities`: names of `ABILITIES`, default all. `quick`: a quarter of the data, wider intervals.
     `out` defaults to outputs/diagnose_MODEL. Raises `UsageError` for what is not there; a system
     that fails lands in `failures`, unless it is the only one.
     """
-    names = list(dict.fromkeys((model, *against, *REFERENCES)))
+    names = list(dict.fromkeys((model, *against, *references)))
     for name in names:
         check_name(name)
         if not ranks_a_corpus(name) and name.startswith("llm:"):
@@ -231,6 +232,8 @@ def _scored(
     place = folder / "systems" / slug(name)
     settings = {"model": name, **options.settings()}
     system: System | None = None
+    if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
+        system = _system(name, options)  # what cannot be loaded is said before data is made
     for number, ability in enumerate(abilities):
         choices = read.of(ability)
         progress(f"{name}: abilities", number, len(abilities))

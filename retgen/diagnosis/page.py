@@ -1,4 +1,4 @@
-"""The page of a diagnosis: what a system cannot, partly can, and can do; beside others; examples."""
+"""The page of a diagnosis: what a system can and cannot do, beside others; examples."""
 
 from __future__ import annotations
 
