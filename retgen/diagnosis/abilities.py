@@ -62,6 +62,7 @@ DATA: Mapping[str, TestData] = {
         {
             "params.lengths": [SHORT, MIDDLE, LONG],
             "params.needles": ["literal"],
+            "params.groups": "all",
             "params.orders": ["default"],
         },
         {"params.places": 5},

@@ -10,11 +10,10 @@ is as at the others, except what the ability is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from retgen.data import Query
 from retgen.diagnosis.noise import NOISES
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
@@ -24,10 +23,9 @@ from retgen.evaluation.tasks.niah.haystacks import (
     QuestionTexts,
     load_haystacks,
 )
-from retgen.streams import Stream
 
 CONTROL = "control"
-_OTHERS = 10  # wrong documents of a query of the album
+_OTHERS = 5  # wrong captions of a right one
 _RIGHT = 3  # right ones of each grade
 _PAIRED = 44  # wrong documents of a LIMIT query: all that its corpus of 46 has
 
@@ -191,30 +189,30 @@ def combinations(dense: Collection, disjoint: Collection) -> Iterator[Choice]:
 
 
 def details(collection: Collection) -> Iterator[Choice]:
-    """Captions that mention in passing what is asked for; in the control it is their subject."""
-    texts = [text for _, block in collection.blocks(4096) for text in block]
-    ids = [one.decode() for one in collection.doc_ids.tolist()]
-    place = {doc: i for i, doc in enumerate(ids)}
+    """Captions that mention in passing what is asked for; in the control it is their subject.
+
+    Wrong are the captions of grade 0 that share the most facts with the right one.
+    """
+    documents = list(collection.dataset.documents(strict=collection.path))
+    texts = {one.doc_id: _text(one.title, one.text) for one in documents}
+    facts = {one.doc_id: frozenset(_metadata(one)["facts"]) for one in documents}
     for query in collection.queries:
         judged = collection.qrels[query.query_id]
         by_grade = {
-            grade: [texts[place[doc]] for doc, one in judged.items() if one == grade][:_RIGHT]
-            for grade in (1, 2)
+            grade: [doc for doc, one in judged.items() if one == grade][:_RIGHT] for grade in (1, 2)
         }
         if _metadata(query).get("level") != "named" or not all(by_grade.values()):
             continue
-        near = {*judged, *_likely(collection, query)}
-        draw = Stream(0, f"diagnosis/{query.query_id}")
-        drawn = (draw.below(len(ids)) for _ in range(len(ids)))
-        wrong = tuple(islice((texts[i] for i in drawn if ids[i] not in near), _OTHERS))
+        # likely ones have no grade here, and are no sure misses
+        near = {*judged, *(collection.grades or {}).get(query.query_id, ())}
+        others = [doc for doc in texts if doc not in near]
         for grade, level in ((1, "in passing"), (2, CONTROL)):
             for right in by_grade[grade]:
-                yield Choice(level, query.query_id, query.text, right, wrong)
-
-
-def _likely(collection: Collection, query: Query) -> Sequence[str]:
-    """What a query may be about though no caption says so."""
-    return tuple((collection.grades or {}).get(query.query_id, ()))
+                shared = {doc: len(facts[doc] & facts[right]) for doc in others}
+                wrong = sorted(others, key=lambda doc: -shared[doc])[:_OTHERS]
+                yield Choice(
+                    level, query.query_id, query.text, texts[right], tuple(texts[d] for d in wrong)
+                )
 
 
 # --- haystacks: length and place ------------------------------------------------------------------

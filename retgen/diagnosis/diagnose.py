@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
+import xxhash
 
 from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
 from retgen.diagnosis.choices import Choice
@@ -230,7 +231,6 @@ def _scored(
 ) -> Iterator[tuple[Ability, Array]]:
     """Shares won on each ability: from disk where they are there."""
     place = folder / "systems" / slug(name)
-    settings = {"model": name, **options.settings()}
     system: System | None = None
     if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
         system = _system(name, options)  # what cannot be loaded is said before data is made
@@ -238,6 +238,7 @@ def _scored(
         choices = read.of(ability)
         progress(f"{name}: abilities", number, len(abilities))
         path = place / f"{ability.name}.json"
+        settings = {"model": name, "choices": _digest(choices), **options.settings()}
         kept = _kept(path, settings, len(choices))
         if kept is None:
             system = system or _system(name, options)
@@ -250,6 +251,10 @@ def _scored(
             won, details = kept
         result.details[name] = details
         yield ability, won
+
+
+def _digest(choices: Sequence[Choice]) -> str:
+    return xxhash.xxh3_128(orjson.dumps([list(one) for one in choices])).hexdigest()
 
 
 def _kept(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from retgen.diagnosis.scores import CHANCE, AbilityScores, Verdict
+from retgen.diagnosis.choices import LONG
+from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
 from retgen.highlights import text_differences
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
@@ -14,6 +15,7 @@ from retgen.results.pictures import Dots, Level
 from retgen.statistics.clustered import Estimate
 
 if TYPE_CHECKING:
+    from retgen.diagnosis.abilities import Ability
     from retgen.diagnosis.diagnose import Diagnosis
 
 _EXAMPLES = 2  # of an ability
@@ -83,12 +85,22 @@ def _statements(result: Diagnosis, verdict: Verdict) -> Iterator[tuple[str, str]
     for ability in result.abilities:
         one = of.get(ability.name)
         if one is not None and one.verdict == verdict:
-            yield (
-                f"{ability.title}.",
+            text = (
                 f"It {ability.verdicts[at]}: where {ability.test}, the right document is above the "
                 f"wrong one in {_of_100(one.test)} of 100 choices; where {ability.control}, in "
-                f"{_of_100(one.control)}.",
+                f"{_of_100(one.control)}."
             )
+            yield f"{ability.title}.", text + _reason(result, ability, one)
+
+
+def _reason(result: Diagnosis, ability: Ability, one: AbilityScores) -> str:
+    """What else explains a low score."""
+    limit = result.details.get(result.systems[0], {}).get("max_length")
+    if ability.name == "length" and limit is not None and limit < LONG:
+        return f" It reads {limit:,} tokens of a text and nothing behind them."
+    if one.verdict != "yes" and one.loss.value <= SMALL:
+        return " The control is as hard, so this is not what it lacks."
+    return ""
 
 
 def _of_100(one: Estimate) -> str:
