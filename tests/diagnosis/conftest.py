@@ -19,7 +19,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "no_pairs": {"params.queries": 10, "params.docs": 20},
     "album": {"params.captions": 300, "params.queries": 80},
     "album_zh": {"params.captions": 300, "params.queries": 80},
-    "needles": {"params.places": 3},
+    "needles": {"params.places": 3, "params.groups": "test"},
 }
 
 

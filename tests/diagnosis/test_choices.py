@@ -107,4 +107,4 @@ def test_where_the_answer_stands(collections_of: Collections) -> None:
         "0 to 25% into the text", "25 to 50% into the text", "75 to 100% into the text",
     }  # fmt: skip
     ends = Counter(one.level for one in read("place", collections_of))
-    assert ends == {"at the end": 56, CONTROL: 56}
+    assert ends == {"at the end": 22, CONTROL: 22}

@@ -90,7 +90,6 @@ def test_another_diagnosis_in_the_folder(gen: Gen, tmp_path: Path) -> None:
         (("llm:openai:gpt-5-mini",), "gives no score to a pair"),
         (("bm25", "--ability", "ranges!"), "--ability ranges!: there is none"),
         (("hybrid:bm25+tfidf", *QUICK), "gives no score to a single pair"),
-        (("no/where", *QUICK), "no/where"),
     ],
 )
 def test_bad_input(gen: Gen, arguments: tuple[str, ...], message: str) -> None:

@@ -35,7 +35,7 @@ def test_shares_and_the_loss_between_them() -> None:
     assert (one.test.value, one.control.value) == (0.6, 0.9)
     assert one.loss.value == pytest.approx(0.3)
     assert one.test.low == pytest.approx(0.53, abs=0.005)
-    assert one.loss.low == pytest.approx(0.24, abs=0.005)  # paired: sqrt(.3 * .7 / 200)
+    assert one.loss.low == pytest.approx(0.235, abs=0.002)  # paired: Wilson, 200 units
     assert one.levels == ["not"]
     assert one.groups() == ["g0", "g1"]
     half = one.share(["not"], "g0")
