@@ -70,12 +70,20 @@ DATA: Mapping[str, TestData] = {
 }  # fmt: skip
 
 
+# training data: a query's negatives are its twins
+TWINS = (
+    "world_twins --set params.domain=books "
+    "--set 'params.contrasts=[include, exclude, compare, superlative]'"
+)
+
+
 @dataclass(frozen=True)
 class Ability:
     """One factor. `test`, `control`: what is asked, each to be read after "where".
 
     `verdicts`: what to say of a system that cannot, partly can, and can. `data`: names of `DATA`,
-    in the order of `read`'s arguments. `train`: a recipe whose data trains this, "" for none.
+    in the order of `read`'s arguments. `train`: a recipe whose data
+    trains this, with what is changed of it; "" for none.
     """
 
     name: str
@@ -94,29 +102,37 @@ ABILITIES = (
         'a value is excluded ("... but not one that was released in 1952")',
         'the same value is asked for ("... and that was released in 1952")',
         ('does not read "but not"', 'half reads "but not"', 'reads "but not"'),
-        ("facts",), choices.exclusions,
+        ("facts",), choices.exclusions, TWINS,
     ),
     Ability(
-        "facts", "One fact changed",
-        "the wrong document has the same words and one other fact",
+        "names", "One name changed",
+        "the wrong document has the same words and one other name",
         "the wrong document is about something else",
-        ("does not see that one fact differs", "often misses that one fact differs",
-         "sees that one fact differs"),
-        ("facts",), choices.changed_facts, "world_twins",
+        ("does not see that one name differs", "often misses that one name differs",
+         "sees that one name differs"),
+        ("facts",), choices.changed_names, TWINS,
+    ),
+    Ability(
+        "numbers", "One number changed",
+        "the wrong document has the same words and one other number, year or day",
+        "the wrong document is about something else",
+        ("does not see that one number differs", "often misses that one number differs",
+         "sees that one number differs"),
+        ("facts",), choices.changed_numbers, TWINS,
     ),
     Ability(
         "ranges", "Ranges",
         'a range is asked for ("after 1970", "more than 100 minutes")',
         "the number itself is asked for",
         ("does not compare numbers", "compares numbers now and then", "compares numbers"),
-        ("numbers",), choices.ranges,
+        ("numbers",), choices.ranges, TWINS,
     ),
     Ability(
         "superlatives", "Superlatives",
         'an extreme is asked for ("the 2 with the latest release")',
         "the number itself is asked for",
         ("does not find extremes", "finds some extremes", "finds extremes"),
-        ("numbers",), choices.superlatives,
+        ("numbers",), choices.superlatives, TWINS,
     ),
     Ability(
         "conditions", "Many conditions",
@@ -140,7 +156,7 @@ ABILITIES = (
         "the query has the document's words",
         ("needs the document's words", "does better with the document's words",
          "reads other words as well as the document's"),
-        ("facts",), choices.other_words, "world_twins",
+        ("facts",), choices.other_words, TWINS,
     ),
     Ability(
         "step", "One step up",
@@ -148,7 +164,7 @@ ABILITIES = (
         "the query names the document's value",
         ("does not know what holds a value", "knows of some values what holds them",
          "knows what holds a value"),
-        ("facts",), choices.one_step_up, "world_twins",
+        ("facts",), choices.one_step_up, TWINS,
     ),
     Ability(
         "combinations", "Combinations",

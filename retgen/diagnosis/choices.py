@@ -121,8 +121,20 @@ def one_step_up(collection: Collection) -> Iterator[Choice]:
     return _against_literal(collection, {("entailed", ""): "one step up"})
 
 
-def changed_facts(collection: Collection) -> Iterator[Choice]:
-    """Wrong is the document with one fact changed; in the control one about something else."""
+_NAMES = frozenset({"category", "place", "person", "relation"})
+
+
+def changed_names(collection: Collection) -> Iterator[Choice]:
+    """Wrong is the document with one name changed; in the control one about something else."""
+    return (one for one in _changed(collection) if one.group in _NAMES)
+
+
+def changed_numbers(collection: Collection) -> Iterator[Choice]:
+    """Wrong is the document with one number, year or day changed; in the control another one."""
+    return (one for one in _changed(collection) if one.group not in _NAMES)
+
+
+def _changed(collection: Collection) -> Iterator[Choice]:
     triples = _triples(collection)
     others = [*triples.values()]
     for at, (name, one) in enumerate(triples.items()):
@@ -134,7 +146,7 @@ def changed_facts(collection: Collection) -> Iterator[Choice]:
 def noise(collection: Collection) -> Iterator[Choice]:
     """Queries with typos and the like; the control is the query as it was."""
     for name, one in _triples(collection).items():
-        if one.slot_type in ("category", "place", "person"):  # what is spelled
+        if one.slot_type in _NAMES:  # what is spelled
             query = one.queries["literal", ""]
             for level, change in NOISES.items():
                 yield Choice(level, name, change(query), one.base, (one.twin,))

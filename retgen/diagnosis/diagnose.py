@@ -229,42 +229,54 @@ def _scored(
     result: Diagnosis,
     progress: Progress,
 ) -> Iterator[tuple[Ability, Array]]:
-    """Shares won on each ability: from disk where they are there."""
+    """Shares won on each ability: from disk where they are there.
+
+    Abilities of the same data sets are scored together, so no text is encoded twice.
+    """
     place = folder / "systems" / slug(name)
     system: System | None = None
     if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
         system = _system(name, options)  # what cannot be loaded is said before data is made
-    for number, ability in enumerate(abilities):
-        choices = read.of(ability)
-        progress(f"{name}: abilities", number, len(abilities))
-        path = place / f"{ability.name}.json"
-        settings = {"model": name, "choices": _digest(choices), **options.settings()}
-        kept = _kept(path, settings, len(choices))
-        if kept is None:
+    done = 0
+    for data in dict.fromkeys(ability.data for ability in abilities):
+        progress(f"{name}: abilities", done, len(abilities))
+        together = [ability for ability in abilities if ability.data == data]
+        kept = {one.name: _kept(place, one, _settings(name, read.of(one), options))
+                for one in together}  # fmt: skip
+        missing = [one for one in together if kept[one.name] is None]
+        if missing:
             system = system or _system(name, options)
-            won = score(system, choices, ability.name, progress)
-            details = _plain(system.details())
+            won = score(system, [c for one in missing for c in read.of(one)], progress)
             make_folder(place)
-            value = {"settings": settings, "details": details, "won": won.tolist()}
-            write_file(path, dump_json(value))
-        else:
-            won, details = kept
-        result.details[name] = details
-        yield ability, won
+            for one in missing:
+                mine, won = np.split(won, [len(read.of(one))])
+                settings = _settings(name, read.of(one), options)
+                value = {"settings": settings, "details": _plain(system.details()),
+                         "won": mine.tolist()}  # fmt: skip
+                write_file(place / f"{one.name}.json", dump_json(value))
+                kept[one.name] = mine, value["details"]
+        for one in together:
+            found = kept[one.name]
+            assert found is not None  # it was scored
+            result.details[name] = found[1]
+            yield one, found[0]
+        done += len(together)
 
 
-def _digest(choices: Sequence[Choice]) -> str:
-    return xxhash.xxh3_128(orjson.dumps([list(one) for one in choices])).hexdigest()
+def _settings(name: str, choices: Sequence[Choice], options: Options) -> dict[str, Any]:
+    """What scores depend on."""
+    digest = xxhash.xxh3_128(orjson.dumps([list(one) for one in choices])).hexdigest()
+    return {"model": name, "choices": digest, "count": len(choices), **options.settings()}
 
 
 def _kept(
-    path: Path, settings: Mapping[str, Any], count: int
+    place: Path, ability: Ability, settings: Mapping[str, Any]
 ) -> tuple[Array, dict[str, Any]] | None:
     """Shares won and details of an earlier call; None where there are none that fit."""
     try:
-        kept = orjson.loads(path.read_bytes())
+        kept = orjson.loads((place / f"{ability.name}.json").read_bytes())
         won = np.array(kept["won"], np.float64)
-        if kept["settings"] != settings or won.shape != (count,):
+        if kept["settings"] != settings or won.shape != (settings["count"],):
             return None
         return won, dict(kept["details"])
     except (OSError, ValueError, TypeError, KeyError):

@@ -66,14 +66,14 @@ def page_of(result: Diagnosis) -> Page:
     sections = [_overview(result)]
     if len(result.scores) > 1:
         sections.append(_beside(result))
-    sections += [_breakdown(result), _examples(result)]
+    sections += [_breakdown(result), _what_may_help(result), _examples(result)]
     lede = (
         f"{len(result.abilities)} abilities, each on data made for this page with seed "
         f"{result.seed}{' (--quick: a quarter of it)' * result.quick}. A choice is a query, a "
         "document that answers it and one that does not, known by proof. Chance is 50 of 100."
     )
     return Page(
-        result.systems[0], "retgen diagnosis", lede, [], [one for one in sections if one],
+        result.systems[0], "retgen diagnosis", lede, [], sections,
         result.command, boxes=[one for one in boxes if one.statements],
     )  # fmt: skip
 
@@ -208,6 +208,24 @@ def _parts(one: AbilityScores) -> Mapping[str, Estimate | None]:
     levels = {level: one.share([level]) for level in one.levels}
     groups = {group: one.share(one.levels, group) for group in one.groups()}
     return groups if groups else levels
+
+
+def _what_may_help(result: Diagnosis) -> Section:
+    """Recipes whose data train what the first system lacks."""
+    of = result.scores.get(result.systems[0], {})
+    recipes: dict[str, list[str]] = {}
+    for ability in result.abilities:
+        if ability.train and ability.name in of and of[ability.name].verdict != "yes":
+            recipes.setdefault(ability.train, []).append(ability.title)
+    if not recipes:
+        return Section("What may help", ["No recipe trains what it lacks."])
+    return Section(
+        "What may help",
+        ["Recipes whose data train what it lacks, to be made with another seed than this page's "
+         "and tried with `gen train` and a second diagnosis. docs/diagnose.md says what each of "
+         "them did to minilm, and what it cost."],
+        notes=[f"`gen run {recipe}`: {', '.join(titles)}" for recipe, titles in recipes.items()],
+    )  # fmt: skip
 
 
 def _examples(result: Diagnosis) -> Section:

@@ -116,11 +116,13 @@ def _mean(
     return estimate(value, parts(left_out[seen]), int(np.count_nonzero(seen)), bounds)
 
 
-def score(system: System, choices: Sequence[Choice], corpus: str, progress: Progress) -> Array:
+def score(system: System, choices: Sequence[Choice], progress: Progress) -> Array:
     """(choices,) shares won. Raises `DatasetError` for scores that are no numbers."""
-    sets = [CandidateSet(one.query, (one.right, *one.wrong), corpus) for one in choices]
+    # choices about the same documents are neighbours: some scorers encode a stretch at a time
+    order = sorted(range(len(choices)), key=lambda i: choices[i].unit)
+    sets = [CandidateSet(choices[i].query, (choices[i].right, *choices[i].wrong)) for i in order]
     result = np.empty(len(sets))
-    for i, scores in enumerate(system.scorer.score(sets, progress)):
+    for i, scores in zip(order, system.scorer.score(sets, progress), strict=True):
         if not np.isfinite(scores).all():
             raise DatasetError(
                 f"it gives no number to {int((~np.isfinite(scores)).sum())} of {len(scores)} "

@@ -73,16 +73,26 @@ def test_counts(collections_of: Collections) -> None:
     """Fourteen triples of seven types of facts; three ladders; 10 documents in pairs."""
     counts = {
         name: dict(Counter(one.level for one in read(name, collections_of)))
-        for name in ("exclusions", "facts", "words", "step", "conditions", "styles", "noise")
+        for name in (
+            "exclusions",
+            "names",
+            "numbers",
+            "words",
+            "step",
+            "conditions",
+            "styles",
+            "noise",
+        )
     }
     assert counts == {
         "exclusions": {"but not": 14, CONTROL: 14},
-        "facts": {"one fact": 14, CONTROL: 14},
+        "names": {"one fact": 8, CONTROL: 8},
+        "numbers": {"one fact": 6, CONTROL: 6},
         "words": {"other words": 14, CONTROL: 14},
         "step": {"one step up": 10, CONTROL: 10},
         "conditions": {"10 conditions": 3, CONTROL: 3},
         "styles": {"instruction": 9, CONTROL: 9},
-        "noise": {**dict.fromkeys(NOISES, 6), CONTROL: 6},
+        "noise": {**dict.fromkeys(NOISES, 8), CONTROL: 8},
     }
     pairs = read("combinations", collections_of)
     assert Counter(one.level for one in pairs) == {"all pairs": 80, CONTROL: 20}

@@ -93,14 +93,14 @@ class Fixed:
 
 def test_a_tie_is_half() -> None:
     rows = [Choice("x", "u", "q", "a", ("b", "c", "d"))]
-    won = score(System(None, Fixed(a=1.0, b=2.0, c=1.0, d=0.5)), rows, "c", no_progress)
+    won = score(System(None, Fixed(a=1.0, b=2.0, c=1.0, d=0.5)), rows, no_progress)
     assert won.tolist() == [0.5]
 
 
 def test_what_is_no_number() -> None:
     rows = [Choice("x", "u", "who?", "a", ("b",))]
     with pytest.raises(DatasetError) as error:
-        score(System(None, Fixed(a=float("nan"), b=2.0)), rows, "c", no_progress)
+        score(System(None, Fixed(a=float("nan"), b=2.0)), rows, no_progress)
     assert str(error.value) == "it gives no number to 1 of 2 documents of a query ('who?')"
 
 
