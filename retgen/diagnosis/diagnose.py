@@ -126,6 +126,8 @@ def diagnose(
             result.exit_code = max(result.exit_code, error.exit_code)
             if name == model and not result.scores.get(name):
                 raise
+    for name, of in result.scores.items():
+        result.scores[name] = {one.name: of[one.name] for one in wanted if one.name in of}
     write_file(folder / "diagnosis.json", dump_json(result.to_json()))
     from retgen.diagnosis.page import write_page
 
