@@ -1,0 +1,46 @@
+"""What code made a set: the version of this package, and a digest of all its files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from retgen.write import file_info
+
+# in a checkout they lie beside retgen/, in a wheel within it
+_BESIDE = ("evaluation", "generators", "prompts", "recipes", "validators")
+
+
+def package_digest() -> str:
+    """SHA-256 over a line "DIGEST  PATH" for every file of the package, as `sha256sum` prints them.
+
+    Lines are sorted by path, which begins with retgen/. A wheel and a checkout of the same commit
+    agree; `__pycache__` and hidden files do not count.
+    """
+    files: dict[str, Path] = {}
+    for name in ("retgen", *(f"retgen.{one}" for one in _BESIDE)):
+        spec = find_spec(name)
+        for place in (spec.submodule_search_locations if spec else None) or ():
+            files |= {f"{name.replace('.', '/')}/{key}": path for key, path in _files(Path(place))}
+    lines = (f"{file_info(files[key]).sha256}  {key}\n" for key in sorted(files))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for parent, folders, names in os.walk(folder):  # links within retgen/ are not followed
+        folders[:] = [one for one in folders if one != "__pycache__" and not one.startswith(".")]
+        for name in names:
+            if not name.startswith(".") and not name.endswith(".pyc"):
+                path = Path(parent, name)
+                yield path.relative_to(folder).as_posix(), path
+
+
+def library_versions() -> dict[str, str]:
+    """Versions that should not matter to the bytes, for whoever finds that they do."""
+    return {"python": platform.python_version(), "numpy": np.__version__}
