@@ -168,12 +168,14 @@ def eval_command(
 
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
     if sealed:
-        shown = {"--by": by, "--misses": misses, "--threshold": threshold}
-        no_set = {"--seeds": seeds, "--rank": rank, "a study": study, "several data sets": paths[1:]}
-        if given := [name for name, value in (shown | no_set).items() if value]:
+        unfit = {
+            "--by": by, "--misses": misses, "--threshold": threshold, "--seeds": seeds,
+            "--rank": rank, "the study": study, "the second PATH": paths[1:],
+        }  # fmt: skip
+        if names := [name for name, value in unfit.items() if value]:
             raise UsageError(
-                f"--sealed prints the measures of one set, without its qrels: leave out "
-                f"{', '.join(given)}"
+                "--sealed prints the measures of one set, and nothing that tells of its qrels: "
+                f"leave out {', '.join(names)}"
             )
     elif study is None and seeds is None:
         check_datasets(*paths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,8 +27,7 @@ from retgen.errors import SealBroken, SealUnchecked
 
 if TYPE_CHECKING:
     from retgen.evaluation.scoring.result import Evaluation
-    from retgen.sealed.make import SealedSet
-    from retgen.sealed.verify import OpenedSet, Verified
+    from retgen.sealed.verify import OpenedSet
 
 commands = typer.Typer(
     help="Test sets that are committed to, opened after a round, and made again by anybody.",
@@ -76,20 +75,17 @@ def make_command(
             recipe, out=out, overrides=overrides_of(settings), round_number=round_number,
             workers=workers, progress=progress,
         )  # fmt: skip
-    print_result(result, lambda: _made(result), json, quiet)
-
-
-def _made(result: SealedSet) -> str:
     where = result.path
     begin = "was sealed before, nothing was done" if result.repeated else "sealed"
-    return (
+    text = (
         f"{where}: {begin}; commitment {result.commitment}\n"
-        f"  publish now          {where / 'commitment.json'}\n"
-        f"  give to submitters   {where / 'public'}\n"
-        f"  keep to yourself     {where / 'private'}\n"
+        f"  publish now         {where}/commitment.json\n"
+        f"  give to submitters  {where}/public\n"
+        f"  keep to yourself    {where}/private\n"
         f"Score with  gen eval {where} --sealed --run SUBMISSION.trec\n"
         f"Open with   gen sealed reveal {where}"
     )
+    print_result(result._asdict(), lambda: text, json, quiet)
 
 
 SealedArgument = Annotated[
@@ -106,24 +102,18 @@ def reveal_command(folder: SealedArgument, json: Json = False, quiet: Quiet = Fa
     from retgen.sealed.make import reveal_sealed
 
     result = reveal_sealed(folder)
-    path = result.path / "reveal.json"
-    print_result(
-        result,
-        lambda: (
-            f"{path}: publish it. Anybody checks it with\n"
-            f"  gen sealed verify commitment.json reveal.json\n"
-            "Round 2 needs another seed: gen sealed make RECIPE --round "
-            f"{result.round + 1}"
-        ),
-        json,
-        quiet,
+    text = (
+        f"{result.path}/reveal.json: publish it. Anybody checks it with\n"
+        "  gen sealed verify commitment.json reveal.json\n"
+        f"The next set: gen sealed make RECIPE --round {result.round + 1}"
     )
+    print_result(result._asdict(), lambda: text, json, quiet)
 
 
 @command(
     "verify",
     "gen sealed verify commitment.json reveal.json",
-    "gen sealed verify commitment.json reveal.json --public public/ --previous round-1/commitment.json",
+    "gen sealed verify commitment.json reveal.json --public public/",
     group=commands,
 )
 def verify_command(
@@ -175,39 +165,32 @@ def verify_command(
         if json:
             print_json({"ok": False, "rule": error.name, "message": str(error)})
         raise
-    print_result(result, lambda: _verified(result), json, quiet)
-
-
-def _verified(result: Verified) -> str:
-    kept = "" if result.path is None else f"\nThe set is in {result.path}"
-    return (
+    text = (
         f"yes: {result.name}, round {result.round}, is what was committed to: "
-        f"{plural(result.files, 'file')} made again, {result.bytes:,} bytes, all the same{kept}"
+        f"{plural(result.files, 'file')} made again, {result.bytes:,} bytes, all the same"
+        + (f"\nThe set is in {result.path}" if result.path else "")
     )
+    print_result({"ok": True, **result._asdict()}, lambda: text, json, quiet)
 
 
 def print_scores(result: Evaluation, opened: OpenedSet, json: bool, quiet: bool) -> None:
-    """Measures of each system on a sealed set, and nothing that depends on a single query."""
-    one, says = result.datasets[0], opened.reveal.says
-    names = one.measures.names
-    rows = [(score.label, score.metrics) for score in one.scores]
-    if json:
-        content = one.to_json()
-        results = [
-            {key: system[key] for key in ("model", "dim", "metrics")} for system in content["results"]
-        ]
-        print_json({
-            "dataset": opened.reveal.name, "commitment": opened.reveal.commitment,
-            "round": says.round, "revealed": opened.revealed, "results": results,
-            "floors": content["floors"],
-        })  # fmt: skip
-        return
-    if quiet:
-        return
-    from retgen.results.tables import TableView
+    """Tables of measures on a sealed set; no notes, which may name queries, and no details."""
+    from retgen.evaluation.scoring.page import page_of
 
-    cells: list[list[Any]] = [[label, *(f"{scores[n]:.4f}" for n in names)] for label, scores in rows]
-    print(TableView(["system", *names], cells, names=1).text())
-    print(f"{opened.reveal.name}, round {says.round}, commitment {opened.reveal.commitment}")
-    if not opened.revealed:
-        print(f"Scores by query are in {result.folder}: they tell of the qrels, keep them")
+    reveal = opened.reveal
+    if json:
+        content = result.to_json()
+        for system in content["results"]:
+            system.pop("details", None)
+        print_json({
+            "dataset": reveal.name,
+            "commitment": reveal.commitment,
+            "round": reveal.round,
+            "revealed": opened.revealed,
+            **{key: content[key] for key in ("split", "documents", "queries", "results", "floors")},
+        })  # fmt: skip
+    elif not quiet:
+        print(page_of(result).terminal(result.folder / "eval.html"))
+        print(f"{reveal.name}, round {reveal.round}, commitment {reveal.commitment}")
+        if not opened.revealed:
+            print(f"keep {result.folder} to yourself: scores by query tell of the qrels")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import hmac
-import os
 import secrets
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -19,41 +14,33 @@ from retgen.manifest import run_lock
 from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, compare, load_recipe, written_out
 from retgen.run import run
-from retgen.sealed.package import library_versions, package_digest
+from retgen.sealed.package import package_digest
 from retgen.sealed.public import write_public
 from retgen.sealed.statements import (
     COMMITMENT,
-    FORMAT_VERSION,
     PRIVATE,
     PUBLIC,
     REVEAL,
     FileDigest,
     Package,
     Reveal,
-    RevealFile,
     check_pair,
-    read_commitment,
+    commitment_digest,
 )
 from retgen.version import __version__
 from retgen.write import FileInfo, make_folder, write_file
 
 _DRAWN = "drawn.json"  # nonce and seed of a set that is being made
-_TABLES = ("dataset/", "tables/")  # training/ is Parquet, whose bytes depend on Arrow's version
 
 
-@dataclass(frozen=True)
-class SealedSet:
-    """A sealed set in `path`. `repeated`: it was there before, and nothing was done."""
+class SealedSet(NamedTuple):
+    """A sealed set in the folder `path`. `repeated`: it was there before, nothing was done."""
 
-    path: Path
+    path: str
     name: str
     commitment: str
     round: int
     repeated: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """The keys that `gen sealed make --json` and `reveal --json` print."""
-        return {**vars(self), "path": str(self.path)}
 
 
 def make_sealed(
@@ -73,7 +60,7 @@ def make_sealed(
     """
     if "seed" in (overrides or {}):
         raise UsageError(
-            "--set seed: the seed of a sealed set is drawn here and known to nobody; leave it out"
+            "--set seed: the seed of a sealed set is drawn here, and known to nobody; leave it out"
         )
     recipe = load_recipe(source, overrides)
     if reason := unsealable(recipe):
@@ -85,35 +72,51 @@ def make_sealed(
     make_folder(private)
     private.chmod(0o700)
     with run_lock(private):
-        if (folder / COMMITMENT).is_file():
-            made = check_pair(folder / COMMITMENT, private / REVEAL)
-            _refuse_other(folder, recipe, made)
-            return SealedSet(folder, made.name, made.commitment, round_number, repeated=True)
-        nonce, seed = _draw(private / _DRAWN)
-        home = private / recipe.name
-        manifest = run(
-            source, out=home, overrides={**(overrides or {}), "seed": seed}, workers=workers,
-            progress=progress,
-        ).manifest  # fmt: skip
-        tree, copies = written_out(load_recipe(home, finished=True))
-        reveal = Reveal.of(RevealFile(
-            format_version=FORMAT_VERSION,
-            nonce=nonce,
-            round=round_number,
-            previous=previous,
-            package=Package(name="retgen", version=__version__, sha256=package_digest()),
-            versions=library_versions(),
-            recipe=tree,
-            inputs={name: _input(path) for name, path in copies.items()},
-            word_lists=manifest["word_lists"],
-            files=table_digests(manifest),
-            public=_digests(write_public(home, folder / PUBLIC)),
-        ))  # fmt: skip
-        with _readable_by_owner():
-            write_file(private / REVEAL, reveal.raw)
-        write_file(folder / COMMITMENT, reveal.commitment_file())  # last: now it is sealed
-        (private / _DRAWN).unlink(missing_ok=True)
-    return SealedSet(folder, recipe.name, reveal.commitment, round_number)
+        repeated = (folder / COMMITMENT).is_file()
+        if repeated:
+            reveal = check_pair(folder / COMMITMENT, private / REVEAL)
+            _refuse_other(folder, recipe, reveal)
+        else:
+            reveal = _seal(source, overrides, folder, recipe.name, round_number, previous,
+                           workers, progress)  # fmt: skip
+    return SealedSet(str(folder), reveal.name, reveal.commitment, round_number, repeated)
+
+
+def _seal(
+    source: str | Path,
+    overrides: Mapping[str, Any] | None,
+    folder: Path,
+    name: str,
+    number: int,
+    previous: str | None,
+    workers: int | None,
+    progress: Progress,
+) -> Reveal:
+    private = folder / PRIVATE
+    if not (private / _DRAWN).is_file():
+        drawn = {"nonce": secrets.token_hex(32), "seed": secrets.token_hex(32)}
+        _write_private(private / _DRAWN, orjson.dumps(drawn))
+    drawn = orjson.loads((private / _DRAWN).read_bytes())
+    home = private / name
+    seeded = {**(overrides or {}), "seed": drawn["seed"]}
+    manifest = run(source, out=home, overrides=seeded, workers=workers, progress=progress).manifest
+    tree, copies = written_out(load_recipe(home, finished=True))
+    reveal = Reveal(
+        nonce=drawn["nonce"],
+        round=number,
+        previous=previous,
+        package=Package(version=__version__, sha256=package_digest()),
+        versions={key: one for key, one in manifest["versions"].items() if key != "retgen"},
+        recipe=tree,
+        inputs={key: _text_of(path) for key, path in copies.items()},
+        word_lists=manifest["word_lists"],
+        files=table_digests(manifest),
+        public=digests(write_public(home, folder / PUBLIC)),
+    )
+    _write_private(private / REVEAL, reveal.raw())
+    write_file(folder / COMMITMENT, reveal.commitment_file())  # last: now it is sealed
+    (private / _DRAWN).unlink()
+    return reveal
 
 
 def reveal_sealed(folder: str | Path) -> SealedSet:
@@ -122,14 +125,12 @@ def reveal_sealed(folder: str | Path) -> SealedSet:
     Raises `SealBroken` where what is private is not what was committed to.
     """
     folder = sealed_folder(Path(folder))
-    made = check_pair(folder / COMMITMENT, folder / PRIVATE / REVEAL)
-    repeated = (folder / REVEAL).is_file()
-    if repeated and (folder / REVEAL).read_bytes() != made.raw:
-        raise SealBroken(
-            "sealed/reveal", f"{folder / REVEAL} was changed; remove it and reveal again"
-        )
-    write_file(folder / REVEAL, made.raw)
-    return SealedSet(folder, made.name, made.commitment, made.says.round, repeated)
+    reveal, target = check_pair(folder / COMMITMENT, folder / PRIVATE / REVEAL), folder / REVEAL
+    repeated = target.is_file()
+    if repeated and target.read_bytes() != reveal.raw():
+        raise SealBroken("sealed/reveal", f"{target} was changed; remove it, and reveal again")
+    write_file(target, reveal.raw())
+    return SealedSet(str(folder), reveal.name, reveal.commitment, reveal.round, repeated)
 
 
 def sealed_folder(folder: Path) -> Path:
@@ -137,93 +138,70 @@ def sealed_folder(folder: Path) -> Path:
     if (folder / COMMITMENT).is_file():
         return folder
     rounds = sorted(folder.glob(f"round-*/{COMMITMENT}"))
-    if len(rounds) == 1:
-        return rounds[0].parent
-    if rounds:
-        raise UsageError(f"{folder} holds {len(rounds)} rounds: name one, as {rounds[-1].parent}")
-    raise DatasetMissing(
-        f"{folder} is no sealed set: it holds no {COMMITMENT}. Make one with `gen sealed make`",
-        str(folder),
-    )
+    if len(rounds) > 1:
+        raise UsageError(f"{folder} holds {len(rounds)} rounds: name one, as {rounds[0].parent}")
+    if not rounds:
+        raise DatasetMissing(
+            f"{folder} is no sealed set: it holds no {COMMITMENT}. `gen sealed make` makes one",
+            str(folder),
+        )
+    return rounds[0].parent
 
 
 def unsealable(recipe: Recipe) -> str | None:
     """Why the bytes of a recipe do not follow from its seed and this package; None if they do."""
     family = recipe.family
     if not type(family).__module__.startswith("retgen."):
-        return f"the family {family.name} comes with another package, whose code is not committed to"
+        return f"the family {family.name} comes with another package, which is not committed to"
     if recipe.live:
-        return f"a model does the work of {', '.join(sorted(recipe.live))}: its answers have no seed"
+        return f"a model is asked ({', '.join(sorted(recipe.live))}), and its answers have no seed"
     if family.from_user(recipe.job) != "nothing" or not family.repeatable(recipe.job):
         return "its documents are given, so whoever has them needs no seed"
     if recipe.file.review:
         return "people's decisions are about the records of one seed, and each seal has another"
     if recipe.output.format != "jsonl":
-        return (
-            "the bytes of Parquet depend on the version of Arrow; use --set output.format=jsonl"
-        )
+        return "the bytes of Parquet depend on Arrow's version; use --set output.format=jsonl"
     return None
 
 
 def table_digests(manifest: Mapping[str, Any]) -> dict[str, FileDigest]:
-    """Digests of the tables of a run: everything in dataset/ and tables/."""
-    return {
-        name: FileDigest(**info)
-        for name, info in manifest["files"].items()
-        if name.startswith(_TABLES)
-    }
+    """Digests of the tables of a run: dataset/ and tables/. training/ is Parquet."""
+    names = [one for one in manifest["files"] if one.startswith(("dataset/", "tables/"))]
+    return digests({name: FileInfo(**manifest["files"][name]) for name in names})
 
 
-def _digests(files: Mapping[str, FileInfo]) -> dict[str, FileDigest]:
+def digests(files: Mapping[str, FileInfo]) -> dict[str, FileDigest]:
+    """Hashes and sizes of files as statements have them."""
     return {name: FileDigest(**info._asdict()) for name, info in files.items()}
 
 
 def _previous(rounds: Path, number: int) -> str | None:
     """SHA-256 of the commitment of the round before."""
-    if number < 2:
-        return None
     path = rounds / f"round-{number - 1}" / COMMITMENT
-    if not path.is_file():
+    if number > 1 and not path.is_file():
         raise UsageError(
-            f"--round {number}: each round names the commitment of the one before, and there is no "
+            f"--round {number}: a round names the commitment of the one before, and there is no "
             f"{path}. Make round {number - 1} first"
         )
-    return hashlib.sha256(read_commitment(path)[0]).hexdigest()
+    return commitment_digest(path)[0] if number > 1 else None
 
 
-def _draw(path: Path) -> tuple[str, str]:
-    """(nonce, seed), 256 bits each as hex digits, kept until the set is sealed."""
-    if not path.is_file():
-        with _readable_by_owner():
-            drawn = {"nonce": secrets.token_hex(32), "seed": secrets.token_hex(32)}
-            write_file(path, orjson.dumps(drawn))
-    kept = orjson.loads(path.read_bytes())
-    return kept["nonce"], kept["seed"]
-
-
-def _refuse_other(folder: Path, recipe: Recipe, made: Reveal) -> None:
-    keys = compare(made.says.recipe, written_out(recipe)[0])
-    if keys := [key for key in keys if key != "seed"]:
+def _refuse_other(folder: Path, recipe: Recipe, reveal: Reveal) -> None:
+    keys = [key for key in compare(reveal.recipe, written_out(recipe)[0]) if key != "seed"]
+    if keys:
         raise RunDirectoryError(
             f"{folder} is sealed with another recipe; it differs in {', '.join(keys)}. Draw the "
-            f"next round with --round {made.says.round + 1}, or choose another --out"
+            f"next round with --round {reveal.round + 1}, or choose another --out"
         )
 
 
-def _input(path: Path) -> str:
+def _text_of(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{path} is no UTF-8 text, and a reveal holds the files of its recipe as texts"
-        ) from error
+        raise UsageError(f"{path} is no UTF-8 text, as which a reveal would hold it") from error
 
 
-@contextlib.contextmanager
-def _readable_by_owner() -> Iterator[None]:
-    """Files that are made in the block have mode 0600 from their first byte on."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
+def _write_private(path: Path, data: bytes) -> None:
+    write_file(path, data)  # in a folder that nobody else can enter
+    path.chmod(0o600)

@@ -1,15 +1,12 @@
-"""What code made a set: the version of this package, and a digest of all its files."""
+"""What code made a set: a digest of all files of this package."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import platform
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-
-import numpy as np
 
 from retgen.write import file_info
 
@@ -37,10 +34,4 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         folders[:] = [one for one in folders if one != "__pycache__" and not one.startswith(".")]
         for name in names:
             if not name.startswith(".") and not name.endswith(".pyc"):
-                path = Path(parent, name)
-                yield path.relative_to(folder).as_posix(), path
-
-
-def library_versions() -> dict[str, str]:
-    """Versions that should not matter to the bytes, for whoever finds that they do."""
-    return {"python": platform.python_version(), "numpy": np.__version__}
+                yield Path(parent, name).relative_to(folder).as_posix(), Path(parent, name)

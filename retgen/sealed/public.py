@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import mmap
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import orjson
 
-from retgen.data import Dataset, open_dataset
+from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.write import AtomicFile, FileInfo, make_folder, scratch_folder
 
@@ -26,10 +24,10 @@ def write_public(run: Path, folder: Path) -> dict[str, FileInfo]:
     dataset = open_dataset(run)
     make_folder(folder)
     documents = (
-        (one.doc_id, {"_id": one.doc_id, "title": one.title, "text": one.text})
+        {"_id": one.doc_id, "title": one.title, "text": one.text}
         for one in dataset.documents(strict=run)
     )
-    queries = ((one.query_id, {"_id": one.query_id, "text": one.text}) for one in _queries(dataset))
+    queries = ({"_id": one.query_id, "text": one.text} for one in dataset.read_queries()[0])
     return {
         _CORPUS: _write_sorted(folder / _CORPUS, documents),
         _QUERIES: _write_sorted(folder / _QUERIES, queries),
@@ -39,77 +37,50 @@ def write_public(run: Path, folder: Path) -> dict[str, FileInfo]:
 def check_submission(run: Path, file: Path) -> None:
     """Refuse a TREC run that does not rank documents of the corpus for every query.
 
-    `gen eval` notes and ignores what does not fit; here that could tell which queries are scored.
-    Raises `DatasetError`.
+    `gen eval` notes and ignores what does not fit; here the notes would tell which queries count.
+    What is no TREC run at all, or ranks a document twice, `gen eval` refuses as well. Raises
+    `DatasetError`.
     """
     dataset = open_dataset(run)
-    queries = {query.query_id for query in _queries(dataset)}
-    lines = list(_cells(file))
-    ranked = Counter(query for _, query, _ in lines)
+    queries = {query.query_id for query in dataset.read_queries()[0]}
+    lines = list(_pairs(file))
     wanted = {doc for _, _, doc in lines}
     held = {one.doc_id for one in dataset.documents() if one.doc_id in wanted}
-    _refuse(file, lines, "query", lambda query, _: query not in queries)
-    _refuse(file, lines, "document", lambda _, doc: doc not in held)
-    if missing := sorted(queries - ranked.keys()):
+    for number, query, doc in lines:
+        what = f"query {query}" if query not in queries else f"document {doc}"
+        if query not in queries or doc not in held:
+            raise DatasetError(f"{file}, line {number}: there is no {what} in the set")
+    if missing := sorted(queries - {query for _, query, _ in lines}):
         raise DatasetError(
             f"{file}: ranks nothing for {len(missing):,} of {len(queries):,} queries, for example "
             f"{missing[0]}; every query of {_QUERIES} needs at least one document"
         )
-    if twice := [pair for pair, n in Counter((q, d) for _, q, d in lines).items() if n > 1]:
-        query, doc = twice[0]
-        raise DatasetError(
-            f"{file}: ranks {len(twice):,} documents twice for a query, for example {doc} for "
-            f"{query}"
-        )
 
 
-def _queries(dataset: Dataset) -> Iterator[Any]:
-    queries, _ = dataset.read_queries()
-    return iter(queries)
-
-
-def _write_sorted(path: Path, rows: Iterable[tuple[str, dict[str, str]]]) -> FileInfo:
+def _write_sorted(path: Path, rows: Iterable[dict[str, str]]) -> FileInfo:
     """Rows by id; what is in memory is their places alone."""
     places: list[tuple[str, int, int]] = []
     with scratch_folder("retgen-public-") as scratch, AtomicFile(path) as file:
         with open(scratch / path.name, "wb") as unsorted:
-            for key, row in rows:
+            for row in rows:
                 start = unsorted.tell()
                 unsorted.write(orjson.dumps(row) + b"\n")
-                places.append((key, start, unsorted.tell()))
-        if places:
-            with (
-                open(scratch / path.name, "rb") as unsorted,
-                mmap.mmap(unsorted.fileno(), 0, access=mmap.ACCESS_READ) as view,
-            ):
-                for _, start, stop in sorted(places):
-                    file.write(view[start:stop])
+                places.append((row["_id"], start, unsorted.tell()))
+        with (
+            open(scratch / path.name, "rb") as written,
+            mmap.mmap(written.fileno(), 0, access=mmap.ACCESS_READ) as view,
+        ):
+            for _, start, stop in sorted(places):
+                file.write(view[start:stop])
     return file.info
 
 
-def _cells(file: Path) -> Iterator[tuple[int, str, str]]:
-    """(line, query id, document id) of the lines of a TREC run; `gen eval` refuses others."""
+def _pairs(file: Path) -> Iterator[tuple[int, str, str]]:
+    """(line, query id, document id) of the lines of a TREC run."""
     try:
         text = file.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{file}: is not a UTF-8 text file") from error
-    except OSError as error:
-        raise DatasetError(f"{file}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, OSError) as error:
+        raise DatasetError(f"{file}: cannot be read as a UTF-8 text: {error}") from error
     for number, line in enumerate(text.splitlines(), start=1):
         if len(cells := line.split()) == 6:
             yield number, cells[0], cells[2]
-
-
-def _refuse(
-    file: Path,
-    lines: Sequence[tuple[int, str, str]],
-    what: str,
-    is_unknown: Callable[[str, str], bool],
-) -> None:
-    unknown = [(n, q if what == "query" else d) for n, q, d in lines if is_unknown(q, d)]
-    if unknown:
-        line, name = unknown[0]
-        raise DatasetError(
-            f"{file}, line {line}: there is no {what} {name} in the set"
-            + (f" ({len(unknown):,} such lines)" if len(unknown) > 1 else "")
-        )

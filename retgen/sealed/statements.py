@@ -9,24 +9,41 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from retgen.errors import DatasetMissing, SealBroken, SealUnchecked
 from retgen.sealed.package import package_digest
 from retgen.version import __version__
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Literal[1] = 1
 COMMITMENT, REVEAL, PRIVATE, PUBLIC = "commitment.json", "reveal.json", "private", "public"
-_FORM = "keys once and sorted, two spaces a level, a newline at the end"
 _LARGEST = 64 << 20  # bytes of a statement; a recipe's own files are the most of it
 
+
+def _input_name(value: str) -> str:
+    if not re.fullmatch(r"inputs/[^/\\\x00]+", value) or value in ("inputs/.", "inputs/.."):
+        raise ValueError(f"{value!r} is no file in inputs/")
+    return value
+
+
+# whoever wrote a reveal, what is shown of it cannot move the cursor, nor a path leave its folder
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Word = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
+_FileName = Annotated[str, Field(pattern=r"^((dataset|tables)/)?[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
+_InputName = Annotated[str, AfterValidator(_input_name)]
 
 
 class _Strict(BaseModel):
@@ -43,68 +60,65 @@ class FileDigest(_Strict):
 class Package(_Strict):
     """The code that makes the set: see `package_digest`."""
 
-    name: str
-    version: str
+    name: Literal["retgen"] = "retgen"
+    version: _Word
     sha256: Digest
 
 
-class RevealFile(_Strict):
-    """What a reveal holds.
+class Reveal(_Strict):
+    """All that makes the set, and what it is.
 
     `nonce`: 256 random bits, without which nothing can be tried out against the commitment.
-    `previous`: SHA-256 of the commitment.json of the round before. `recipe`: every default and
-    override written out, with its seed. `inputs`: the texts of files that it names. `word_lists`:
-    SHA-256 by name. `files`: the tables, by path below the run; `public`: what submitters get.
+    `previous`: SHA-256 of the commitment.json of the round before. `versions`: of what should not
+    matter. `recipe`: every default and override written out, with its seed. `inputs`: the texts of
+    files that it names. `word_lists`: SHA-256 by name. `files`: the tables, by path below the run.
+    `public`: what submitters get.
     """
 
-    format_version: int
+    format_version: Literal[1] = FORMAT_VERSION
     nonce: Digest
     round: int = Field(ge=1)
     previous: Digest | None
     package: Package
-    versions: dict[str, str]
+    versions: dict[_Word, _Word]
     recipe: dict[str, Any]
-    inputs: dict[str, str]
-    word_lists: dict[str, Digest]
-    files: dict[str, FileDigest] = Field(min_length=1)
-    public: dict[str, FileDigest] = Field(min_length=1)
+    inputs: dict[_InputName, str]
+    word_lists: dict[_Word, Digest]
+    files: dict[_FileName, FileDigest] = Field(min_length=1)
+    public: dict[_FileName, FileDigest] = Field(min_length=1)
 
-
-@dataclass(frozen=True)
-class Reveal:
-    """A reveal as its bytes, which are what is committed to, and what they say."""
-
-    raw: bytes
-    says: RevealFile
-
+    @field_validator("recipe")
     @classmethod
-    def of(cls, says: RevealFile) -> Reveal:
-        """Sorted keys, two spaces a level, a newline at the end."""
-        return cls(_dump(says.model_dump()), says)
-
-    @property
-    def commitment(self) -> str:
-        """Hex SHA-256 of the bytes."""
-        return hashlib.sha256(self.raw).hexdigest()
+    def _named(cls, recipe: dict[str, Any]) -> dict[str, Any]:
+        if not re.fullmatch("[a-z0-9][a-z0-9_.-]{0,99}", str(recipe.get("name"))):
+            raise ValueError("has no name")
+        return recipe
 
     @property
     def name(self) -> str:
         """What the data set is called."""
-        return str(self.says.recipe.get("name", "set"))
+        return str(self.recipe["name"])
+
+    def raw(self) -> bytes:
+        """The bytes of reveal.json: sorted keys, two spaces a level, a newline at the end."""
+        return _dump(self.model_dump())
+
+    @property
+    def commitment(self) -> str:
+        """Hex SHA-256 of these bytes."""
+        return hashlib.sha256(self.raw()).hexdigest()
 
     def commitment_file(self) -> bytes:
         """The bytes of commitment.json: nothing but `commitment` depends on seed or nonce."""
-        says = self.says
-        recipe = {key: value for key, value in says.recipe.items() if key != "seed"}
         return _dump({
-            "format_version": says.format_version,
+            "format_version": self.format_version,
             "commitment": self.commitment,
             "hash": "SHA-256 of the bytes of reveal.json",
-            "round": says.round,
-            "previous": says.previous,
-            "package": says.package.model_dump(),
-            "family": says.recipe.get("family"),
-            "recipe": recipe,
+            "round": self.round,
+            "previous": self.previous,
+            "package": self.package.model_dump(),
+            "family": self.recipe.get("family"),
+            "recipe": {key: value for key, value in self.recipe.items() if key != "seed"},
         })  # fmt: skip
 
 
@@ -114,127 +128,112 @@ def _dump(value: Mapping[str, Any]) -> bytes:
     return f"{text}\n".encode()
 
 
-def read_commitment(path: Path) -> tuple[bytes, str]:
-    """(the bytes of a commitment.json, the SHA-256 that it states). Raises `SealBroken`."""
-    raw = _bytes_of(path, "a commitment")
-    try:
-        stated = orjson.loads(raw)
-        version, digest = stated["format_version"], stated["commitment"]
-    except (ValueError, KeyError, TypeError):
-        version, digest = None, None
-    if version != FORMAT_VERSION or type(version) is not int:
-        _refuse_format(path, version, "commitment")
-    if not isinstance(digest, str) or len(digest) != 64:
-        raise SealBroken("sealed/commitment", f"{path} states no SHA-256 as its commitment")
-    return raw, digest
-
-
-def read_reveal(path: Path) -> Reveal:
-    """A reveal.json by itself. Raises `SealBroken` for what is none."""
-    return _parsed(path, _bytes_of(path, "a reveal"))
-
-
 def check_pair(commitment: Path, reveal: Path) -> Reveal:
     """The reveal, if it and the commitment are what they were, to the byte.
 
     Raises `SealBroken` by the name of what is wrong. Nothing of the reveal is believed before its
     hash is right.
     """
-    public, committed = read_commitment(commitment)
-    raw = _bytes_of(reveal, "a reveal")
+    public, stated = _read(commitment, "commitment")
+    raw, committed = _bytes_of(reveal), str(stated.get("commitment"))
     found = hashlib.sha256(raw).hexdigest()
     if not hmac.compare_digest(found.encode(), committed.encode()):
         cut = "" if raw.endswith(b"}\n") else ". It has no end: it was cut off, or saved otherwise"
         raise SealBroken(
             "sealed/hash",
             f"{reveal} is not what {commitment} commits to: its SHA-256 is {found}, committed is "
-            f"{committed}{cut}",
+            f"{committed[:64]!r}{cut}",
         )
-    result = _parsed(reveal, raw)
+    result = read_reveal(reveal)
     expected = result.commitment_file()
     if not hmac.compare_digest(public, expected):
+        right = orjson.loads(expected)
+        keys = [key for key in {**right, **stated} if right.get(key) != stated.get(key)]
+        what = f"it has other values of {', '.join(sorted(keys))}"
         raise SealBroken(
             "sealed/commitment",
-            f"{commitment} is not the one of {reveal}: {_differences(public, expected)}",
+            f"{commitment} is not that of {reveal}: "
+            + (what if keys else "the same values in other bytes"),
         )
+    return result
+
+
+def read_reveal(path: Path) -> Reveal:
+    """A reveal.json by itself. Raises `SealBroken` for what is none."""
+    raw, content = _read(path, "reveal")
+    try:
+        result = Reveal.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SealBroken("sealed/reveal", f"{path}: {where!r}: {first['msg'].lower()}") from error
+    if result.raw() != raw:  # a key that stands twice is one value here, another elsewhere
+        raise SealBroken("sealed/reveal", f"{path} is not written as reveals are: its keys once, "
+                         "sorted, two spaces a level, a newline at the end")  # fmt: skip
     return result
 
 
 def check_package(reveal: Reveal) -> None:
     """Raise `SealUnchecked` where other code is installed than made the set."""
-    stated = reveal.says.package
-    if (stated.name, stated.version) != ("retgen", __version__):
+    stated = reveal.package
+    if stated.version != __version__:
         raise SealUnchecked(
             "sealed/version",
-            f"the set was made by {stated.name} {stated.version}, this is retgen {__version__}: "
-            f"install {stated.name} {stated.version}, and run the same command again",
+            f"the set was made by retgen {stated.version}, this is retgen {__version__}: install "
+            f"retgen {stated.version}, and run the same command again",
         )
     found = package_digest()
     if not hmac.compare_digest(found, stated.sha256):
         raise SealUnchecked(
             "sealed/code",
-            f"the set was made by other code of version {stated.version}: the digest of its files "
-            f"is {stated.sha256}, of those installed here {found}. Install the commit that made it,"
-            " without changes or files of your own among its",
+            f"the set was made by other code of retgen {stated.version}: SHA-256 of all its files "
+            f"is {stated.sha256}, of those installed here {found}. Install the commit that made "
+            "it, with no file changed or added",
         )
 
 
 def check_previous(reveal: Reveal, previous: Path) -> None:
     """Raise `SealBroken` where a reveal is not of the round after a commitment."""
-    raw, _ = read_commitment(previous)
-    found = hashlib.sha256(raw).hexdigest()
-    if found != reveal.says.previous or orjson.loads(raw).get("round") != reveal.says.round - 1:
+    found, number = commitment_digest(previous)
+    if (found, number) != (reveal.previous, reveal.round - 1):
         raise SealBroken(
             "sealed/round",
-            f"round {reveal.says.round} does not follow on {previous}: its SHA-256 is {found}, "
-            f"the round names {reveal.says.previous or 'none'} as the one before",
+            f"round {reveal.round} does not follow on {previous}: SHA-256 of that file is {found}, "
+            f"of the one that the round follows on {reveal.previous}",
         )
 
 
-def _bytes_of(path: Path, what: str) -> bytes:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise SealBroken("sealed/size", f"{path} has more than 64 MB, too much for {what}")
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise DatasetMissing(f"{path}: there is no such file; give {what}", str(path)) from error
-    except OSError as error:
-        raise SealUnchecked("sealed/file", f"{path}: cannot be read: {error.strerror}") from error
+def commitment_digest(path: Path) -> tuple[str, Any]:
+    """(SHA-256 of the bytes of a commitment.json, its round)."""
+    raw, stated = _read(path, "commitment")
+    return hashlib.sha256(raw).hexdigest(), stated.get("round")
 
 
-def _parsed(path: Path, raw: bytes) -> Reveal:
+def _read(path: Path, what: str) -> tuple[bytes, dict[str, Any]]:
+    """The bytes of a statement, and what they say in this format."""
+    raw = _bytes_of(path)
     try:
         content = orjson.loads(raw)
     except ValueError as error:
-        raise SealBroken(
-            "sealed/reveal", f"{path} is not whole: it is no JSON ({error}); was it cut off?"
-        ) from error
+        raise SealBroken(f"sealed/{what}", f"{path} is no JSON: {error}") from error
     version = content.get("format_version") if isinstance(content, dict) else None
-    if version != FORMAT_VERSION or type(version) is not int:
-        _refuse_format(path, version, "reveal")
-    try:
-        result = Reveal.of(RevealFile.model_validate(content))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SealBroken("sealed/reveal", f"{path}, {where}: {first['msg'].lower()}") from error
-    if result.raw != raw:  # a key that stands twice is read in one way here, in another elsewhere
-        raise SealBroken("sealed/reveal", f"{path} is not written as a reveal is: {_FORM}")
-    return result
-
-
-def _refuse_format(path: Path, version: object, what: str) -> NoReturn:
-    if type(version) is int and version > 0:
+    if type(version) is int and version > FORMAT_VERSION:
         raise SealUnchecked(
             "sealed/format",
             f"{path} is in format {version}, this version of retgen reads {FORMAT_VERSION}: "
             "install the version that wrote it",
         )
-    raise SealBroken(f"sealed/{what}", f"{path} is no {what} of a sealed set, or not a whole one")
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise SealBroken(f"sealed/{what}", f"{path} is no {what} of a sealed set")
+    return raw, content
 
 
-def _differences(given: bytes, expected: bytes) -> str:
-    """Which keys of two commitments differ."""
-    one, other = orjson.loads(given), orjson.loads(expected)
-    keys = [key for key in {**other, **one} if one.get(key) != other.get(key)]
-    return f"other {', '.join(sorted(keys))}" if keys else "its bytes are others for the same values"
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SealBroken("sealed/size", f"{path} has more than 64 MB")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise DatasetMissing(f"{path}: there is no such file", str(path)) from error
+    except OSError as error:
+        raise SealUnchecked("sealed/file", f"{path}: cannot be read: {error.strerror}") from error

@@ -127,7 +127,9 @@ def evaluate_seeds(
     recipe = load_recipe(path)
     paths = [
         run(
-            path, out=folder / "seeds" / f"seed-{seed}", overrides={"seed": written_seed(seed)},
+            path,
+            out=folder / "seeds" / f"seed-{seed}",
+            overrides={"seed": written_seed(seed)},
             progress=progress,
         ).path
         for seed in range(recipe.seed, recipe.seed + seeds)
