@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from rank_bm25 import BM25Okapi
 from retgen import make_sealed
 from tests.conftest import read_jsonl
 
+_WORD = re.compile(r"\w+")
 RECIPE = """# gen sealed make tiny.yaml
 name: tiny
 family: limit
@@ -76,10 +78,10 @@ def sha256(data: bytes) -> str:
 def submission(public: Path, file: Path) -> Path:
     """A TREC run of a submitter, who has corpus.jsonl and queries.jsonl alone."""
     corpus, queries = read_jsonl(public / "corpus.jsonl"), read_jsonl(public / "queries.jsonl")
-    scorer = BM25Okapi([document["text"].lower().split() for document in corpus])
+    scorer = BM25Okapi([_WORD.findall(document["text"].lower()) for document in corpus])
     with open(file, "w") as run:
         for query in queries:
-            scores = scorer.get_scores(query["text"].lower().rstrip("?").split())
+            scores = scorer.get_scores(_WORD.findall(query["text"].lower()))
             for rank, at in enumerate((-scores).argsort(kind="stable")[:10], start=1):
                 run.write(f"{query['_id']} Q0 {corpus[at]['_id']} {rank} {scores[at]:.6f} mine\n")
     return file

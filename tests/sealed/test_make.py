@@ -63,7 +63,9 @@ def test_anybody_checks_a_commitment_without_retgen(sealed_once: Path) -> None:
 def test_a_commitment_tells_nothing_of_the_seed(tiny: Path, tmp_path: Path) -> None:
     """Of two seeds everything but the hash is the same, so there is nothing to search with."""
     first, second = (
-        json.loads((Path(make_sealed(tiny, out=tmp_path / one).path) / "commitment.json").read_text())
+        json.loads(
+            (Path(make_sealed(tiny, out=tmp_path / one).path) / "commitment.json").read_text()
+        )
         for one in "ab"
     )
     assert first.pop("commitment") != second.pop("commitment")
@@ -211,7 +213,7 @@ def test_reveal_publishes_what_was_committed_to(sealed: Path, gen: Gen) -> None:
 def test_reveal_of_a_changed_private_file(sealed: Path) -> None:
     path = sealed / "private" / "reveal.json"
     path.write_bytes(path.read_bytes().replace(b'"round": 1', b'"round": 2'))
-    with pytest.raises(SealBroken, match="^sealed/hash: "):
+    with pytest.raises(SealBroken, match=r"^sealed/hash: "):
         reveal_sealed(sealed)
     assert not (sealed / "reveal.json").exists()
 

@@ -215,7 +215,7 @@ def test_submitters_were_given_something_else(forged: Forged, pair: Path, sealed
         data = (public / "queries.jsonl").read_bytes()
         content["public"]["queries.jsonl"] = {"bytes": len(data), "sha256": sha256(data)}
 
-    with pytest.raises(SealBroken, match="^sealed/public: what was committed to as public does"):
+    with pytest.raises(SealBroken, match=r"^sealed/public: what was committed to as public does"):
         verify_sealed(*forged(other), public=public)
 
 
@@ -236,7 +236,7 @@ def test_a_folder_that_comes_with_the_reveal_is_not_believed(
     paths = forged(lambda content: content["files"].update({"dataset/qrels.jsonl": info}))
     with pytest.raises(UsageError):
         verify_sealed(*paths, out=pair / "kept")
-    with pytest.raises(SealBroken, match="^sealed/bytes: made again, the set is another"):
+    with pytest.raises(SealBroken, match=r"^sealed/bytes: made again, the set is another"):
         verify_sealed(*paths)
     shown = gen("eval", "reveal.json", "--sealed", cwd=pair)
     assert (shown.returncode, shown.stderr[:32]) == (1, "gen: sealed/bytes: made again, t")
@@ -343,8 +343,9 @@ def test_seeds_that_look_like_numbers(seed: str, tmp_path: Path) -> None:
     first = run(tmp_path / "tiny.yaml", out=tmp_path / "a", overrides={"seed": seed})
     assert first.manifest["seed"] == seed
     second = run(tmp_path / "a", out=tmp_path / "b")
-    assert second.manifest["files"]["dataset/corpus.jsonl"] == (
-        first.manifest["files"]["dataset/corpus.jsonl"]
+    assert (
+        second.manifest["files"]["dataset/corpus.jsonl"]
+        == (first.manifest["files"]["dataset/corpus.jsonl"])
     )
 
 
