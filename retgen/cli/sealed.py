@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -174,12 +175,17 @@ def verify_command(
 
 
 def print_scores(result: Evaluation, opened: OpenedSet, json: bool, quiet: bool) -> None:
-    """Tables of measures on a sealed set; no notes, which may name queries, and no details."""
+    """Tables of measures on a sealed set; no notes, which may name queries, and no details.
+
+    Until the reveal nothing is broken down by groups of queries, which tells more of each.
+    """
     from retgen.evaluation.scoring.page import page_of
 
-    reveal = opened.reveal
+    reveal, whole = opened.reveal, result
+    if not opened.revealed:
+        whole = replace(result, datasets=[replace(one, parts=[]) for one in result.datasets])
     if json:
-        content = result.to_json()
+        content = whole.to_json()
         for system in content["results"]:
             system.pop("details", None)
         print_json({
@@ -190,7 +196,7 @@ def print_scores(result: Evaluation, opened: OpenedSet, json: bool, quiet: bool)
             **{key: content[key] for key in ("split", "documents", "queries", "results", "floors")},
         })  # fmt: skip
     elif not quiet:
-        print(page_of(result).terminal(result.folder / "eval.html"))
+        print(page_of(whole).terminal(result.folder / "eval.html"))
         print(f"{reveal.name}, round {reveal.round}, commitment {reveal.commitment}")
         if not opened.revealed:
             print(f"keep {result.folder} to yourself: scores by query tell of the qrels")

@@ -21,6 +21,7 @@ from retgen.sealed.statements import (
     PRIVATE,
     PUBLIC,
     REVEAL,
+    RUN,
     FileDigest,
     Package,
     Reveal,
@@ -94,18 +95,25 @@ def _seal(
 ) -> Reveal:
     private = folder / PRIVATE
     if not (private / _DRAWN).is_file():
-        drawn = {"nonce": secrets.token_hex(32), "seed": secrets.token_hex(32)}
-        _write_private(private / _DRAWN, orjson.dumps(drawn))
+        _write_private(private / _DRAWN, orjson.dumps({
+            "nonce": secrets.token_hex(32), "seed": secrets.token_hex(32),
+            "package": package_digest(),
+        }))  # fmt: skip
     drawn = orjson.loads((private / _DRAWN).read_bytes())
-    home = private / name
+    home = private / RUN / name
     seeded = {**(overrides or {}), "seed": drawn["seed"]}
     manifest = run(source, out=home, overrides=seeded, workers=workers, progress=progress).manifest
+    if package_digest() != drawn["package"]:
+        raise RunDirectoryError(
+            f"{folder} was begun by other code of retgen, so parts of it may be of that: remove "
+            "it, and make the set again"
+        )
     tree, copies = written_out(load_recipe(home, finished=True))
     reveal = Reveal(
         nonce=drawn["nonce"],
         round=number,
         previous=previous,
-        package=Package(version=__version__, sha256=package_digest()),
+        package=Package(version=__version__, sha256=drawn["package"]),
         versions={key: one for key, one in manifest["versions"].items() if key != "retgen"},
         recipe=tree,
         inputs={key: _text_of(path) for key, path in copies.items()},

@@ -47,9 +47,9 @@ def check_submission(run: Path, file: Path) -> None:
     wanted = {doc for _, _, doc in lines}
     held = {one.doc_id for one in dataset.documents() if one.doc_id in wanted}
     for number, query, doc in lines:
-        what = f"query {query}" if query not in queries else f"document {doc}"
-        if query not in queries or doc not in held:
-            raise DatasetError(f"{file}, line {number}: there is no {what} in the set")
+        for what, name, known in (("query", query, queries), ("document", doc, held)):
+            if name not in known:
+                raise DatasetError(f"{file}, line {number}: there is no {what} {name!r} in the set")
     if missing := sorted(queries - {query for _, query, _ in lines}):
         raise DatasetError(
             f"{file}: ranks nothing for {len(missing):,} of {len(queries):,} queries, for example "

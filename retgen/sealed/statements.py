@@ -30,6 +30,7 @@ from retgen.version import __version__
 
 FORMAT_VERSION: Literal[1] = 1
 COMMITMENT, REVEAL, PRIVATE, PUBLIC = "commitment.json", "reveal.json", "private", "public"
+RUN = "run"  # in private/, beside reveal.json
 _LARGEST = 64 << 20  # bytes of a statement; a recipe's own files are the most of it
 
 
@@ -89,7 +90,7 @@ class Reveal(_Strict):
 
     @field_validator("recipe")
     @classmethod
-    def _named(cls, recipe: dict[str, Any]) -> dict[str, Any]:
+    def _name_is_a_file_name(cls, recipe: dict[str, Any]) -> dict[str, Any]:
         if not re.fullmatch("[a-z0-9][a-z0-9_.-]{0,99}", str(recipe.get("name"))):
             raise ValueError("has no name")
         return recipe
@@ -134,7 +135,7 @@ def check_pair(commitment: Path, reveal: Path) -> Reveal:
     Raises `SealBroken` by the name of what is wrong. Nothing of the reveal is believed before its
     hash is right.
     """
-    public, stated = _read(commitment, "commitment")
+    public, stated = _parsed(commitment, "commitment", _bytes_of(commitment))
     raw, committed = _bytes_of(reveal), str(stated.get("commitment"))
     found = hashlib.sha256(raw).hexdigest()
     if not hmac.compare_digest(found.encode(), committed.encode()):
@@ -144,7 +145,7 @@ def check_pair(commitment: Path, reveal: Path) -> Reveal:
             f"{reveal} is not what {commitment} commits to: its SHA-256 is {found}, committed is "
             f"{committed[:64]!r}{cut}",
         )
-    result = read_reveal(reveal)
+    result = _reveal_of(reveal, raw)
     expected = result.commitment_file()
     if not hmac.compare_digest(public, expected):
         right = orjson.loads(expected)
@@ -160,14 +161,21 @@ def check_pair(commitment: Path, reveal: Path) -> Reveal:
 
 def read_reveal(path: Path) -> Reveal:
     """A reveal.json by itself. Raises `SealBroken` for what is none."""
-    raw, content = _read(path, "reveal")
+    return _reveal_of(path, _bytes_of(path))
+
+
+def _reveal_of(path: Path, raw: bytes) -> Reveal:
+    content = _parsed(path, "reveal", raw)[1]
     try:
         result = Reveal.model_validate(content)
+        is_canonical = result.raw() == raw
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise SealBroken("sealed/reveal", f"{path}: {where!r}: {first['msg'].lower()}") from error
-    if result.raw() != raw:  # a key that stands twice is one value here, another elsewhere
+    except RecursionError as error:
+        raise SealBroken("sealed/reveal", f"{path} is nested too deeply") from error
+    if not is_canonical:  # a key that stands twice is one value here, another elsewhere
         raise SealBroken("sealed/reveal", f"{path} is not written as reveals are: its keys once, "
                          "sorted, two spaces a level, a newline at the end")  # fmt: skip
     return result
@@ -205,13 +213,12 @@ def check_previous(reveal: Reveal, previous: Path) -> None:
 
 def commitment_digest(path: Path) -> tuple[str, Any]:
     """(SHA-256 of the bytes of a commitment.json, its round)."""
-    raw, stated = _read(path, "commitment")
+    raw, stated = _parsed(path, "commitment", _bytes_of(path))
     return hashlib.sha256(raw).hexdigest(), stated.get("round")
 
 
-def _read(path: Path, what: str) -> tuple[bytes, dict[str, Any]]:
+def _parsed(path: Path, what: str, raw: bytes) -> tuple[bytes, dict[str, Any]]:
     """The bytes of a statement, and what they say in this format."""
-    raw = _bytes_of(path)
     try:
         content = orjson.loads(raw)
     except ValueError as error:

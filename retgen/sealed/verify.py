@@ -16,6 +16,7 @@ from retgen.sealed.statements import (
     COMMITMENT,
     PRIVATE,
     REVEAL,
+    RUN,
     FileDigest,
     Reveal,
     check_package,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:  # slow to import
     from retgen.evaluation.scoring.result import Evaluation
 
 
-class Verified(NamedTuple):
+class Verification(NamedTuple):
     """A set that is what was committed to: so many files and bytes, made again in `path`."""
 
     name: str
@@ -50,7 +51,7 @@ def verify_sealed(
     out: str | Path | None = None,
     workers: int | None = None,
     progress: Progress = no_progress,
-) -> Verified:
+) -> Verification:
     """Check a reveal against its commitment, and make its set again: is each byte the same?
 
     `previous`: commitment.json of the round before. `public`: the folder that submitters were
@@ -63,7 +64,7 @@ def verify_sealed(
     if previous is not None:
         check_previous(stated, Path(previous))
     if public is not None:
-        _compare(stated.public, _found(Path(public), stated.public), "sealed/public",
+        _compare(stated.public, _digests_of(Path(public), stated.public), "sealed/public",
                  f"{public} is not what was committed to")  # fmt: skip
     if out is not None and Path(out).exists() and any(Path(out).iterdir()):
         raise UsageError(f"--out {out}: is not empty, and the set must be made anew; name another")
@@ -73,7 +74,7 @@ def verify_sealed(
     _compare(stated.public, found, "sealed/public",
              "what was committed to as public does not follow from the set")  # fmt: skip
     size = sum(info.bytes for info in stated.files.values())
-    return Verified(stated.name, stated.commitment, stated.round, len(stated.files), size,
+    return Verification(stated.name, stated.commitment, stated.round, len(stated.files), size,
                     str(out) if out else None)  # fmt: skip
 
 
@@ -105,8 +106,8 @@ def open_sealed(path: str | Path, progress: Progress = no_progress) -> OpenedSet
     stated = check_pair(known, file) if known.is_file() else read_reveal(file)
     check_package(stated)
     if file == folder / PRIVATE / REVEAL:
-        home = file.parent / stated.name
-        _compare(stated.files, _found(home, stated.files), "sealed/bytes",
+        home = file.parent / RUN / stated.name
+        _compare(stated.files, _digests_of(home, stated.files), "sealed/bytes",
                  f"{home} was changed since it was sealed")  # fmt: skip
         return OpenedSet(home, stated, (folder / REVEAL).is_file())
     home = cache_folder() / "sealed" / f"{stated.name}-{stated.commitment[:16]}"
@@ -142,8 +143,8 @@ def _make_again(stated: Reveal, home: Path, workers: int | None, progress: Progr
         make_folder(scratch / "inputs")
         for name, text in stated.inputs.items():
             write_file(scratch / name, text)
-        write_file(scratch / "recipe.yaml", to_yaml(stated.recipe))
         try:
+            write_file(scratch / "recipe.yaml", to_yaml(stated.recipe))
             recipe = load_recipe(scratch / "recipe.yaml")
             named = {path.resolve() for path in written_out(recipe)[1].values()}
             reason = unsealable(recipe)
@@ -152,7 +153,7 @@ def _make_again(stated: Reveal, home: Path, workers: int | None, progress: Progr
             if reason:
                 raise SealBroken("sealed/recipe", f"no set follows from the reveal: {reason}")
             made = run(scratch / "recipe.yaml", out=home, workers=workers, progress=progress)
-        except (RecipeError, ChecksFailed) as error:
+        except (RecipeError, ChecksFailed, RecursionError) as error:
             raise SealBroken("sealed/recipe", f"no set follows from the reveal: {error}") from error
     changed = f"{home} was changed since it was made; remove it, and run the same command again"
     what = changed if made.repeated else "made again, the set is another"
@@ -161,11 +162,11 @@ def _make_again(stated: Reveal, home: Path, workers: int | None, progress: Progr
         made_with = ", ".join(f"{name} {version}" for name, version in stated.versions.items())
         what += f" (other word lists: {', '.join(words)}; it was made with {made_with})"
     _compare(stated.files, table_digests(made.manifest), "sealed/bytes", what)
-    _compare(stated.files, _found(home, stated.files), "sealed/bytes", changed)
+    _compare(stated.files, _digests_of(home, stated.files), "sealed/bytes", changed)
     return home
 
 
-def _found(folder: Path, names: Mapping[str, FileDigest]) -> dict[str, FileDigest]:
+def _digests_of(folder: Path, names: Mapping[str, FileDigest]) -> dict[str, FileDigest]:
     there = [name for name in names if (folder / name).is_file()]
     return digests({name: file_info(folder / name) for name in there})
 
@@ -175,7 +176,7 @@ def _compare(
 ) -> None:
     """Raise `SealBroken`, naming each file that differs."""
     lines = [
-        f"\n  {one}: {_said(found.get(one))}, committed {_said(stated.get(one))}"
+        f"\n  {one}: {_size_and_hash(found.get(one))}, committed {_size_and_hash(stated.get(one))}"
         for one in sorted({*stated, *found})
         if stated.get(one) != found.get(one)
     ]
@@ -183,5 +184,5 @@ def _compare(
         raise SealBroken(name, what + ":" + "".join(lines))
 
 
-def _said(file: FileDigest | None) -> str:
+def _size_and_hash(file: FileDigest | None) -> str:
     return "no file" if file is None else f"{file.bytes:,} bytes of SHA-256 {file.sha256}"

@@ -31,7 +31,7 @@ def test_what_a_sealed_set_holds(sealed_once: Path) -> None:
         "commitment.json", "private", "public",
     ]  # fmt: skip
     private = sealed_once / "private"
-    assert sorted(path.name for path in private.iterdir()) == [".lock", "reveal.json", "tiny"]
+    assert sorted(path.name for path in private.iterdir()) == [".lock", "reveal.json", "run"]
     assert (private.stat().st_mode & 0o777, (private / "reveal.json").stat().st_mode & 0o777) == (
         0o700, 0o600,
     )  # fmt: skip
@@ -49,7 +49,7 @@ def test_anybody_checks_a_commitment_without_retgen(sealed_once: Path) -> None:
         assert commitment[key] == reveal[key]
     assert [len(bytes.fromhex(text)) for text in (seed, reveal["nonce"])] == [32, 32]
     for name, info in reveal["files"].items():
-        data = (sealed_once / "private" / "tiny" / name).read_bytes()
+        data = (sealed_once / "private" / "run" / "tiny" / name).read_bytes()
         assert info == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     assert sorted(reveal["files"]) == [
         "dataset/README.md", "dataset/corpus.jsonl", "dataset/qrels.jsonl",
@@ -86,7 +86,7 @@ def test_the_recipes_own_seed_is_not_used(sealed_once: Path, tmp_path: Path, tin
     seed = json.loads((sealed_once / "private" / "reveal.json").read_text())["recipe"]["seed"]
     again = run(tiny, out=tmp_path / "again", overrides={"seed": seed}).path
     of_42 = run(tiny, out=tmp_path / "of_42").path
-    made = sealed_once / "private" / "tiny"
+    made = sealed_once / "private" / "run" / "tiny"
     for name in ("corpus", "queries", "qrels"):
         wanted = (made / f"dataset/{name}.jsonl").read_bytes()
         assert (again / f"dataset/{name}.jsonl").read_bytes() == wanted
@@ -176,7 +176,7 @@ def test_bundled_recipes_that_are_refused(
 def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) -> None:
     """Nobody draws seeds until one pleases by killing: what was drawn stays drawn."""
     words = [sys.executable, "-m", "retgen.cli", "sealed", "make", "tiny.yaml", "--out", "out"]
-    recipe = tmp_path / "out/round-1/private/tiny/recipe.yaml"
+    recipe = tmp_path / "out/round-1/private/run/tiny/recipe.yaml"
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
     while not recipe.exists() and time.monotonic() < until:
@@ -190,8 +190,15 @@ def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) 
     seed = json.loads((made / "private/reveal.json").read_text())["recipe"]["seed"]
     assert seed in drawn
     assert sorted(one.name for one in (made / "private").iterdir()) == [
-        ".lock", "reveal.json", "tiny",
+        ".lock", "reveal.json", "run",
     ]  # fmt: skip
+
+
+def test_a_set_whose_name_is_that_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "odd.yaml").write_text(RECIPE.replace("tiny", "reveal.json"))
+    made = make_sealed(tmp_path / "odd.yaml", out=tmp_path / "out")
+    assert made.name == "reveal.json"
+    assert not make_sealed(tmp_path / "odd.yaml", out=tmp_path / "out", round_number=2).repeated
 
 
 def test_reveal_publishes_what_was_committed_to(sealed: Path, gen: Gen) -> None:

@@ -29,7 +29,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_ids_and_texts_alone_sorted_by_id(sealed_once: Path) -> None:
-    public, run = sealed_once / "public", sealed_once / "private" / "tiny" / "dataset"
+    public, run = sealed_once / "public", sealed_once / "private" / "run" / "tiny" / "dataset"
     assert sorted(path.name for path in public.iterdir()) == ["corpus.jsonl", "queries.jsonl"]
     for name, keys in (("corpus", ("_id", "title", "text")), ("queries", ("_id", "text"))):
         rows = read_jsonl(public / f"{name}.jsonl")
@@ -44,7 +44,7 @@ def test_ids_do_not_tell_the_labels(made: Path) -> None:
 
     Beside 1,000 sets whose ids are dealt anew; both sides at a level of 1e-5.
     """
-    run = next((made / "private").glob("*/dataset"))
+    run = next((made / "private").glob("run/*/dataset"))
     doc_ids = [row["_id"] for row in read_jsonl(made / "public" / "corpus.jsonl")]
     query_ids = [row["_id"] for row in read_jsonl(made / "public" / "queries.jsonl")]
     place = {name: at for ids in (doc_ids, query_ids) for at, name in enumerate(ids)}

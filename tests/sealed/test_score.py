@@ -57,7 +57,7 @@ def test_what_is_printed_tells_no_qrel(sealed: Path, gen: Gen) -> None:
     assert lines[1].split()[:3] == ["system", "dim", "recall@1"]
     assert lines[2].split() == ["mine", "0.5000", *["1.0000"] * 4]
     assert lines[-1] == (
-        f"keep {sealed / 'private' / 'tiny' / 'eval'} to yourself: scores by query tell of the "
+        f"keep {sealed / 'private' / 'run' / 'tiny' / 'eval'} to yourself: scores by query tell of the "
         "qrels"
     )
     assert sorted(path.name for path in sealed.iterdir()) == [
@@ -68,10 +68,10 @@ def test_what_is_printed_tells_no_qrel(sealed: Path, gen: Gen) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: ["q1 Q0 d1 1 1.0 x", *lines], ", line 1: there is no query q1 in the set"),
+        (lambda lines: ["q1 Q0 d1 1 1.0 x", *lines], ", line 1: there is no query 'q1' in the set"),
         (
             lambda lines: [*lines, lines[0].replace(" d", " x")],
-            ", line 1001: there is no document ",
+            ", line 1001: there is no document 'x",
         ),
         (lambda lines: lines[10:], ": ranks nothing for 1 of 100 queries, for example "),
         (lambda lines: [*lines, lines[0]], ": query "),
@@ -109,14 +109,14 @@ def test_options_that_would_tell(sealed: Path, gen: Gen) -> None:
 
 
 def test_a_holder_who_changes_the_set(sealed: Path) -> None:
-    qrels = sealed / "private" / "tiny" / "dataset" / "qrels.jsonl"
+    qrels = sealed / "private" / "run" / "tiny" / "dataset" / "qrels.jsonl"
     text = qrels.read_text()
     first = text.splitlines()[0]
     qrels.write_text(text.replace(first, first.replace('"score":1', '"score":0')))
     with pytest.raises(SealBroken) as error:
         evaluate_sealed(sealed)
     assert str(error.value).splitlines()[0] == (
-        f"sealed/bytes: {sealed / 'private' / 'tiny'} was changed since it was sealed:"
+        f"sealed/bytes: {sealed / 'private' / 'run' / 'tiny'} was changed since it was sealed:"
     )
     assert str(error.value).splitlines()[1].startswith("  dataset/qrels.jsonl: ")
 
@@ -141,7 +141,7 @@ def test_candidate_sets_are_scored_as_gen_eval_does(tmp_path: Path, gen: Gen) ->
     shown = gen("eval", made, "--sealed", "--model", "bm25", "--json")
     assert shown.returncode == 0, shown.stderr
     sealed = json.loads(shown.stdout)
-    plain = json.loads(gen("eval", made / "private" / "world_twins", "--model", "bm25",
+    plain = json.loads(gen("eval", made / "private" / "run" / "world_twins", "--model", "bm25",
                            "--json").stdout)  # fmt: skip
     for one in plain["results"]:
         one.pop("details", None)
