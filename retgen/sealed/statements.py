@@ -21,6 +21,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 
@@ -94,6 +95,13 @@ class Reveal(_Strict):
         if not re.fullmatch("[a-z0-9][a-z0-9_.-]{0,99}", str(recipe.get("name"))):
             raise ValueError("has no name")
         return recipe
+
+    @field_validator("previous")
+    @classmethod
+    def _follows(cls, previous: str | None, info: ValidationInfo) -> str | None:
+        if (previous is None) != (info.data.get("round") == 1):
+            raise ValueError("every round but the first follows on another")
+        return previous
 
     @property
     def name(self) -> str:

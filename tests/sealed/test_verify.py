@@ -123,6 +123,14 @@ def test_exit_codes_and_names_for_scripts(pair: Path, gen: Gen) -> None:
     assert (shown.returncode, shown.stderr) == (2, "gen: reveal.json: there is no such file\n")
 
 
+def test_a_statement_of_any_size(pair: Path) -> None:
+    with open(pair / "reveal.json", "r+b") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(SealBroken) as error:
+        verify_sealed(pair / "commitment.json", pair / "reveal.json")
+    assert str(error.value) == f"sealed/size: {pair / 'reveal.json'} has more than 64 MB"
+
+
 # --- another version ----------------------------------------------------------------------------
 
 
@@ -276,6 +284,9 @@ def _set(key: str, value: object) -> Callable[[dict[str, Any]], None]:
         (_set("package/name", "other"), "sealed/reveal: "),
         (_set("further", 1), "sealed/reveal: {path}: 'further': extra inputs are not permitted"),
         (_set("nonce", "1"), "sealed/reveal: "),
+        (_set("round", 2), "sealed/reveal: {path}: 'previous': value error, every round but the "
+         "first follows on another"),
+        (_set("previous", "0" * 64), "sealed/reveal: {path}: 'previous': "),
         (_set("recipe/model", "openai:gpt-5-mini"),
          "sealed/recipe: no set follows from the reveal: a model is asked ("),
         (_set("recipe/params/catalogue/file", "/etc/hostname"),
