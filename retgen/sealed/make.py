@@ -14,7 +14,7 @@ from retgen.manifest import run_lock
 from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, compare, load_recipe, written_out
 from retgen.run import run
-from retgen.sealed.package import package_digest
+from retgen.sealed.package import package_commit, package_digest
 from retgen.sealed.public import write_public
 from retgen.sealed.statements import (
     COMMITMENT,
@@ -113,7 +113,7 @@ def _seal(
         nonce=drawn["nonce"],
         round=number,
         previous=previous,
-        package=Package(version=__version__, sha256=drawn["package"]),
+        package=Package(version=__version__, commit=package_commit(), sha256=drawn["package"]),
         versions={key: one for key, one in manifest["versions"].items() if key != "retgen"},
         recipe=tree,
         inputs={key: _text_of(path) for key, path in copies.items()},

@@ -1,10 +1,14 @@
-"""What code made a set: a digest of all files of this package."""
+"""What code made a set: a digest of all files of this package, and where to find them."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import os
+import subprocess
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,6 +31,26 @@ def package_digest() -> str:
             files |= {f"{name.replace('.', '/')}/{key}": path for key, path in _files(Path(place))}
     lines = (f"{file_info(files[key]).sha256}  {key}\n" for key in sorted(files))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def package_commit() -> str | None:
+    """The commit of git that the package was installed from or lies in, where that is known.
+
+    It helps to find the code again; what vouches for the code is `package_digest`.
+    """
+    with contextlib.suppress(PackageNotFoundError, ValueError):  # as pip notes it
+        origin = json.loads(distribution("retgen").read_text("direct_url.json") or "{}")
+        if commit := origin.get("vcs_info", {}).get("commit_id"):
+            return str(commit)
+    git = ["git", "-C", str(Path(__file__).parent)]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        # no commit of another repository, which holds a virtual environment
+        subprocess.run([*git, "ls-files", "--error-unmatch", Path(__file__).name],
+                       check=True, capture_output=True, timeout=10)  # fmt: skip
+        found = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True,
+                               text=True, timeout=10)  # fmt: skip
+        return found.stdout.strip()
+    return None
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

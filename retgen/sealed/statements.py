@@ -60,10 +60,11 @@ class FileDigest(_Strict):
 
 
 class Package(_Strict):
-    """The code that makes the set: see `package_digest`."""
+    """The code that makes the set: see `package_digest`. `commit`: of git, where it is known."""
 
     name: Literal["retgen"] = "retgen"
     version: _Word
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None
     sha256: Digest
 
 
@@ -203,8 +204,9 @@ def check_package(reveal: Reveal) -> None:
         raise SealUnchecked(
             "sealed/code",
             f"the set was made by other code of retgen {stated.version}: SHA-256 of all its files "
-            f"is {stated.sha256}, of those installed here {found}. Install the commit that made "
-            "it, with no file changed or added",
+            f"is {stated.sha256}, of those installed here {found}. Install "
+            f"{f'commit {stated.commit}' if stated.commit else 'the commit that made it'}, with "
+            "no file changed or added",
         )
 
 

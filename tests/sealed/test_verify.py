@@ -147,18 +147,23 @@ def test_another_version(forged: Forged) -> None:
     assert error.value.exit_code == 2
 
 
-def test_other_code_of_the_same_version(forged: Forged, sealed_once: Path) -> None:
+@pytest.mark.parametrize(
+    ("commit", "shown"), [("12ab" * 10, f"commit {'12ab' * 10}"), (None, "the commit that made it")]
+)
+def test_other_code_of_the_same_version(
+    forged: Forged, sealed_once: Path, commit: str | None, shown: str
+) -> None:
     here = json.loads((sealed_once / "commitment.json").read_text())["package"]["sha256"]
 
     def other(content: dict[str, Any]) -> None:
-        content["package"]["sha256"] = "0" * 64
+        content["package"] |= {"sha256": "0" * 64, "commit": commit}
 
     with pytest.raises(SealUnchecked) as error:
         verify_sealed(*forged(other))
     assert str(error.value) == (
         f"sealed/code: the set was made by other code of retgen {__version__}: SHA-256 of all its "
-        f"files is {'0' * 64}, of those installed here {here}. Install the commit that made it, "
-        "with no file changed or added"
+        f"files is {'0' * 64}, of those installed here {here}. Install {shown}, with no file changed "
+        "or added"
     )
 
 
@@ -173,11 +178,22 @@ def test_a_changed_line_of_code_is_seen(tmp_path: Path, pair: Path) -> None:
     options: dict[str, Any] = {"capture_output": True, "text": True, "cwd": pair, "env": env}
     first = subprocess.run(words, **options, check=False)
     assert (first.returncode, first.stdout[:26]) == (0, "yes: tiny, round 1, is wha"), first.stderr
+    code = "from retgen.sealed.package import package_commit; print(package_commit())"
+    alone = subprocess.run([sys.executable, "-c", code], **options, check=False)
+    assert (alone.stdout, alone.stderr) == ("None\n", "")
     path = tmp_path / "site" / "retgen" / "generators" / "limit" / "tables.py"
     path.write_text(path.read_text().replace("limit/query order", "limit/order of queries"))
     second = subprocess.run(words, **options, check=False)
     assert second.returncode == 2
     assert second.stderr.startswith("gen: sealed/code: the set was made by other code of retgen")
+
+
+def test_the_commit_is_found(sealed_once: Path) -> None:
+    root = Path(retgen.__file__).parent
+    head = subprocess.run(
+        ["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert json.loads((sealed_once / "commitment.json").read_text())["package"]["commit"] == head
 
 
 # --- a holder who commits to what is not so -----------------------------------------------------
