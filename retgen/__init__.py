@@ -1,8 +1,8 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
-`validate`, `report`, `diff`, `export`, `publish`, `evaluate`, `train`, `capacity` and `certify`
-(`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
+`validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
+`certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
 `reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`).
 `ModelOptions`: how `run` calls models.
 
@@ -19,6 +19,7 @@ from retgen.version import __version__ as __version__
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions as ModelOptions
     from retgen.changes import diff as diff
+    from retgen.diagnosis.diagnose import diagnose as diagnose
     from retgen.doctor import doctor as doctor
     from retgen.errors import RetgenError as RetgenError
     from retgen.evaluation.capacity.all_pairs import capacity as capacity
@@ -44,6 +45,7 @@ _MODULES = {
     "RetgenError": "errors",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",
+    "diagnose": "diagnosis.diagnose",
     "diff": "changes",
     "doctor": "doctor",
     "evaluate": "evaluation.scoring.evaluate",
