@@ -163,7 +163,8 @@ def unsealable(recipe: Recipe) -> str | None:
         return f"the family {family.name} comes with another package, which is not committed to"
     if recipe.live:
         return f"a model is asked ({', '.join(sorted(recipe.live))}), and its answers have no seed"
-    if family.from_user(recipe.job) != "nothing" or not family.repeatable(recipe.job):
+    given = family.from_user(recipe.job) != "nothing" or not family.repeatable(recipe.job)
+    if given or getattr(recipe.params, "source", None) is not None:
         return "its documents are given, so whoever has them needs no seed"
     if recipe.file.review:
         return "people's decisions are about the records of one seed, and each seal has another"

@@ -173,6 +173,20 @@ def test_bundled_recipes_that_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_documents_of_ones_own_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"text": "A film."}\n')
+    (tmp_path / "own.yaml").write_text(
+        "name: own\nfamily: multiconir\nparams: {domain: movies, source: {path: docs.jsonl, "
+        "licence: CC0-1.0}}\n"
+    )
+    with pytest.raises(UsageError) as error:
+        make_sealed(tmp_path / "own.yaml", out=tmp_path / "out")
+    assert str(error.value) == (
+        "own cannot be sealed: its documents are given, so whoever has them needs no seed"
+    )
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) -> None:
     """Nobody draws seeds until one pleases by killing: what was drawn stays drawn."""
     words = [sys.executable, "-m", "retgen.cli", "sealed", "make", "tiny.yaml", "--out", "out"]
