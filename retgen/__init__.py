@@ -2,8 +2,9 @@
 
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
 `validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
-`certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how
-`run` calls models.
+`certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
+`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`).
+`ModelOptions`: how `run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.
 """
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from retgen.run import pilot as pilot
     from retgen.run import run as run
     from retgen.scaffold import new_recipe as new_recipe
+    from retgen.sealed.make import make_sealed as make_sealed
+    from retgen.sealed.make import reveal_sealed as reveal_sealed
+    from retgen.sealed.verify import evaluate_sealed as evaluate_sealed
+    from retgen.sealed.verify import verify_sealed as verify_sealed
     from retgen.validation.validate import validate as validate
 
 _MODULES = {
@@ -44,16 +49,20 @@ _MODULES = {
     "diff": "changes",
     "doctor": "doctor",
     "evaluate": "evaluation.scoring.evaluate",
+    "evaluate_sealed": "sealed.verify",
     "export": "export",
+    "make_sealed": "sealed.make",
     "new_recipe": "scaffold",
     "pilot": "run",
     "plan": "plan",
     "preview": "plan",
     "publish": "publishing",
     "report": "reporting.report",
+    "reveal_sealed": "sealed.make",
     "run": "run",
     "train": "evaluation.training.train",
     "validate": "validation.validate",
+    "verify_sealed": "sealed.verify",
 }  # where each name of the package is defined
 
 __all__ = sorted(["__version__", *_MODULES])

@@ -10,7 +10,9 @@
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
     ├── RanksMissing                 2   ranks have not done their share; resumable
     ├── WorkerLost                   2   the system ended a worker process; resumable
+    ├── SealUnchecked                2   a sealed set cannot be checked here, by other code for one
     ├── ChecksFailed                 1   the data was written but did not pass its checks
+    ├── SealBroken                   1   a sealed set is not what was committed to
     ├── BudgetReached                3   the next call could pass the cap; resumable
     └── EndpointFailed               4   a model, the Hub or S3 did not answer; resumable
 
@@ -87,10 +89,28 @@ class WorkerLost(RetgenError):
     """A worker process ended in the middle of its work; what was finished before is kept."""
 
 
+class SealUnchecked(RetgenError):
+    """A sealed set can be neither confirmed nor refuted here; `name`: why, as `sealed/version`."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+
+
 class ChecksFailed(RetgenError):
     """The data is there but did not pass its checks; the report names the records."""
 
     exit_code = 1
+
+
+class SealBroken(RetgenError):
+    """A sealed set is not what was committed to; `name`: what is wrong, as `sealed/hash`."""
+
+    exit_code = 1
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
 
 
 class BudgetReached(RetgenError):

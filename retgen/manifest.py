@@ -264,7 +264,7 @@ def manifest_of(
         "format_version": FORMAT_VERSION,
         "name": recipe.name,
         "family": recipe.family.name,
-        "seed": recipe.seed,
+        "seed": recipe.file.seed,
         "created": facts.created,
         "versions": dict(facts.versions),
         "counts": {

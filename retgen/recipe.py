@@ -14,7 +14,7 @@ from retgen.agents.models import FLOW, ModelSettings, judge_of_another_provider,
 from retgen.generators import Family, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
-from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe
+from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe, seed_number
 from retgen.reviewed.apply import Reviewed, apply_decisions
 from retgen.reviewed.decisions import read_decisions
 
@@ -42,8 +42,8 @@ class Recipe:
 
     @property
     def seed(self) -> int:
-        """Of all random draws."""
-        return self.file.seed
+        """Of all random draws, as a number below 2**256."""
+        return seed_number(self.file.seed)
 
     @property
     def params(self) -> Any:
@@ -113,7 +113,7 @@ def resolve(file: RecipeFile) -> Recipe:
         named = file.models.get(agent.name, file.models.get(agent.role, file.model))
         if (settings := settings_of(named)) is not None:
             models[agent.name] = settings
-    job = Job(file.name, file.seed, file.params, file.limit, frozenset(models))
+    job = Job(file.name, seed_number(file.seed), file.params, file.limit, frozenset(models))
     return Recipe(file, owner, job, owner.required_agents(job), models)
 
 

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+)
 
 from retgen.agents.models import Model
 from retgen.errors import RecipeError
@@ -25,6 +34,7 @@ from retgen.validators.rule import Severity
 from retgen.yaml_text import parse_yaml, read_yaml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+_HEX = re.compile("[0-9a-f]{64}")
 
 
 class _Strict(BaseModel):
@@ -61,12 +71,39 @@ def _name(value: str) -> str:
     return value
 
 
+def _hex_seed(value: str) -> str:
+    if not _HEX.fullmatch(value):
+        raise ValueError(
+            "a seed is a whole number from 0, or a text of 64 hexadecimal digits (0-9, a-f), not "
+            f"{value[:70]!r}"
+        )
+    return value
+
+
+# 63 bits can be searched, 256 cannot: sealed sets need the latter, and JSON has no such numbers
+Seed = Annotated[
+    Annotated[int, Field(ge=0, lt=2**63), Tag("number")]
+    | Annotated[str, AfterValidator(_hex_seed), Tag("digits")],
+    Discriminator(lambda value: "digits" if isinstance(value, str) else "number"),
+]
+
+
+def seed_number(seed: int | str) -> int:
+    """The number that a seed stands for, below 2**256. Raises ValueError for other texts."""
+    return seed if isinstance(seed, int) else int(_hex_seed(seed), 16)
+
+
+def written_seed(number: int) -> int | str:
+    """A seed as recipes write it: what is too large for JSON as 64 hexadecimal digits."""
+    return number if number < 2**63 else f"{number:064x}"
+
+
 class RecipeFile(_Strict):
     """A recipe as it is written, `params` checked by its family."""
 
     name: Annotated[str, AfterValidator(_name), Field(max_length=100)]
     family: str
-    seed: int = Field(42, ge=0, lt=2**63)
+    seed: Seed = Field(42, description="a whole number, or 64 hexadecimal digits")
     model: Model = Field("offline", description="who does the agents' work")
     models: dict[str, Model] = Field(
         default_factory=dict, description="another model for an agent, or for a role (write, judge)"

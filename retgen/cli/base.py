@@ -32,7 +32,7 @@ _PANELS = {
     "Check": ("validate", "report", "diff"),
     "Score and train": ("diagnose", "eval", "train", "capacity"),
     "People": ("review",),
-    "Share": ("export", "publish"),
+    "Share": ("export", "publish", "sealed"),
     "Keep": ("ledger", "doctor"),
 }
 

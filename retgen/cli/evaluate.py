@@ -44,6 +44,7 @@ from retgen.errors import UsageError
     "gen eval limit_patterns",
     "gen eval outputs/limit_dense --model minilm --rank 3/64",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
+    "gen eval outputs/sealed_world_small --sealed --run submission.trec",
 )
 def eval_command(
     paths: Annotated[
@@ -93,6 +94,14 @@ def eval_command(
     complete: Annotated[
         bool,
         typer.Option("--complete", help="All pairs are judged: no qrel means not relevant."),
+    ] = False,
+    sealed: Annotated[
+        bool,
+        typer.Option(
+            "--sealed",
+            help="PATH is a sealed set, or its reveal.json: --run is a submission, which must rank "
+            "documents for every query; only measures are printed.",
+        ),
     ] = False,
     split: SplitOption = None,
     out: Annotated[
@@ -158,7 +167,17 @@ def eval_command(
     from retgen.recipes import find_study
 
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
-    if study is None and seeds is None:
+    if sealed:
+        unfit = {
+            "--by": by, "--misses": misses, "--threshold": threshold, "--seeds": seeds,
+            "--rank": rank, "the study": study, "the second PATH": paths[1:],
+        }  # fmt: skip
+        if names := [name for name, value in unfit.items() if value]:
+            raise UsageError(
+                "--sealed prints the measures of one set, and nothing that tells of its qrels: "
+                f"leave out {', '.join(names)}"
+            )
+    elif study is None and seeds is None:
         check_datasets(*paths)
     from retgen.evaluation.retrievers import Options, asked_models
     from retgen.evaluation.scoring.analyses import Analyses
@@ -223,11 +242,20 @@ def eval_command(
                 if len(paths) != 1:
                     raise UsageError("--seeds: give one run directory or recipe, not several")
                 result = evaluate_seeds(paths[0], seeds, **wanted)
+            elif sealed:
+                from retgen.sealed.verify import evaluate_sealed
+
+                result, opened = evaluate_sealed(paths[0], **wanted)
             else:
                 from retgen.evaluation.scoring.evaluate import evaluate
 
                 result = evaluate(paths, **wanted)
-    print_result(result, lambda: _text(result), json, quiet)
+    if sealed:
+        from retgen.cli.sealed import print_scores
+
+        print_scores(result, opened, json, quiet)
+    else:
+        print_result(result, lambda: _text(result), json, quiet)
     if result.failures:
         code = 2 if study is not None else result.exit_code
         message = "\n".join(result.failures.values())

@@ -26,6 +26,7 @@ from retgen.generators.source import PassageSize
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.recipe import SOURCES
+from retgen.recipe_file import seed_number
 from retgen.reporting.card import content_id
 from retgen.write import AtomicFile, file_info, whole_folder, write_file
 
@@ -214,7 +215,7 @@ def rechunked_records(dataset: Dataset, path: Path, size: PassageSize | None) ->
         )
     try:
         manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
-        owner, seed = family(manifest["family"]), int(manifest["seed"])
+        owner, seed = family(manifest["family"]), seed_number(manifest["seed"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DatasetError(
             f"{dataset.run}: its manifest.json cannot be read, so the run is not finished or was "

@@ -148,7 +148,7 @@ def _how_made(run: PublishedRun) -> dict[str, Any]:
     return {
         "dataCollection": _sentences(
             f"{evidence.what_it_is(run.own)}: {family.about(run.recipe.job)}",
-            f"Made from recipe.yaml with seed {run.recipe.seed}",
+            f"Made from recipe.yaml with seed {run.recipe.file.seed}",
             f"The method is that of: {family.paper}",
             *(f"{one.name}, by {workers[one.name]}: {one.prompt.purpose.rstrip('.')}"
               for one in family.agents if one.name in workers),

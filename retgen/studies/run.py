@@ -23,6 +23,7 @@ from retgen.evaluation.retrievers import check_name
 from retgen.evaluation.scoring.evaluate import evaluate, output_folder
 from retgen.evaluation.scoring.result import Evaluation
 from retgen.recipe import load_recipe
+from retgen.recipe_file import written_seed
 
 
 def _about(path: Path) -> str:
@@ -126,7 +127,10 @@ def evaluate_seeds(
     recipe = load_recipe(path)
     paths = [
         run(
-            path, out=folder / "seeds" / f"seed-{seed}", overrides={"seed": seed}, progress=progress
+            path,
+            out=folder / "seeds" / f"seed-{seed}",
+            overrides={"seed": written_seed(seed)},
+            progress=progress,
         ).path
         for seed in range(recipe.seed, recipe.seed + seeds)
     ]

@@ -1,0 +1,256 @@
+"""The two statements about a sealed set: a reveal, and the commitment that follows from its bytes.
+
+Nothing is in a commitment that does not follow from its reveal, so one compared byte by byte with
+what follows cannot have been altered anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from retgen.errors import DatasetMissing, SealBroken, SealUnchecked
+from retgen.sealed.package import package_digest
+from retgen.version import __version__
+
+FORMAT_VERSION: Literal[1] = 1
+COMMITMENT, REVEAL, PRIVATE, PUBLIC = "commitment.json", "reveal.json", "private", "public"
+RUN = "run"  # in private/, beside reveal.json
+_LARGEST = 64 << 20  # bytes of a statement; a recipe's own files are the most of it
+
+
+def _input_name(value: str) -> str:
+    if not re.fullmatch(r"inputs/[^/\\\x00]+", value) or value in ("inputs/.", "inputs/.."):
+        raise ValueError(f"{value!r} is no file in inputs/")
+    return value
+
+
+# whoever wrote a reveal, what is shown of it cannot move the cursor, nor a path leave its folder
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Word = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
+_FileName = Annotated[str, Field(pattern=r"^((dataset|tables)/)?[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
+_InputName = Annotated[str, AfterValidator(_input_name)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class FileDigest(_Strict):
+    """Hex SHA-256 and size of a file."""
+
+    sha256: Digest
+    bytes: int = Field(ge=0)
+
+
+class Package(_Strict):
+    """The code that makes the set: see `package_digest`. `commit`: of git, where it is known."""
+
+    name: Literal["retgen"] = "retgen"
+    version: _Word
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")] | None
+    sha256: Digest
+
+
+class Reveal(_Strict):
+    """All that makes the set, and what it is.
+
+    `nonce`: 256 random bits, without which nothing can be tried out against the commitment.
+    `previous`: SHA-256 of the commitment.json of the round before. `versions`: of what should not
+    matter. `recipe`: every default and override written out, with its seed. `inputs`: the texts of
+    files that it names. `word_lists`: SHA-256 by name. `files`: the tables, by path below the run.
+    `public`: what submitters get.
+    """
+
+    format_version: Literal[1] = FORMAT_VERSION
+    nonce: Digest
+    round: int = Field(ge=1)
+    previous: Digest | None
+    package: Package
+    versions: dict[_Word, _Word]
+    recipe: dict[str, Any]
+    inputs: dict[_InputName, str]
+    word_lists: dict[_Word, Digest]
+    files: dict[_FileName, FileDigest] = Field(min_length=1)
+    public: dict[_FileName, FileDigest] = Field(min_length=1)
+
+    @field_validator("recipe")
+    @classmethod
+    def _name_is_a_file_name(cls, recipe: dict[str, Any]) -> dict[str, Any]:
+        if not re.fullmatch("[a-z0-9][a-z0-9_.-]{0,99}", str(recipe.get("name"))):
+            raise ValueError("has no name")
+        return recipe
+
+    @field_validator("previous")
+    @classmethod
+    def _follows(cls, previous: str | None, info: ValidationInfo) -> str | None:
+        if (previous is None) != (info.data.get("round") == 1):
+            raise ValueError("every round but the first follows on another")
+        return previous
+
+    @property
+    def name(self) -> str:
+        """What the data set is called."""
+        return str(self.recipe["name"])
+
+    def raw(self) -> bytes:
+        """The bytes of reveal.json: sorted keys, two spaces a level, a newline at the end."""
+        return _dump(self.model_dump())
+
+    @property
+    def commitment(self) -> str:
+        """Hex SHA-256 of these bytes."""
+        return hashlib.sha256(self.raw()).hexdigest()
+
+    def commitment_file(self) -> bytes:
+        """The bytes of commitment.json: nothing but `commitment` depends on seed or nonce."""
+        return _dump({
+            "format_version": self.format_version,
+            "commitment": self.commitment,
+            "hash": "SHA-256 of the bytes of reveal.json",
+            "round": self.round,
+            "previous": self.previous,
+            "package": self.package.model_dump(),
+            "family": self.recipe.get("family"),
+            "recipe": {key: value for key, value in self.recipe.items() if key != "seed"},
+        })  # fmt: skip
+
+
+def _dump(value: Mapping[str, Any]) -> bytes:
+    # not orjson: Python promises how it writes a float, and others can repeat it
+    text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def check_pair(commitment: Path, reveal: Path) -> Reveal:
+    """The reveal, if it and the commitment are what they were, to the byte.
+
+    Raises `SealBroken` by the name of what is wrong. Nothing of the reveal is believed before its
+    hash is right.
+    """
+    public, stated = _parsed(commitment, "commitment", _bytes_of(commitment))
+    raw, committed = _bytes_of(reveal), str(stated.get("commitment"))
+    found = hashlib.sha256(raw).hexdigest()
+    if not hmac.compare_digest(found.encode(), committed.encode()):
+        cut = "" if raw.endswith(b"}\n") else ". It has no end: it was cut off, or saved otherwise"
+        raise SealBroken(
+            "sealed/hash",
+            f"{reveal} is not what {commitment} commits to: its SHA-256 is {found}, committed is "
+            f"{committed[:64]!r}{cut}",
+        )
+    result = _reveal_of(reveal, raw)
+    expected = result.commitment_file()
+    if not hmac.compare_digest(public, expected):
+        right = orjson.loads(expected)
+        keys = [key for key in {**right, **stated} if right.get(key) != stated.get(key)]
+        what = f"it has other values of {', '.join(sorted(keys))}"
+        raise SealBroken(
+            "sealed/commitment",
+            f"{commitment} is not that of {reveal}: "
+            + (what if keys else "the same values in other bytes"),
+        )
+    return result
+
+
+def read_reveal(path: Path) -> Reveal:
+    """A reveal.json by itself. Raises `SealBroken` for what is none."""
+    return _reveal_of(path, _bytes_of(path))
+
+
+def _reveal_of(path: Path, raw: bytes) -> Reveal:
+    content = _parsed(path, "reveal", raw)[1]
+    try:
+        result = Reveal.model_validate(content)
+        is_canonical = result.raw() == raw
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SealBroken("sealed/reveal", f"{path}: {where!r}: {first['msg'].lower()}") from error
+    except RecursionError as error:
+        raise SealBroken("sealed/reveal", f"{path} is nested too deeply") from error
+    if not is_canonical:  # a key that stands twice is one value here, another elsewhere
+        raise SealBroken("sealed/reveal", f"{path} is not written as reveals are: its keys once, "
+                         "sorted, two spaces a level, a newline at the end")  # fmt: skip
+    return result
+
+
+def check_package(reveal: Reveal) -> None:
+    """Raise `SealUnchecked` where other code is installed than made the set."""
+    stated = reveal.package
+    if stated.version != __version__:
+        raise SealUnchecked(
+            "sealed/version",
+            f"the set was made by retgen {stated.version}, this is retgen {__version__}: install "
+            f"retgen {stated.version}, and run the same command again",
+        )
+    found = package_digest()
+    if not hmac.compare_digest(found, stated.sha256):
+        raise SealUnchecked(
+            "sealed/code",
+            f"the set was made by other code of retgen {stated.version}: SHA-256 of all its files "
+            f"is {stated.sha256}, of those installed here {found}. Install "
+            f"{f'commit {stated.commit}' if stated.commit else 'the commit that made it'}, with "
+            "no file changed or added",
+        )
+
+
+def check_previous(reveal: Reveal, previous: Path) -> None:
+    """Raise `SealBroken` where a reveal is not of the round after a commitment."""
+    found, number = commitment_digest(previous)
+    if (found, number) != (reveal.previous, reveal.round - 1):
+        raise SealBroken(
+            "sealed/round",
+            f"round {reveal.round} does not follow on {previous}: SHA-256 of that file is {found}, "
+            f"of the one that the round follows on {reveal.previous}",
+        )
+
+
+def commitment_digest(path: Path) -> tuple[str, Any]:
+    """(SHA-256 of the bytes of a commitment.json, its round)."""
+    raw, stated = _parsed(path, "commitment", _bytes_of(path))
+    return hashlib.sha256(raw).hexdigest(), stated.get("round")
+
+
+def _parsed(path: Path, what: str, raw: bytes) -> tuple[bytes, dict[str, Any]]:
+    """The bytes of a statement, and what they say in this format."""
+    try:
+        content = orjson.loads(raw)
+    except ValueError as error:
+        raise SealBroken(f"sealed/{what}", f"{path} is no JSON: {error}") from error
+    version = content.get("format_version") if isinstance(content, dict) else None
+    if type(version) is int and version > FORMAT_VERSION:
+        raise SealUnchecked(
+            "sealed/format",
+            f"{path} is in format {version}, this version of retgen reads {FORMAT_VERSION}: "
+            "install the version that wrote it",
+        )
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise SealBroken(f"sealed/{what}", f"{path} is no {what} of a sealed set")
+    return raw, content
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SealBroken("sealed/size", f"{path} has more than 64 MB")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise DatasetMissing(f"{path}: there is no such file", str(path)) from error
+    except OSError as error:
+        raise SealUnchecked("sealed/file", f"{path}: cannot be read: {error.strerror}") from error
