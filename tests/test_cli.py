@@ -34,7 +34,7 @@ def test_commands_of_this_version() -> None:
     named = typer.main.get_command(app)
     assert named.list_commands(typer.Context(named)) == [  # type: ignore[attr-defined]
         "recipes", "new", "plan", "preview", "run", "world", "schema", "validate", "report", "diff",
-        "eval", "train", "capacity", "review", "export", "publish", "sealed", "ledger",
+        "diagnose", "eval", "train", "capacity", "review", "export", "publish", "sealed", "ledger",
         "doctor",
     ]  # fmt: skip
     assert set(COMMANDS) == set(named.list_commands(typer.Context(named)))  # type: ignore[attr-defined]

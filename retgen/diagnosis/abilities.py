@@ -98,14 +98,14 @@ class Ability:
 
 ABILITIES = (
     Ability(
-        "exclusions", "But not",
+        "exclusions", "Exclusion",
         'a value is excluded ("... but not one that was released in 1952")',
         'the same value is asked for ("... and that was released in 1952")',
-        ('does not read "but not"', 'half reads "but not"', 'reads "but not"'),
+        ('ignores "but not"', 'heeds "but not" now and then', 'heeds "but not"'),
         ("facts",), choices.exclusions, TWINS,
     ),
     Ability(
-        "names", "One name changed",
+        "names", "Changed name",
         "the wrong document has the same words and one other name",
         "the wrong document is about something else",
         ("does not see that one name differs", "often misses that one name differs",
@@ -113,7 +113,7 @@ ABILITIES = (
         ("facts",), choices.changed_names, TWINS,
     ),
     Ability(
-        "numbers", "One number changed",
+        "numbers", "Changed number",
         "the wrong document has the same words and one other number, year or day",
         "the wrong document is about something else",
         ("does not see that one number differs", "often misses that one number differs",
@@ -151,19 +151,18 @@ ABILITIES = (
         ("conditions",), choices.styles, "multiconir_movies",
     ),
     Ability(
-        "words", "Other words",
-        "a query shares no word with its document but the value or its synonym",
+        "words", "Rephrased queries",
+        "a query is rephrased, except for the value or its synonym",
         "the query has the document's words",
         ("needs the document's words", "does better with the document's words",
-         "reads other words as well as the document's"),
+         "understands rephrased queries"),
         ("facts",), choices.other_words, TWINS,
     ),
     Ability(
-        "step", "One step up",
-        "a query names what holds the value (a country for a city, a decade for a year)",
+        "step", "Broader terms",
+        "a query has a broader term (a country for a city, a decade for a year)",
         "the query names the document's value",
-        ("does not know what holds a value", "knows of some values what holds them",
-         "knows what holds a value"),
+        ("does not know broader terms", "knows some broader terms", "knows broader terms"),
         ("facts",), choices.one_step_up, TWINS,
     ),
     Ability(
@@ -193,7 +192,7 @@ ABILITIES = (
         "length", "Long texts",
         f"the answer is a sentence in a text of {LONG:,} tokens",
         f"the text has {SHORT} tokens",
-        ("loses a sentence in a long text", "loses sentences in a long text now and then",
+        ("does not find a sentence in a long text", "misses sentences in a long text",
          "finds a sentence in a long text"),
         ("needles",), choices.lengths, "niah_train",
     ),
@@ -201,8 +200,8 @@ ABILITIES = (
         "place", "Place in the text",
         f"the answer stands in the last third of a text of {MIDDLE} tokens",
         "it stands in the first third",
-        ("does not see the end of a text", "sees the beginning of a text better than its end",
-         "sees the end of a text as well as its beginning"),
+        ("does not see the end of a short text", "sees the beginning of a short text better",
+         "sees the end of a short text as well as its beginning"),
         ("needles",), choices.places, "niah_train",
     ),
     Ability(

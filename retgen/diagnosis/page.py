@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from retgen.diagnosis.choices import LONG
 from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
+from retgen.evaluation.retrievers import table
 from retgen.highlights import text_differences
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 _EXAMPLES = 2  # of an ability
 _LONGEST = 700  # characters of a document in an example
 
-_TEST = Measure("test", digits=0, percent=True, chance=CHANCE)
-_CONTROL = Measure("control", digits=0, percent=True, chance=CHANCE)
-_LOSS = Measure("loss", digits=0, percent=True, signed=True, better="lower")
-_APART = Measure("less", digits=0, percent=True, signed=True)
+_TEST = Measure("test", digits=1, percent=True, chance=CHANCE, small_digits=0)
+_CONTROL = Measure("control", digits=1, percent=True, chance=CHANCE, small_digits=0)
+_LOSS = Measure("loss", digits=1, percent=True, signed=True, better="lower", small_digits=0)
+_APART = Measure("difference", digits=1, percent=True, signed=True, small_digits=0)
 
 _BOXES: Sequence[tuple[Verdict, str, str]] = (
     ("no", "What {} cannot do", "bad"),
@@ -43,11 +44,9 @@ def terminal_text(result: Diagnosis) -> str:
 def _text(result: Diagnosis) -> str:
     lines = []
     for kind, title, _ in _BOXES:
-        found = list(_statements(result, kind))
-        lines += (
-            [title.format(result.systems[0]), *(f"  {a} {b}" for a, b in found)] if found else []
-        )
-    return "\n".join(lines)
+        if found := list(_statements(result, kind)):
+            lines += [title.format(result.systems[0]), *(f"  {a} {b}" for a, b in found)]
+    return "\n".join([*lines, *_comparisons(result)])
 
 
 def write_page(result: Diagnosis) -> None:
@@ -70,10 +69,12 @@ def page_of(result: Diagnosis) -> Page:
     lede = (
         f"{len(result.abilities)} abilities, each on data made for this page with seed "
         f"{result.seed}{' (--quick: a quarter of it)' * result.quick}. A choice is a query, a "
-        "document that answers it and one that does not, known by proof. Chance is 50 of 100."
+        "document that answers it and one that does not; the labels are proven. Chance is 50 of "
+        "100. Cannot: not surely above chance. Can: 80 of 100 or more, and at most 5 below the "
+        "control, or 95 or more."
     )
     return Page(
-        result.systems[0], "retgen diagnosis", lede, [], sections,
+        result.systems[0], "retgen diagnosis", lede, list(_comparisons(result)), sections,
         result.command, boxes=[one for one in boxes if one.statements],
     )  # fmt: skip
 
@@ -86,8 +87,8 @@ def _statements(result: Diagnosis, verdict: Verdict) -> Iterator[tuple[str, str]
         one = of.get(ability.name)
         if one is not None and one.verdict == verdict:
             text = (
-                f"It {ability.verdicts[at]}: where {ability.test}, the right document is above the "
-                f"wrong one in {_of_100(one.test)} of 100 choices; where {ability.control}, in "
+                f"It {ability.verdicts[at]}: where {ability.test}, the right document ranks higher "
+                f"in {_of_100(one.test)} of 100 choices; where {ability.control}, in "
                 f"{_of_100(one.control)}."
             )
             yield f"{ability.title}.", text + _reason(result, ability, one)
@@ -97,10 +98,32 @@ def _reason(result: Diagnosis, ability: Ability, one: AbilityScores) -> str:
     """What else explains a low score."""
     limit = result.details.get(result.systems[0], {}).get("max_length")
     if ability.name == "length" and limit is not None and limit < LONG:
-        return f" It reads {limit:,} tokens of a text and nothing behind them."
+        return f" It reads {limit:,} tokens; an answer after them is a coin flip."
+    if one.test.below(CHANCE):
+        return " So it prefers the wrong document."
     if one.verdict != "yes" and one.loss.value <= SMALL:
-        return " The control is as hard, so this is not what it lacks."
+        return " Its control is as weak, so the cause is something else."
     return ""
+
+
+def _comparisons(result: Diagnosis) -> Iterator[str]:
+    """On how many abilities the first system is surely better or worse than each other one."""
+    first, *others = result.scores or [""]
+    for other in others:
+        better, worse, count = [], [], 0
+        for ability in result.abilities:
+            mine, theirs = (result.scores[one].get(ability.name) for one in (first, other))
+            if mine is not None and theirs is not None:
+                count += 1
+                apart = mine.less(theirs)
+                if apart.above(0):
+                    better.append(ability.title)
+                elif apart.below(0):
+                    worse.append(ability.title)
+        if count > 1:
+            text = f"{first} is surely better than {other} on {len(better)} of {count} abilities"
+            text += f" ({', '.join(better)})" if better else ""
+            yield f"{text}, and surely worse on {len(worse)}."
 
 
 def _of_100(one: Estimate) -> str:
@@ -114,17 +137,22 @@ def _overview(result: Diagnosis) -> Section:
     for name, one in of.items():
         by = {"ability": names[name]}
         named = ((_TEST, one.test), (_CONTROL, one.control), (_LOSS, one.loss))
-        rows += [Measurement.of(result.systems[0], m.name, value, by) for m, value in named]
+        rows += [
+            Measurement.of(result.systems[0], m.name, value, by)._replace(n=len(one.choices))
+            for m, value in named
+        ]
     columns = [Column(one.name, one) for one in (_TEST, _CONTROL, _LOSS)]
+    columns.append(Column("choices", _TEST, count=True))
     text = [
-        "Test and control of an ability have the same documents and differ in one thing only, so "
-        "what is lost between them is that one thing. Test: in how many of 100 choices the right "
-        "document has the higher score, a tie half; loss: control less test. With 95% intervals."
+        "Test: in how many of 100 choices the right document has the higher score, a tie half. The "
+        "control removes the difficulty, mostly with the same documents, as the sentences above "
+        "say. Loss: control minus test, so what the difficulty costs; below 0, the control is the "
+        "harder one. With 95% intervals."
     ]
     return Section(
         "All abilities", text,
         [Panel("", rows, columns, rows=["ability"], best=False, terminal_interval="inside")],
-        [_picture(result)],
+        [_picture(result)], _notes(result),
     )  # fmt: skip
 
 
@@ -148,7 +176,8 @@ def _picture(result: Diagnosis) -> Dots:
         file="abilities",
         caption="Test of each system with its 95% interval; hollow: the control. "
         "figures/abilities.svg.",
-        title=f"What {first} can do", x="share of choices in which the right document is above",
+        title=f"What {first} can do{', beside others' * (len(result.scores) > 1)}",
+        x="choices in which the right document ranks higher, of 100",
         rows=list(names.values()), series=series, hollow=frozenset({control}),
         at=Level("chance", CHANCE),
     )  # fmt: skip
@@ -169,26 +198,29 @@ def _beside(result: Diagnosis) -> Section:
                 apart.append(Measurement.of(system, _APART.name, mine.less(one), by))
     levels = list(result.scores)
     return Section(
-        "Beside others",
+        "Compared with other systems",
         [
-            f"Test of each system, and what {first} has more or less on the same choices. An "
-            "interval that holds 0 means: these two cannot be told apart. There is no mean over "
-            "abilities."
+            f"Test of {first} minus that of the other, on the same choices. An interval that holds "
+            "0 means: these two cannot be told apart. There is no mean over abilities."
         ],
         [
-            Panel("Test", rows, [Column(one, _TEST, {"of": one}) for one in levels],
-                  rows=["ability"], best=False),
-            Panel(f"{first} less the other", apart,
+            Panel(f"{first} minus the other", apart,
                   [Column(one, _APART, {"of": one}) for one in others], rows=["ability"],
                   interval="inside", terminal_interval="inside", best=False),
+        ],
+        folded=[
+            Fold("Test of every system",
+                 [Panel("Test of every system", rows,
+                        [Column(one, _TEST, {"of": one}) for one in levels], rows=["ability"],
+                        best=False)], printed=True)
         ],
     )  # fmt: skip
 
 
 def _breakdown(result: Diagnosis) -> Section:
-    """Levels and groups of the first system's abilities."""
+    """Levels and groups of the first system's abilities; what stands where, unfolded."""
     of = result.scores.get(result.systems[0], {})
-    folded = []
+    folded, shown = [], []
     for ability in result.abilities:
         one = of.get(ability.name)
         parts = _parts(one) if one else {}
@@ -199,9 +231,12 @@ def _breakdown(result: Diagnosis) -> Section:
             ]
             panel = Panel(ability.title, rows, [Column("test", _TEST)], rows=["part"],
                           interval="inside", best=False)  # fmt: skip
-            folded.append(Fold(ability.title, [panel]))
-    text = ["Test by what is asked for, or where."] if folded else []
-    return Section("In parts", text, folded=folded)
+            if ability.name == "length":
+                shown.append(panel)
+            else:
+                folded.append(Fold(ability.title, [panel]))
+    text = ["Test by what is asked for, or where it stands."] if folded or shown else []
+    return Section("Breakdown", text, shown, folded=folded, printed=False)
 
 
 def _parts(one: AbilityScores) -> Mapping[str, Estimate | None]:
@@ -215,15 +250,16 @@ def _what_may_help(result: Diagnosis) -> Section:
     of = result.scores.get(result.systems[0], {})
     recipes: dict[str, list[str]] = {}
     for ability in result.abilities:
-        if ability.train and ability.name in of and of[ability.name].verdict != "yes":
+        one = of.get(ability.name)
+        if ability.train and one and one.verdict != "yes" and one.loss.value > SMALL:
             recipes.setdefault(ability.train, []).append(ability.title)
     if not recipes:
-        return Section("What may help", ["No recipe trains what it lacks."])
+        return Section("What may help", ["No recipe targets its weaknesses."])
     return Section(
         "What may help",
-        ["Recipes whose data train what it lacks, to be made with another seed than this page's "
-         "and tried with `gen train` and a second diagnosis. docs/diagnose.md says what each of "
-         "them did to minilm, and what it cost."],
+        ["Recipes whose data target its weaknesses, with another seed or other words than this "
+         "page's data, to be tried with `gen train` and a second diagnosis. docs/diagnose.md says "
+         "what they did to minilm, and what it cost."],
         notes=[f"`gen run {recipe}`: {', '.join(titles)}" for recipe, titles in recipes.items()],
     )  # fmt: skip
 
@@ -238,10 +274,13 @@ def _examples(result: Diagnosis) -> Section:
             right, wrong = text_differences(choice.right[:_LONGEST], choice.wrong[0][:_LONGEST])
             title = f"{ability.title}: {choice.query[:_LONGEST]}"
             records.append(
-                MarkedRecord(title, [("right, below", False, right), ("wrong, above", True, wrong)])
+                MarkedRecord(
+                    title,
+                    [("right, ranked lower", False, right), ("wrong, ranked higher", True, wrong)],
+                )
             )
     return Section(
-        "Choices that it loses",
+        "Failures",
         ["The first ones of each ability, not chosen by hand. What differs is marked; of "
          "several wrong documents the first is shown."] if records else [],
         changes=records,
@@ -250,6 +289,8 @@ def _examples(result: Diagnosis) -> Section:
 
 def _notes(result: Diagnosis) -> list[str]:
     lines = [f"not scored: {name}: {message}" for name, message in result.failures.items()]
+    about = dict(table())
+    lines += [f"{name}: {about[name]}" for name in result.scores if name in about]
     for system, details in result.details.items():
         if limit := details.get("max_length"):
             lines.append(f"{system} reads {limit:,} tokens of a text")

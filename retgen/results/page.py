@@ -164,9 +164,13 @@ class Page:
         return _render({**values, "svg": svg})
 
     def markdown(self) -> str:
-        """The summary, and every section with its tables."""
+        """The boxes, the summary, and every section with its tables."""
         parts = [f"# {escape_markdown(self.name)}"]
-        parts += [escape_markdown(text) for text in (self.lede, " ".join(self.summary)) if text]
+        parts += [escape_markdown(self.lede)] if self.lede else []
+        for box in self.boxes:
+            lines = (f"- **{escape_markdown(a)}** {escape_markdown(b)}" for a, b in box.statements)
+            parts += [f"## {escape_markdown(box.title)}", "\n".join(lines)]
+        parts += [escape_markdown(" ".join(self.summary))] if self.summary else []
         return "\n\n".join([*parts, *(one.markdown() for one in self.sections)]) + "\n"
 
     def write(self, folder: Path, stem: str) -> None:

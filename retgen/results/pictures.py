@@ -222,7 +222,7 @@ def _draw_bar(plot: svg.Plot, x: float, wide: float, one: Measurement, **style: 
 
 @dataclass(frozen=True, kw_only=True)
 class Dots(Picture):
-    """A line of points from 0 to 1 for each row, the first on top, with their 95% intervals.
+    """A line of points in percent for each row, the first on top, with their 95% intervals.
 
     `series`: by name a measurement for each row, None for none; those in `hollow` are drawn hollow,
     without intervals. `at`: a vertical line, as of chance, with its name.
@@ -238,7 +238,8 @@ class Dots(Picture):
         up = svg.names_scale(self.rows)
         up = up._replace(low=up.high, high=up.low)
         step = max(22, 7 * len(self.series) + 8)
-        plot = svg.Plot(svg.FRACTION, up, self.x, self.y, height=step * len(self.rows))
+        across = svg.FRACTION._replace(ticks=[(i / 5, str(20 * i)) for i in range(6)])
+        plot = svg.Plot(across, up, self.x, self.y, height=step * len(self.rows))
         if self.at is not None:
             line = [(plot.x(self.at.y), 0.0), (plot.x(self.at.y), plot.bottom)]
             dots: svg.Style = {"stroke": svg.GREY, "stroke_dasharray": "2 3"}

@@ -39,8 +39,8 @@ def test_what_is_printed_and_written(gen: Gen, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
         "What it can do\n  Combinations. It finds combinations of documents: where every pair of 46 "
-        "documents is the answer to some query, the right document is above the wrong one in 100 "
-        "of 100 choices; where no document answers two queries, in 100.\n"
+        "documents is the answer to some query, the right document ranks higher in 100 of 100 "
+        "choices; where no document answers two queries, in 100.\n"
     )
     assert done.stdout.endswith("page: outputs/diagnose_bm25/diagnosis.html\n")
     folder = tmp_path / "outputs" / "diagnose_bm25"
