@@ -3,6 +3,7 @@
 out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, see retgen.evaluation.training.scored_set
+  teacher/         scores of a teacher, see retgen.evaluation.training.teachers
   model/ ...       see retgen.evaluation.training.fit
   NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
   seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
+from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, check_name, type_of
@@ -54,6 +57,7 @@ from retgen.evaluation.training.subgroups import (
     split_nonlexical,
     subgroups_of,
 )
+from retgen.evaluation.training.teachers import Teacher, check_teacher
 from retgen.evaluation.training.variants import (
     AFTER,
     BEFORE,
@@ -112,6 +116,8 @@ def train(
     source = PairSource(path, split, limit, data)
     check_variants(compare, source)
     check_by(mine_by)
+    if config.teacher is not None:
+        check_teacher(config.teacher)
     if "in-batch" in compare:
         without_hard_negatives(config)  # which not every loss can do
     if seeds < 1:
@@ -134,10 +140,16 @@ def train(
     embeddings = Options(
         device=device, cache=cache_folder(), shared=shared_folder(output_folder([path]))
     )
-    todo = plans(compare, source, config, mine_by, embeddings, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
     )  # fmt: skip
+    teacher = None
+    if config.teacher is not None:
+        reading = replace(embeddings, trust_remote_code=config.trust_remote_code)
+        if fresh and (folder / "identity.json").is_file():
+            shutil.rmtree(folder / "teacher", ignore_errors=True)
+        teacher = Teacher(config.teacher, reading, folder / "teacher", progress)
+    todo = plans(compare, source, config, mine_by, embeddings, progress, teacher)
     make_folder(folder)
     if fresh:  # before anything new is said of the folder
         for old in _places(folder):
@@ -175,12 +187,28 @@ def train(
         )
         for scored in scored_sets
     ]
-    result = Training(folder, model, variants, measured, message, short)
+    result = Training(folder, model, variants, measured, message, data_facts(path), short)
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
     write_page(result)
     return result
+
+
+def data_facts(path: Path) -> dict[str, Any]:
+    """What a data set says of itself, for the card of a model: "name", and of a run also "recipe",
+    "retgen" (the version that made it) and "licences" of its parts.
+    """
+    run = open_dataset(path).run
+    stated: dict[str, Any] = {}
+    if run is not None and (run / "manifest.json").is_file():
+        stated = orjson.loads((run / "manifest.json").read_bytes())
+    return {
+        "name": path.resolve().name,
+        "recipe": stated.get("name"),
+        "retgen": stated.get("versions", {}).get("retgen"),
+        "licences": stated.get("licences") or {},
+    }
 
 
 def _several(outside: str | Path | Sequence[str | Path]) -> list[str | Path]:
