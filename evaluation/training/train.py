@@ -4,6 +4,7 @@ out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, see retgen.evaluation.training.scored_set
   teacher/         scores of a teacher, see retgen.evaluation.training.teachers
+  lr/              with `lr_auto`, see retgen.evaluation.training.learning_rate
   model/ ...       see retgen.evaluation.training.fit
   NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
   seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
@@ -41,6 +42,7 @@ from retgen.evaluation.training.config import (
     read_own,
     without_hard_negatives,
 )
+from retgen.evaluation.training.learning_rate import sweep
 from retgen.evaluation.training.pairs import shared_pairs, shared_texts
 from retgen.evaluation.training.result import Training, TrainingVariant
 from retgen.evaluation.training.scored_set import (
@@ -90,6 +92,7 @@ def train(
     by: str | None = None,
     mine_by: str = "bm25",
     seeds: int = 1,
+    lr_auto: bool = False,
     out: str | Path | None = None,
     device: str | None = None,
     fresh: bool = False,
@@ -105,7 +108,8 @@ def train(
     `compare`: variants (see `variants`) that are trained with the same steps and seeds, the
     reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
     are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
-    scores are their means. `report_to`: trackers, see `fit.train`. `out` defaults
+    scores are their means. `lr_auto`: the learning rate comes from short trainings on the
+    reference's pairs, see `learning_rate`. `report_to`: trackers, see `fit.train`. `out` defaults
     to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
     Raises `UsageError` or `DatasetError` for what cannot be.
     """
@@ -155,7 +159,19 @@ def train(
         for old in _places(folder):
             discard(old)
             shutil.rmtree(old / "scores", ignore_errors=True)
+        if (folder / "lr" / "sweep.json").is_file():
+            shutil.rmtree(folder / "lr")
     _check_scored_sets(folder, scored_sets)
+    rates = None
+    if lr_auto:
+        first = next(iter(todo.values()))
+        rates = sweep(model, first.pairs, first.config, path, folder / "lr", device, progress)
+        rate = {"learning_rate": rates.best}
+        todo = {
+            name: plan._replace(config=plan.config.model_copy(update=rate))
+            for name, plan in todo.items()
+        }
+        config = config.model_copy(update=rate)
     before: dict[str, NDArray[np.float64]] = {}
     lexical = Lexical(progress)
     variants: list[TrainingVariant] = []
@@ -187,7 +203,7 @@ def train(
         )
         for scored in scored_sets
     ]
-    result = Training(folder, model, variants, measured, message, data_facts(path), short)
+    result = Training(folder, model, variants, measured, message, data_facts(path), short, rates)
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
