@@ -30,7 +30,7 @@ from retgen.evaluation.retrievers import (
 )
 from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
-from retgen.evaluation.scoring.leaderboard import leaderboard as ranked_together
+from retgen.evaluation.scoring.leaderboard import analysis as ranked_together
 from retgen.evaluation.scoring.measures import (
     Measures,
     default_names,

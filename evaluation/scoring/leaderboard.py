@@ -26,7 +26,7 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.scoring.panels import p_value, score_measure
-from retgen.evaluation.scoring.result import Scored
+from retgen.evaluation.scoring.result import AnalysisResult, Scored
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.evaluation.scoring.significance import PairedDifference, holm
 from retgen.evaluation.search.base import slug
@@ -168,6 +168,14 @@ class Leaderboard:
             "", rows, columns, heads=["neighbours"], interval="inside", terminal_interval="inside",
             best=False,
         )  # fmt: skip
+
+
+def analysis(sets: Sequence[Scored], earlier: Sequence[Sequence[Path]]) -> AnalysisResult | None:
+    """What the leaderboard adds to an evaluation; see `leaderboard`."""
+    board = leaderboard(sets, earlier)
+    if board is None:
+        return None
+    return AnalysisResult({"leaderboard": board.to_json()}, [board.section()])
 
 
 def leaderboard(sets: Sequence[Scored], earlier: Sequence[Sequence[Path]]) -> Leaderboard | None:

@@ -48,7 +48,7 @@ def page_of(result: Evaluation) -> Page:
     """All that is shown; what a data set with candidate sets is for comes first."""
     sections = [s for task, results in result.of_tasks() if results for s in task.sections(results)]
     if result.leaderboard is not None:
-        sections.append(result.leaderboard.section())
+        sections += result.leaderboard.sections
     if len(result.datasets) > 1 and any(d.scores for d in result.datasets):
         sections += _overview(result)
     for scored in result.datasets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
@@ -14,9 +14,6 @@ from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.results.page import Section
 from retgen.statistics.clustered import Units
-
-if TYPE_CHECKING:
-    from retgen.evaluation.scoring.leaderboard import Leaderboard
 
 
 class AnalysisResult(NamedTuple):
@@ -116,7 +113,7 @@ class Evaluation:
     title: str = ""
     about: str = ""
     exit_code: int = 0
-    leaderboard: Leaderboard | None = None
+    leaderboard: AnalysisResult | None = None
 
     def of_tasks(self) -> list[tuple[Task[Any], list[SystemResult[Any]]]]:
         """Each task that data sets hold candidate sets of, and the systems over these sets."""
@@ -136,7 +133,7 @@ class Evaluation:
                     {"model": one.model, "dim": one.dim} | task.summary(one) for one in results
                 ]
         if self.leaderboard is not None:
-            content = content | {"leaderboard": self.leaderboard.to_json()}
+            content = content | self.leaderboard.keys
         if self.failures:
             content = content | {"failures": self.failures}
         return content

@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retgen.evaluation.scoring.evaluate import evaluate
-from retgen.evaluation.scoring.leaderboard import Leaderboard, letter_groups, power, stacked
+from retgen.evaluation.scoring.evaluate import evaluate, output_folder
+from retgen.evaluation.scoring.leaderboard import (
+    Leaderboard,
+    leaderboard,
+    letter_groups,
+    power,
+    stacked,
+)
+from retgen.evaluation.scoring.result import Evaluation
 from retgen.statistics.clustered import Units
 from tests.conftest import Gen, Write
 
@@ -54,9 +61,17 @@ def runs(tmp_path: Path) -> dict[str, Path]:
 def board(paths: list[Path], runs: Mapping[str, Path], out: Path) -> Leaderboard:
     result = evaluate(
         paths, runs=list(runs.values()), metrics=["recall@1"], leaderboard=True, out=out
-    ).leaderboard
-    assert result is not None
-    return result
+    )
+    return of(result, paths, out)
+
+
+def of(result: Evaluation, paths: list[Path], out: Path) -> Leaderboard:
+    """The leaderboard that the evaluation shows."""
+    places = [[output_folder([path]), out / path.name if len(paths) > 1 else out] for path in paths]
+    found = leaderboard(result.datasets, places)
+    assert found is not None
+    assert found.to_json() == result.to_json()["leaderboard"]
+    return found
 
 
 def test_groups_of_systems_that_cannot_be_told_apart(
@@ -148,13 +163,14 @@ def test_scores_of_a_data_set_that_was_made_anew_do_not_count(
     run = Path(shutil.copytree(limit_run, tmp_path / "limit", ignore=shutil.ignore_patterns("eval")))  # fmt: skip
     for model in ("bm25", "tfidf"):
         result = evaluate(run, models=[model], metrics=["recall@2"], leaderboard=True)
-        assert result.leaderboard is not None
-    assert {one.system for one in result.leaderboard.entries} == {"bm25", "tfidf"}
+    found = of(result, [run], run / "eval")
+    assert {one.system for one in found.entries} == {"bm25", "tfidf"}
     old = (run / "manifest.json").stat().st_mtime - 10
     os.utime(run / "eval/per_query/bm25.jsonl", (old, old))
     result = evaluate(run, models=["tfidf"], metrics=["recall@2"], leaderboard=True)
-    assert result.leaderboard is not None
-    assert result.leaderboard.sentence() == "tfidf is the only system on the leaderboard."
+    assert (
+        of(result, [run], run / "eval").sentence() == "tfidf is the only system on the leaderboard."
+    )
 
 
 def test_a_system_of_one_data_set_alone(
