@@ -1,9 +1,9 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
-`validate`, `report`, `diff`, `export`, `publish`, `evaluate`, `train`, `capacity` and `certify`
-(`gen capacity` without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how `run`
-calls models.
+`validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
+`certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`. `ModelOptions`: how
+`run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.
 """
@@ -18,6 +18,7 @@ from retgen.version import __version__ as __version__
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions as ModelOptions
     from retgen.changes import diff as diff
+    from retgen.diagnosis.diagnose import diagnose as diagnose
     from retgen.doctor import doctor as doctor
     from retgen.errors import RetgenError as RetgenError
     from retgen.evaluation.capacity.all_pairs import capacity as capacity
@@ -39,6 +40,7 @@ _MODULES = {
     "RetgenError": "errors",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",
+    "diagnose": "diagnosis.diagnose",
     "diff": "changes",
     "doctor": "doctor",
     "evaluate": "evaluation.scoring.evaluate",

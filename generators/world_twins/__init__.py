@@ -18,6 +18,7 @@ from retgen.errors import RecipeError
 from retgen.generators.family import Family, Plan
 from retgen.generators.params import Job, check_lexicon, domain_digest
 from retgen.generators.records import OWN_LICENCE, Example, Records, rows_of
+from retgen.generators.world_twins.contrasts import Contrast
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.generators.world_twins.tables import ROLES, TwinTables, changeable, twin_tables
 from retgen.validators.rule import CorpusRule, Judgements
@@ -26,6 +27,12 @@ from retgen.world.domain import Domain, load_domain
 
 __all__ = ["WorldTwins"]
 
+_CONTRASTS: Mapping[Contrast, str] = {
+    "include": "the twin's value in place of the base's, so the twin is the answer",
+    "exclude": "what else is asked, but not the twin's value",
+    "compare": "a range that holds the base's value and not the twin's",
+    "superlative": "of what else is asked, the two with the highest or lowest value",
+}
 _QREL = 2 * 58  # bytes of a row of the qrels, and of one of the grades
 _SAMPLE = 50  # documents whose size stands for that of all, in plans
 
@@ -86,12 +93,18 @@ class WorldTwins(Family[TwinsParams]):
                     "wording": "string",
                     "conditions": "int32",
                     "expression": "string",
+                    **({"contrast": "string"} if job.params.contrasts else {}),
                 },
             },
             complete=True,
-            breakdown=("slot_type", "length", "wording"),
+            breakdown=(
+                "slot_type",
+                "length",
+                "wording",
+                *(["contrast"] if job.params.contrasts else []),
+            ),
             word_lists=self.word_lists(job),
-            card=_card(records, domain),
+            card=_card(records, domain, job.params.contrasts),
             facts=_figures(job.params, records, domain),
             licences={"documents and queries": OWN_LICENCE},
             example=_example(records),
@@ -146,8 +159,8 @@ def _figures(params: TwinsParams, records: TwinTables, domain: Domain) -> dict[s
     }
 
 
-def _card(records: TwinTables, domain: Domain) -> list[str]:
-    return [
+def _card(records: TwinTables, domain: Domain, contrasts: Sequence[Contrast] = ()) -> list[str]:
+    result = [
         f"{domain.about} A triple (`metadata.triple`) is three documents about one of them: the "
         "`base`; its `twin`, which has another value of the slot `changed`, in the same words and "
         "the same order otherwise; and its `control`, which states the facts of the base in other "
@@ -162,11 +175,19 @@ def _card(records: TwinTables, domain: Domain) -> list[str]:
         "and control are relevant, the twin is not and has score 0. `qrels_graded` has the number "
         "of conditions that each meets.",
     ]
+    if contrasts:
+        result.append(
+            "Further queries (`metadata.contrast`) ask of the same documents with one difference: "
+            f"{', '.join(f'{one}: {_CONTRASTS[one]}' for one in contrasts)}."
+        )
+    return result
 
 
 def _example(records: TwinTables) -> Example:
     number = next((q.triple for q in records.questions), 0)
     texts = [records.composed_document(number, role).text for role in ROLES]
-    query = next(one.text for one in records.questions if one.triple == number)
+    query = next(
+        one.text for one in records.questions if one.triple == number and one.contrast != "include"
+    )
     rows = [("twin", texts[0], texts[1]), ("control", texts[0], texts[2])]
     return Example(query, ("", "base", "changed"), rows)

@@ -7,11 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from retgen.generators.params import Distinct, DomainName, LexiconFile, Params
+from retgen.generators.world_twins.contrasts import Contrast
 from retgen.world.asking import Wording
 from retgen.world.domain_file import SlotType
 
 Length = Annotated[int, Field(ge=2, le=100)]
-Conditions = Annotated[int, Field(ge=2, le=4)]
+Conditions = Annotated[int, Field(ge=2, le=10)]
 
 
 class TwinsParams(Params):
@@ -36,3 +37,7 @@ class TwinsParams(Params):
         (2, 3, 4), min_length=1,
         description="of a query, the changed fact's among them: drawn for each triple",
     )  # fmt: skip
+    contrasts: Annotated[tuple[Contrast, ...], Distinct] = Field(
+        (),
+        description="further queries of every triple, each with one difference, in literal words",
+    )

@@ -17,6 +17,7 @@ import numpy as np
 
 from retgen.errors import RecipeError
 from retgen.generators.tables import Ids
+from retgen.generators.world_twins.contrasts import Contrast, expression_of
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.streams import Permutation, Stream
 from retgen.world.asking import Asker, Wording
@@ -249,10 +250,11 @@ class JudgedDocument(NamedTuple):
 
 
 class TwinQuery(NamedTuple):
-    """A query about a triple."""
+    """A query about a triple; `contrast`: "" for its facts."""
 
     triple: int
     wording: Wording
+    contrast: Contrast | Literal[""]
     expression: Expression
     text: str
     judged: list[JudgedDocument]
@@ -274,6 +276,8 @@ class TwinTables:
             for wording in params.wordings
             if wording != "entailed" or triple.entailed
         ]
+        self._contrasts = bool(params.contrasts)
+        asked += self._contrast_queries(params.contrasts, facts)
         self.questions = Stream(seed, "world_twins/queries").shuffled(asked)
         self._doc_ids, self._triple_ids, self._query_ids = (
             Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
@@ -309,6 +313,7 @@ class TwinTables:
         """Row i of the queries."""
         one = self.questions[i]
         triple = self.triples[one.triple]
+        contrast = {"contrast": one.contrast} if self._contrasts else {}
         return {
             "_id": self._query_ids[i],
             "text": one.text,
@@ -320,6 +325,7 @@ class TwinTables:
                 "wording": one.wording,
                 "conditions": len(triple.asked),
                 "expression": dumps(one.expression),
+                **contrast,
             },
         }
 
@@ -372,16 +378,32 @@ class TwinTables:
         return self._composer.write(forms, stated, draws, plain=plain)
 
     def _question(self, number: int, wording: Wording, facts: EntityTable) -> TwinQuery:
-        triple = self.triples[number]
-        parts = conditions(self.table, triple, entailed=wording == "entailed")
-        expression = And(tuple(parts))
-        words = Stream(self.seed, f"world_twins/words/{number}/{wording}")
+        parts = conditions(self.table, self.triples[number], entailed=wording == "entailed")
+        return self._query(number, wording, "", And(tuple(parts)), facts)
+
+    def _contrast_queries(
+        self, contrasts: Sequence[Contrast], facts: EntityTable
+    ) -> Iterator[TwinQuery]:
+        for number, triple in enumerate(self.triples) if contrasts else ():
+            slot, base = self.table.domain.slots[triple.slot], triple.facts[triple.slot]
+            asked = [Is(one, self.table.name(one, triple.facts[one])) for one in triple.asked]
+            for contrast in contrasts:
+                expression = expression_of(contrast, facts, asked, slot, base, triple.twin)
+                if expression is not None:
+                    yield self._query(number, "literal", contrast, expression, facts)
+
+    def _query(
+        self, number: int, wording: Wording, contrast: Contrast | Literal[""],
+        expression: Expression, facts: EntityTable,
+    ) -> TwinQuery:  # fmt: skip
+        words = Stream(self.seed, f"world_twins/words/{number}/{contrast or wording}")
         asker = Asker(self.table.domain, wording, words.below)
         meets, met = execute(expression, facts), grades(expression, facts)
         which = np.flatnonzero(meets).tolist()
-        twin = 3 * number + ROLES.index("twin")
-        judged = [JudgedDocument(i, int(meets[i]), int(met[i])) for i in (*which, twin)]
-        return TwinQuery(number, wording, expression, asker.ask(expression), judged)
+        wrong = ("base", "control") if contrast == "include" else ("twin",)
+        which += [3 * number + ROLES.index(role) for role in wrong]
+        judged = [JudgedDocument(i, int(meets[i]), int(met[i])) for i in which]
+        return TwinQuery(number, wording, contrast, expression, asker.ask(expression), judged)
 
 
 @lru_cache(maxsize=2)

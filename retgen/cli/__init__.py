@@ -7,13 +7,13 @@ answer; 130 interrupted. The last three are resumable.
 
 from __future__ import annotations
 
-from retgen.cli import check, evaluate, ledger, recipes, review, run, share, train
+from retgen.cli import check, diagnose, evaluate, ledger, recipes, review, run, share, train
 from retgen.cli.base import app
 
 __all__ = ["app", "main"]
 
 # each says its own commands when it is imported
-_COMMANDS = (run, recipes, check, review, share, evaluate, train, ledger)
+_COMMANDS = (run, recipes, check, review, share, evaluate, diagnose, train, ledger)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PANELS = {
     "Make": ("recipes", "new", "plan", "preview", "run", "world", "schema"),
     "Check": ("validate", "report", "diff"),
-    "Score and train": ("eval", "train", "capacity"),
+    "Score and train": ("diagnose", "eval", "train", "capacity"),
     "People": ("review",),
     "Share": ("export", "publish"),
     "Keep": ("ledger", "doctor"),
@@ -74,6 +74,10 @@ def _known_parts(mark: str) -> str:
 
         *names, last = layouts()
         return f"{', '.join(names)} or {last}"
+    if mark == "{abilities}":
+        from retgen.diagnosis.abilities import ABILITIES
+
+        return ", ".join(one.name for one in ABILITIES)
     from retgen.evaluation.tasks import tasks
 
     if mark == "{items}":
@@ -81,7 +85,7 @@ def _known_parts(mark: str) -> str:
     return " or ".join(f"{task.paper}'s instruction" for task in tasks() if task.instruction)
 
 
-_PARTS = ("{layouts}", "{retrievers}", "{rules}", "{items}", "{instructions}")
+_PARTS = ("{layouts}", "{retrievers}", "{rules}", "{items}", "{instructions}", "{abilities}")
 
 app = typer.Typer(
     name="gen",

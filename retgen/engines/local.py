@@ -53,7 +53,8 @@ def process_pool(
     except BrokenProcessPool as error:
         raise WorkerLost(
             "a worker process was killed, most likely because memory ran out. What is finished is "
-            "kept: the same command again goes on, with --workers 1 in less memory"
+            "kept: the same command again goes on, with --workers 1 in less memory. A script of "
+            'your own calls retgen below `if __name__ == "__main__":`, since each worker reads it'
         ) from error
     finally:
         held.close()

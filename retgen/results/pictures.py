@@ -221,6 +221,45 @@ def _draw_bar(plot: svg.Plot, x: float, wide: float, one: Measurement, **style: 
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dots(Picture):
+    """A line of points from 0 to 1 for each row, the first on top, with their 95% intervals.
+
+    `series`: by name a measurement for each row, None for none; those in `hollow` are drawn hollow,
+    without intervals. `at`: a vertical line, as of chance, with its name.
+    """
+
+    rows: Sequence[str]
+    series: Mapping[str, Sequence[Measurement | None]]
+    hollow: frozenset[str] = frozenset()
+    at: Level | None = None
+
+    def draw(self) -> str:
+        """Points of a row below one another where they are many, and a legend."""
+        up = svg.names_scale(self.rows)
+        up = up._replace(low=up.high, high=up.low)
+        step = max(22, 7 * len(self.series) + 8)
+        plot = svg.Plot(svg.FRACTION, up, self.x, self.y, height=step * len(self.rows))
+        if self.at is not None:
+            line = [(plot.x(self.at.y), 0.0), (plot.x(self.at.y), plot.bottom)]
+            dots: svg.Style = {"stroke": svg.GREY, "stroke_dasharray": "2 3"}
+            plot.parts.append(svg.element("path", d=svg.path(line), **dots))
+            plot.entry(self.at.name, svg.element("path", d="M11 -6v12", **dots))
+        for i, (name, measurements) in enumerate(self.series.items()):
+            colour, paper = svg.colour(i), name in self.hollow
+            mark: svg.Style = {"fill": svg.PAPER if paper else colour, "stroke": colour}
+            for row, one in enumerate(measurements):
+                if one is not None and one.value is not None:
+                    y = plot.y(row) + 7 * (i - (len(self.series) - 1) / 2)
+                    if one.span and not paper:
+                        ends = [(plot.x(end), y) for end in one.span]
+                        plot.parts.append(svg.element("path", d=svg.path(ends), stroke=colour))
+                    hint = f"{name}, {self.rows[row]}: {score(one.value)}"
+                    plot.parts.append(svg.marker(i, plot.x(one.value), y, 4, hint=hint, **mark))
+            plot.entry(name, svg.marker(i, 11, 0, 4, **mark))
+        return plot.svg(self.title, self.about)
+
+
+@dataclass(frozen=True, kw_only=True)
 class HeatMap(Picture):
     """A cell for each value in 0..1, the darker the higher, with the value in it.
 

@@ -55,6 +55,10 @@ CASES: dict[str, tuple[str, str]] = {
         "--documents 300 --rounds 1",
         rf"  read back and proven / Faker, a sentence a fact: {F} \({F} to {F}\)",
     ),
+    "diagnose": (
+        "out --quick --seeds 2 --ability combinations --system bm25 --system tfidf",
+        rf"\| Combinations \| {F} \| .* \| {F} \| .* \| 100% \|",
+    ),
     "intervals": ("--simulations 40", rf"lowest coverage: {F} \(0\.93 asked\)"),
     "plain": ("plain 60", ""),
     "review": (

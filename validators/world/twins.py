@@ -139,9 +139,10 @@ class TwinsProof(WorldProof):
         for key, value in right.items():
             if note.get(key) != value:
                 yield _asked(query, f"its {key} is {value!r}, its metadata says {note.get(key)!r}")
+        answers = ("twin",) if note.get("contrast") == "include" else ("base", "control")
         for role, one in triple.items():
             found = judged.get((query.query_id, one.doc_id))
-            if found != (role != "twin"):
+            if found != (role in answers):
                 state = "no row" if found is None else f"{found:g}"
                 yield _error(
                     [query.query_id, one.doc_id],

@@ -60,6 +60,25 @@ def test_nothing_is_wrong(films: Tables, tmp_path: Path) -> None:
     assert findings(films, tmp_path) == findings(films, tmp_path, parts=3) == []
 
 
+def test_contrasts_are_proven(tmp_path: Path) -> None:
+    """As they are; with the labels of an exclusion on its twin, nothing is right."""
+    tables = rows(contrasts=("include", "exclude", "compare", "superlative"))
+    assert findings(tables, tmp_path) == []
+    query = next(q for q in tables["queries"] if q["metadata"]["contrast"] == "include")
+    query["metadata"]["contrast"] = "exclude"
+    messages = [one.message for one in findings(tables, tmp_path)]
+    triple = query["metadata"]["triple"]
+    roles = {
+        d["metadata"]["role"]: d["_id"]
+        for d in tables["corpus"]
+        if d["metadata"]["triple"] == triple
+    }
+    assert sorted(messages) == sorted(
+        f"query {query['_id']}: the {role} {roles[role]} of its triple has {score} in the qrels"
+        for role, score in (("base", 0), ("twin", 1), ("control", 0))
+    )
+
+
 def twin_is_its_base(tables: Tables) -> str:
     base, twin = own(tables, "base"), own(tables, "twin")
     twin["text"], twin["metadata"]["facts"] = base["text"], base["metadata"]["facts"]

@@ -1,0 +1,100 @@
+"""Further queries about a triple, each of which differs in one thing from another one.
+
+    facts        a film that is set in Leipzig and that came to cinemas in 1987
+    include      a film that is set in Leipzig and that came to cinemas in 1952      (the twin's)
+    exclude      a film that is set in Leipzig, but not one that came to cinemas in 1952
+    compare      a film that is set in Leipzig and that came to cinemas after 1970
+    superlative  Take every film that is set in Leipzig, and name the 2 with the latest release.
+
+All are literal. Base and control are the answers, except of `include`, whose answer is the twin.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal
+
+import numpy as np
+
+from retgen.world.domain import Slot, scalar
+from retgen.world.expressions import (
+    And,
+    AndNot,
+    Between,
+    Condition,
+    Expression,
+    Extreme,
+    Is,
+    execute,
+)
+from retgen.world.table import EntityTable
+
+Contrast = Literal["include", "exclude", "compare", "superlative"]
+ALIKE = 2  # documents of a triple that are answers: base and control
+
+
+def expression_of(
+    contrast: Contrast, facts: EntityTable, asked: list[Is], slot: Slot, base: int, twin: int
+) -> Expression | None:
+    """What a contrast asks of a triple; None where this triple cannot be asked it.
+
+    `facts`: what all documents state. `asked`: the conditions of the triple's query, in its order.
+    `base`, `twin`: codes of the changed `slot`.
+    """
+    context = tuple(one for one in asked if one.slot != slot.name)
+    other = Is(slot.name, facts.name(slot.name, twin))
+    match contrast:
+        case "include":
+            return And(tuple(other if one.slot == slot.name else one for one in asked))
+        case "exclude":
+            return AndNot(_joined(context), other)
+        case "compare":
+            beyond = _beyond(slot, base, twin)
+            parts = tuple(beyond if one.slot == slot.name else one for one in asked)
+            return And(tuple(one for one in parts if one is not None)) if beyond else None
+        case "superlative":
+            said = slot.most if base > twin else slot.least
+            of = _joined(context)
+            if not slot.is_ordered or said is None or np.count_nonzero(execute(of, facts)) != 3:
+                return None  # others would compete
+            return Extreme(ALIKE, slot.name, of, base > twin)
+
+
+def _joined(conditions: tuple[Is, ...]) -> Expression:
+    return And(conditions) if len(conditions) > 1 else conditions[0]
+
+
+def _beyond(slot: Slot, base: int, twin: int) -> Condition | None:
+    """An open range that holds the base's value and not the twin's, and names neither."""
+    if not slot.is_ordered:
+        return None
+    if slot.type == "date":  # only whole years have words
+        years = [datetime.date.fromordinal(code).year for code in (base, twin)]
+        year = _roundest(min(years), max(years))
+        if year is None:
+            return None
+        first, last = datetime.date(year + 1, 1, 1), datetime.date(year - 1, 12, 31)
+        after, before = first.toordinal(), last.toordinal()
+    else:
+        edge = _roundest(min(base, twin), max(base, twin))
+        if edge is None:
+            return None
+        after, before = edge + 1, edge - 1
+    if base > twin:
+        return Between(slot.name, scalar(slot, after), None)
+    return Between(slot.name, None, scalar(slot, before))
+
+
+def _roundest(low: int, high: int) -> int | None:
+    """The multiple of the largest of 1, 2, 5, 10, 20, ... that lies strictly between two numbers;
+    of several the one nearest to their middle.
+    """
+    unit = 10 ** len(str(high))
+    while unit:
+        for step in (unit, unit // 2, unit // 5):
+            first = (low // step + 1) * step if step else high
+            if first < high:
+                last = (high - 1) // step * step
+                return min(range(first, last + 1, step), key=lambda one: abs(2 * one - low - high))
+        unit //= 10
+    return None

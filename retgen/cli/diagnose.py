@@ -1,0 +1,113 @@
+"""`gen diagnose`: what a retriever can and cannot do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retgen.cli.base import (
+    DeviceOption,
+    Json,
+    LedgerOption,
+    MaxUsdOption,
+    PriceOption,
+    Quiet,
+    again,
+    command,
+    complete_model,
+    fail,
+    given_command,
+    given_path,
+    interruptible,
+    model_options_of,
+    print_result,
+    shown_progress,
+)
+
+
+@command(
+    "diagnose",
+    "gen diagnose minilm",
+    "gen diagnose ./my-model --against static:minilm --seed 7",
+    "gen diagnose ./after --against ./before --ability exclusions --ability ranges",
+    "gen diagnose openai:text-embedding-3-large --max-usd 2",
+)
+def diagnose_command(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", autocompletion=complete_model, help="{retrievers}.")
+    ],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="M", autocompletion=complete_model,
+            help="Another system, beside bm25 and minilm. Repeatable.",
+        ),
+    ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Without bm25 and minilm.")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Of the test data. Default: a new one, kept in the folder."),
+    ] = None,
+    ability: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this one: {abilities}. Repeatable."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A quarter of the data: wider intervals.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, help="Folder; default outputs/diagnose_MODEL."),
+    ] = None,
+    device: DeviceOption = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved."),
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
+    query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,
+    document_prompt: Annotated[str | None, typer.Option(help="Put before every document.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
+    ] = False,
+    max_usd: MaxUsdOption = None,
+    price: PriceOption = None,
+    ledger: LedgerOption = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Show what a retriever can and cannot do, ability by ability, on fresh proven data."""
+    from retgen.diagnosis.diagnose import REFERENCES, diagnose
+    from retgen.evaluation.retrievers import Options, asked_models, check_name
+
+    for name in (model, *(against or ())):
+        check_name(name)
+    model_options = None
+    if any(asked_models(name) for name in (model, *(against or ()))):
+        interruptible()
+        model_options = model_options_of(model, max_usd, price, None, ledger)
+    options = Options(
+        device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
+        query_prompt=query_prompt, document_prompt=document_prompt,
+        trust_remote_code=trust_remote_code,
+    )  # fmt: skip
+    with shown_progress(quiet, json) as progress:
+        result = diagnose(
+            model, against=against or (), references=() if alone else REFERENCES,
+            seed=seed, abilities=ability or (), quick=quick, out=out,
+            options=options, model_options=model_options, cache=not no_cache,
+            command=given_command(), progress=progress,
+        )  # fmt: skip
+    from retgen.diagnosis.page import terminal_text
+
+    print_result(result, lambda: terminal_text(result), json, quiet)
+    if result.failures:
+        code = result.exit_code
+        resume = f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""
+        fail("\n".join(result.failures.values()) + resume, code)

@@ -1,0 +1,217 @@
+"""The abilities, and the data sets that they are tested on: each isolates one factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from retgen.diagnosis import choices
+from retgen.diagnosis.choices import LONG, MIDDLE, SHORT, Reader
+
+
+@dataclass(frozen=True)
+class TestData:
+    """A recipe and what is changed of it; `quick`: further changes, for a smaller set."""
+
+    recipe: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    quick: Mapping[str, Any] = field(default_factory=dict)
+
+
+DATA: Mapping[str, TestData] = {
+    "facts": TestData(
+        "world_twins",
+        {
+            "params.lengths": [8],
+            "params.triples_per_cell": 90,
+            "params.contrasts": ["include", "exclude"],
+        },
+        {"params.triples_per_cell": 20},
+    ),
+    "numbers": TestData(
+        "world_twins",
+        {
+            "params.lengths": [8],
+            "params.slot_types": ["year", "number"],
+            "params.triples_per_cell": 250,
+            "params.wordings": ["literal"],
+            "params.contrasts": ["compare", "superlative"],
+        },
+        {"params.triples_per_cell": 70},
+    ),
+    "conditions": TestData(
+        "multiconir_movies",
+        {
+            "params.ladders": 300,
+            "params.singles": False,
+            "params.wordings": ["literal"],
+            "params.negatives.strategy": "modify",
+        },
+        {"params.ladders": 80},
+    ),
+    "all_pairs": TestData("limit_small", {}, {"params.queries": 300}),
+    "no_pairs": TestData(
+        "limit_disjoint", {"params.docs": 600, "params.queries": 300}, {"params.queries": 100,
+                                                                       "params.docs": 200}
+    ),
+    "album": TestData("capretrieval_album", {"params.training": 0}, {"params.queries": 150}),
+    "album_zh": TestData("capretrieval_album_zh", {"params.training": 0}, {"params.queries": 150}),
+    "needles": TestData(
+        "niah",
+        {
+            "params.lengths": [SHORT, MIDDLE, LONG],
+            "params.needles": ["literal"],
+            "params.groups": "all",
+            "params.orders": ["default"],
+        },
+        {"params.places": 5},
+    ),
+}  # fmt: skip
+
+
+# training data: a query's negatives are its twins
+TWINS = (
+    "world_twins --set params.domain=books "
+    "--set 'params.contrasts=[include, exclude, compare, superlative]'"
+)
+
+
+@dataclass(frozen=True)
+class Ability:
+    """One factor. `test`, `control`: what is asked, each to be read after "where".
+
+    `verdicts`: what to say of a system that cannot, partly can, and can. `data`: names of `DATA`,
+    in the order of `read`'s arguments. `train`: a recipe whose data
+    trains this, with what is changed of it; "" for none.
+    """
+
+    name: str
+    title: str
+    test: str
+    control: str
+    verdicts: tuple[str, str, str]
+    data: tuple[str, ...]
+    read: Reader
+    train: str = ""
+
+
+ABILITIES = (
+    Ability(
+        "exclusions", "But not",
+        'a value is excluded ("... but not one that was released in 1952")',
+        'the same value is asked for ("... and that was released in 1952")',
+        ('does not read "but not"', 'half reads "but not"', 'reads "but not"'),
+        ("facts",), choices.exclusions, TWINS,
+    ),
+    Ability(
+        "names", "One name changed",
+        "the wrong document has the same words and one other name",
+        "the wrong document is about something else",
+        ("does not see that one name differs", "often misses that one name differs",
+         "sees that one name differs"),
+        ("facts",), choices.changed_names, TWINS,
+    ),
+    Ability(
+        "numbers", "One number changed",
+        "the wrong document has the same words and one other number, year or day",
+        "the wrong document is about something else",
+        ("does not see that one number differs", "often misses that one number differs",
+         "sees that one number differs"),
+        ("facts",), choices.changed_numbers, TWINS,
+    ),
+    Ability(
+        "ranges", "Ranges",
+        'a range is asked for ("after 1970", "more than 100 minutes")',
+        "the number itself is asked for",
+        ("does not compare numbers", "compares numbers now and then", "compares numbers"),
+        ("numbers",), choices.ranges, TWINS,
+    ),
+    Ability(
+        "superlatives", "Superlatives",
+        'an extreme is asked for ("the 2 with the latest release")',
+        "the number itself is asked for",
+        ("does not find extremes", "finds some extremes", "finds extremes"),
+        ("numbers",), choices.superlatives, TWINS,
+    ),
+    Ability(
+        "conditions", "Many conditions",
+        "a query has ten conditions, of which the wrong document misses one",
+        "that one condition is the whole query",
+        ("loses a condition among ten", "loses some conditions among ten",
+         "keeps each of ten conditions"),
+        ("conditions",), choices.conditions, "multiconir_movies",
+    ),
+    Ability(
+        "styles", "Instructions",
+        "conditions are a numbered list after an instruction",
+        "the same conditions are one sentence",
+        ("does not read lists of conditions", "reads lists of conditions worse than sentences",
+         "reads lists of conditions as well as sentences"),
+        ("conditions",), choices.styles, "multiconir_movies",
+    ),
+    Ability(
+        "words", "Other words",
+        "a query shares no word with its document but the value or its synonym",
+        "the query has the document's words",
+        ("needs the document's words", "does better with the document's words",
+         "reads other words as well as the document's"),
+        ("facts",), choices.other_words, TWINS,
+    ),
+    Ability(
+        "step", "One step up",
+        "a query names what holds the value (a country for a city, a decade for a year)",
+        "the query names the document's value",
+        ("does not know what holds a value", "knows of some values what holds them",
+         "knows what holds a value"),
+        ("facts",), choices.one_step_up, TWINS,
+    ),
+    Ability(
+        "combinations", "Combinations",
+        "every pair of 46 documents is the answer to some query",
+        "no document answers two queries",
+        ("finds no combinations of documents", "finds some combinations of documents",
+         "finds combinations of documents"),
+        ("all_pairs", "no_pairs"), choices.combinations, "limit_train",
+    ),
+    Ability(
+        "details", "Details, English",
+        'what is asked for is mentioned in passing ("with a red bicycle in the background")',
+        "it is what the caption is about",
+        ("misses details", "misses some details", "finds details"),
+        ("album",), choices.details, "capretrieval_album",
+    ),
+    Ability(
+        "details_zh", "Details, Chinese",
+        "what is asked for is mentioned in passing",
+        "it is what the caption is about",
+        ("misses details in Chinese", "misses some details in Chinese",
+         "finds details in Chinese"),
+        ("album_zh",), choices.details, "capretrieval_album_zh",
+    ),
+    Ability(
+        "length", "Long texts",
+        f"the answer is a sentence in a text of {LONG:,} tokens",
+        f"the text has {SHORT} tokens",
+        ("loses a sentence in a long text", "loses sentences in a long text now and then",
+         "finds a sentence in a long text"),
+        ("needles",), choices.lengths, "niah_train",
+    ),
+    Ability(
+        "place", "Place in the text",
+        f"the answer stands in the last third of a text of {MIDDLE} tokens",
+        "it stands in the first third",
+        ("does not see the end of a text", "sees the beginning of a text better than its end",
+         "sees the end of a text as well as its beginning"),
+        ("needles",), choices.places, "niah_train",
+    ),
+    Ability(
+        "noise", "Typos and the like",
+        "a query has typos, capitals or other endings",
+        "the query is as it was",
+        ("does not stand typos, capitals or other endings",
+         "suffers from typos, capitals or other endings",
+         "does not mind typos, capitals and other endings"),
+        ("facts",), choices.noise,
+    ),
+)  # fmt: skip

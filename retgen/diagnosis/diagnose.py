@@ -1,0 +1,302 @@
+"""`gen diagnose`: test data made and proven, systems scored ability by ability, a page written.
+
+What is finished is on disk before the next ability begins, so a call that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from secrets import randbelow
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import xxhash
+
+from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
+from retgen.diagnosis.choices import Choice
+from retgen.diagnosis.scores import AbilityScores, Array, as_json, score
+from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
+from retgen.evaluation.collection import Collection, load
+from retgen.evaluation.embedders.options import ModelCalls, Options
+from retgen.evaluation.retrievers import (
+    asked_models,
+    check_name,
+    ranks_a_corpus,
+    retriever,
+    type_of,
+)
+from retgen.evaluation.search.base import System, slug
+from retgen.messages import did_you_mean
+from retgen.progress import Progress, no_progress
+from retgen.run import run
+from retgen.version import __version__
+from retgen.write import cache_folder, dump_json, make_folder, write_file
+
+if TYPE_CHECKING:
+    from retgen.agents.calls import ModelOptions
+
+REFERENCES = ("bm25", "minilm")  # beside every system
+_SEEDS = 2**31
+
+
+@dataclass
+class Diagnosis:
+    """What `diagnose` found. `scores`: by system, by name of an ability; `systems`: the diagnosed
+    one first; `details`: how each runs; `failures`: by system, why something is missing.
+    """
+
+    systems: Sequence[str]
+    abilities: Sequence[Ability]
+    folder: Path
+    seed: int
+    quick: bool
+    command: str
+    scores: dict[str, dict[str, AbilityScores]] = field(default_factory=dict)
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    exit_code: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints and diagnosis.json holds."""
+        return {
+            "system": self.systems[0], "seed": self.seed, "quick": self.quick,
+            "version": __version__,
+            "systems": {
+                system: {
+                    "abilities": {name: as_json(one) for name, one in of.items()},
+                    "details": self.details.get(system, {}),
+                }
+                for system, of in self.scores.items()
+            },
+            "failures": self.failures,
+        }  # fmt: skip
+
+
+def diagnose(
+    model: str,
+    *,
+    against: Sequence[str] = (),
+    references: Sequence[str] = REFERENCES,
+    seed: int | None = None,
+    abilities: Sequence[str] = (),
+    quick: bool = False,
+    out: str | Path | None = None,
+    options: Options | None = None,
+    model_options: ModelOptions | None = None,
+    cache: bool = True,
+    command: str | None = None,
+    progress: Progress = no_progress,
+) -> Diagnosis:
+    """Score a system on every ability, beside `references` and those that it is compared `against`.
+
+    `seed`: of the test data; default: the one of the folder, or a new one that nobody has seen.
+    `abilities`: names of `ABILITIES`, default all. `quick`: a quarter of the data, wider intervals.
+    `out` defaults to outputs/diagnose_MODEL. Raises `UsageError` for what is not there; a system
+    that fails lands in `failures`, unless it is the only one.
+    """
+    names = list(dict.fromkeys((model, *against, *references)))
+    for name in names:
+        check_name(name)
+        if not ranks_a_corpus(name) and name.startswith("llm:"):
+            raise UsageError(
+                f"--model {name}: orders lists and gives no score to a pair, which a diagnosis "
+                "compares; name an embedder, a re-ranker or a lexical retriever"
+            )
+    wanted = chosen(abilities)
+    folder = Path(out) if out is not None else Path("outputs") / f"diagnose_{slug(model)}"
+    seed = _seed_of(folder, seed, quick)
+    options = options or Options()
+    if cache and options.cache is None:
+        options = replace(options, cache=cache_folder())
+    options = replace(options, calls=_model_calls(names, folder, model_options))
+    given = command or shlex.join(["gen", "diagnose", model])
+    result = Diagnosis(names, wanted, folder, seed, quick, given)
+    read = _Choices(folder, seed, quick, progress)
+    for name in names:
+        try:
+            for ability, won in _scored(name, wanted, read, folder, options, result, progress):
+                of = result.scores.setdefault(name, {})
+                of[ability.name] = AbilityScores(won, read.of(ability))
+        except RetgenError as error:
+            result.failures[name] = str(error)
+            result.exit_code = max(result.exit_code, error.exit_code)
+            if name == model and not result.scores.get(name):
+                raise
+    write_file(folder / "diagnosis.json", dump_json(result.to_json()))
+    from retgen.diagnosis.page import write_page
+
+    write_page(result)
+    return result
+
+
+def chosen(names: Sequence[str]) -> list[Ability]:
+    """The abilities of some names, all where there is none. Raises `UsageError`."""
+    known = {one.name: one for one in ABILITIES}
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UsageError(
+                f"--ability {name}: there is none{hint or '.'} Abilities: {', '.join(known)}"
+            )
+    return [one for one in ABILITIES if not names or one.name in names]
+
+
+def _seed_of(folder: Path, seed: int | None, quick: bool) -> int:
+    """The seed of a folder, kept there. Raises `OutputError` where it holds another diagnosis."""
+    path = folder / "data.json"
+    if path.is_file():
+        try:
+            kept = orjson.loads(path.read_bytes())
+            mine = {"seed": kept["seed"], "quick": kept["quick"], "version": kept["version"]}
+        except (ValueError, TypeError, KeyError) as error:
+            raise OutputError(
+                f"{path}: is damaged; remove {folder}, or choose another --out"
+            ) from error
+        wished = {"seed": mine["seed"] if seed is None else seed, "quick": quick,
+                  "version": __version__}  # fmt: skip
+        apart = [
+            f"{key} {mine[key]} (asked: {wished[key]})" for key in mine if mine[key] != wished[key]
+        ]
+        if apart:
+            raise OutputError(
+                f"{folder} holds a diagnosis with {', '.join(apart)}. Choose another --out, or "
+                "remove the folder"
+            )
+        return int(mine["seed"])
+    seed = randbelow(_SEEDS) if seed is None else seed
+    make_folder(folder)
+    write_file(path, dump_json({"seed": seed, "quick": quick, "version": __version__}))
+    return seed
+
+
+def _model_calls(
+    names: Sequence[str], folder: Path, model_options: ModelOptions | None
+) -> ModelCalls | None:
+    asked = [one for name in names for one in asked_models(name)]
+    if not asked:
+        return None
+    from retgen.agents.calls import ModelOptions, check_model, ledger_of
+
+    model_options = model_options or ModelOptions()
+    for settings in asked:
+        check_model(settings, model_options)
+    return ModelCalls(replace(model_options, ledger=ledger_of(folder, model_options)), folder)
+
+
+class _Choices:
+    """The choices of abilities, read once; their data sets are made when they are first needed."""
+
+    def __init__(self, folder: Path, seed: int, quick: bool, progress: Progress) -> None:
+        self._folder, self._seed, self._quick = folder / "data", seed, quick
+        self._progress = progress
+        self._collections: dict[str, Collection] = {}
+        self._known: dict[str, list[Choice]] = {}
+
+    def of(self, ability: Ability) -> list[Choice]:
+        if ability.name not in self._known:
+            collections = [self._collection(name) for name in ability.data]
+            self._known[ability.name] = list(ability.read(*collections))
+        return self._known[ability.name]
+
+    def _collection(self, name: str) -> Collection:
+        if name not in self._collections:
+            data = DATA[name]
+            changes = {**data.changes, **(data.quick if self._quick else {}), "seed": self._seed}
+            try:
+                made = run(
+                    data.recipe, out=self._folder / name, overrides=changes,
+                    progress=self._progress,
+                )  # fmt: skip
+            except RunDirectoryError as error:
+                raise OutputError(
+                    f"{self._folder / name}: something else stands there. Choose another --out, "
+                    f"or remove {self._folder}. ({error})"
+                ) from error
+            self._collections[name] = load(made.path, progress=self._progress)
+        return self._collections[name]
+
+
+def _scored(
+    name: str,
+    abilities: Sequence[Ability],
+    read: _Choices,
+    folder: Path,
+    options: Options,
+    result: Diagnosis,
+    progress: Progress,
+) -> Iterator[tuple[Ability, Array]]:
+    """Shares won on each ability: from disk where they are there.
+
+    Abilities of the same data sets are scored together, so no text is encoded twice.
+    """
+    place = folder / "systems" / slug(name)
+    system: System | None = None
+    if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
+        system = _system(name, options)  # what cannot be loaded is said before data is made
+    done = 0
+    for data in dict.fromkeys(ability.data for ability in abilities):
+        progress(f"{name}: abilities", done, len(abilities))
+        together = [ability for ability in abilities if ability.data == data]
+        kept = {one.name: _kept(place, one, _settings(name, read.of(one), options))
+                for one in together}  # fmt: skip
+        missing = [one for one in together if kept[one.name] is None]
+        if missing:
+            system = system or _system(name, options)
+            won = score(system, [c for one in missing for c in read.of(one)], progress)
+            make_folder(place)
+            for one in missing:
+                mine, won = np.split(won, [len(read.of(one))])
+                settings = _settings(name, read.of(one), options)
+                value = {"settings": settings, "details": _plain(system.details()),
+                         "won": mine.tolist()}  # fmt: skip
+                write_file(place / f"{one.name}.json", dump_json(value))
+                kept[one.name] = mine, value["details"]
+        for one in together:
+            found = kept[one.name]
+            assert found is not None  # it was scored
+            result.details[name] = found[1]
+            yield one, found[0]
+        done += len(together)
+
+
+def _settings(name: str, choices: Sequence[Choice], options: Options) -> dict[str, Any]:
+    """What scores depend on."""
+    digest = xxhash.xxh3_128(orjson.dumps([list(one) for one in choices])).hexdigest()
+    return {"model": name, "choices": digest, "count": len(choices), **options.settings()}
+
+
+def _kept(
+    place: Path, ability: Ability, settings: Mapping[str, Any]
+) -> tuple[Array, dict[str, Any]] | None:
+    """Shares won and details of an earlier call; None where there are none that fit."""
+    try:
+        kept = orjson.loads((place / f"{ability.name}.json").read_bytes())
+        won = np.array(kept["won"], np.float64)
+        if kept["settings"] != settings or won.shape != (settings["count"],):
+            return None
+        return won, dict(kept["details"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
+    """What a reader of the page must know of how a system runs."""
+    named = ("max_length", "dtype", "device", "query_prompt", "document_prompt", "notes")
+    return {key: details[key] for key in named if details.get(key) not in (None, [], "")}
+
+
+def _system(name: str, options: Options) -> System:
+    """The scorer of a name at its full dimension. Raises `UsageError` for one without."""
+    kind = type_of(name)
+    assert kind is not None  # it was checked
+    found = kind.systems(name, retriever(name, options) if kind.ranks else None, options)
+    if not found:
+        raise UsageError(
+            f"--model {name}: gives no score to a single pair of query and document, which a "
+            "diagnosis compares; name its parts instead"
+        )
+    return max(found, key=lambda one: one.dim or 0)

@@ -1,0 +1,256 @@
+"""The page of a diagnosis: what a system can and cannot do, beside others; examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from retgen.diagnosis.choices import LONG
+from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
+from retgen.highlights import text_differences
+from retgen.results.measurements import Measure, Measurement, write_measurements
+from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
+from retgen.results.panel import Column, Panel
+from retgen.results.pictures import Dots, Level
+from retgen.statistics.clustered import Estimate
+
+if TYPE_CHECKING:
+    from retgen.diagnosis.abilities import Ability
+    from retgen.diagnosis.diagnose import Diagnosis
+
+_EXAMPLES = 2  # of an ability
+_LONGEST = 700  # characters of a document in an example
+
+_TEST = Measure("test", digits=0, percent=True, chance=CHANCE)
+_CONTROL = Measure("control", digits=0, percent=True, chance=CHANCE)
+_LOSS = Measure("loss", digits=0, percent=True, signed=True, better="lower")
+_APART = Measure("less", digits=0, percent=True, signed=True)
+
+_BOXES: Sequence[tuple[Verdict, str, str]] = (
+    ("no", "What {} cannot do", "bad"),
+    ("partly", "What it can do in part", "fair"),
+    ("yes", "What it can do", "good"),
+)
+
+
+def terminal_text(result: Diagnosis) -> str:
+    """For a terminal."""
+    return page_of(result).terminal(
+        result.folder / "diagnosis.html", _notes(result), [_text(result)]
+    )
+
+
+def _text(result: Diagnosis) -> str:
+    lines = []
+    for kind, title, _ in _BOXES:
+        found = list(_statements(result, kind))
+        lines += (
+            [title.format(result.systems[0]), *(f"  {a} {b}" for a, b in found)] if found else []
+        )
+    return "\n".join(lines)
+
+
+def write_page(result: Diagnosis) -> None:
+    """figures/, diagnosis.md, diagnosis.html and measurements.jsonl."""
+    page = page_of(result)
+    page.write(result.folder, "diagnosis")
+    write_measurements(result.folder / "measurements.jsonl", page.measurements())
+
+
+def page_of(result: Diagnosis) -> Page:
+    """All that is shown."""
+    boxes = [
+        Box(title.format(result.systems[0]), kind, list(_statements(result, verdict)))
+        for verdict, title, kind in _BOXES
+    ]
+    sections = [_overview(result)]
+    if len(result.scores) > 1:
+        sections.append(_beside(result))
+    sections += [_breakdown(result), _what_may_help(result), _examples(result)]
+    lede = (
+        f"{len(result.abilities)} abilities, each on data made for this page with seed "
+        f"{result.seed}{' (--quick: a quarter of it)' * result.quick}. A choice is a query, a "
+        "document that answers it and one that does not, known by proof. Chance is 50 of 100."
+    )
+    return Page(
+        result.systems[0], "retgen diagnosis", lede, [], sections,
+        result.command, boxes=[one for one in boxes if one.statements],
+    )  # fmt: skip
+
+
+def _statements(result: Diagnosis, verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Title and sentence of the abilities of a verdict."""
+    of = result.scores.get(result.systems[0], {})
+    at = [one[0] for one in _BOXES].index(verdict)
+    for ability in result.abilities:
+        one = of.get(ability.name)
+        if one is not None and one.verdict == verdict:
+            text = (
+                f"It {ability.verdicts[at]}: where {ability.test}, the right document is above the "
+                f"wrong one in {_of_100(one.test)} of 100 choices; where {ability.control}, in "
+                f"{_of_100(one.control)}."
+            )
+            yield f"{ability.title}.", text + _reason(result, ability, one)
+
+
+def _reason(result: Diagnosis, ability: Ability, one: AbilityScores) -> str:
+    """What else explains a low score."""
+    limit = result.details.get(result.systems[0], {}).get("max_length")
+    if ability.name == "length" and limit is not None and limit < LONG:
+        return f" It reads {limit:,} tokens of a text and nothing behind them."
+    if one.verdict != "yes" and one.loss.value <= SMALL:
+        return " The control is as hard, so this is not what it lacks."
+    return ""
+
+
+def _of_100(one: Estimate) -> str:
+    return f"{100 * one.value:.0f}"
+
+
+def _overview(result: Diagnosis) -> Section:
+    rows: list[Measurement] = []
+    of = result.scores.get(result.systems[0], {})
+    names = {one.name: one.title for one in result.abilities}
+    for name, one in of.items():
+        by = {"ability": names[name]}
+        named = ((_TEST, one.test), (_CONTROL, one.control), (_LOSS, one.loss))
+        rows += [Measurement.of(result.systems[0], m.name, value, by) for m, value in named]
+    columns = [Column(one.name, one) for one in (_TEST, _CONTROL, _LOSS)]
+    text = [
+        "Test and control of an ability have the same documents and differ in one thing only, so "
+        "what is lost between them is that one thing. Test: in how many of 100 choices the right "
+        "document has the higher score, a tie half; loss: control less test. With 95% intervals."
+    ]
+    return Section(
+        "All abilities", text,
+        [Panel("", rows, columns, rows=["ability"], best=False, terminal_interval="inside")],
+        [_picture(result)],
+    )  # fmt: skip
+
+
+def _picture(result: Diagnosis) -> Dots:
+    """The systems' tests, and the first one's control."""
+    names = {one.name: one.title for one in result.abilities}
+    first = result.systems[0]
+    own = result.scores.get(first, {})
+    series: dict[str, list[Measurement | None]] = {}
+    for system, of in result.scores.items():
+        series[system] = [
+            Measurement.of(system, _TEST.name, of[name].test) if name in of else None
+            for name in names
+        ]
+    control = f"{first}, control"
+    series[control] = [
+        Measurement.of(first, _CONTROL.name, own[name].control) if name in own else None
+        for name in names
+    ]
+    return Dots(
+        file="abilities",
+        caption="Test of each system with its 95% interval; hollow: the control. "
+        "figures/abilities.svg.",
+        title=f"What {first} can do", x="share of choices in which the right document is above",
+        rows=list(names.values()), series=series, hollow=frozenset({control}),
+        at=Level("chance", CHANCE),
+    )  # fmt: skip
+
+
+def _beside(result: Diagnosis) -> Section:
+    """Every system, and which differences to the first one are sure."""
+    first, *others = result.scores
+    names = {one.name: one.title for one in result.abilities}
+    rows: list[Measurement] = []
+    apart: list[Measurement] = []
+    for system, of in result.scores.items():
+        for name, one in of.items():
+            by = {"ability": names[name], "of": system}
+            rows.append(Measurement.of(system, _TEST.name, one.test, by))
+            mine = result.scores[first].get(name)
+            if system != first and mine is not None:
+                apart.append(Measurement.of(system, _APART.name, mine.less(one), by))
+    levels = list(result.scores)
+    return Section(
+        "Beside others",
+        [
+            f"Test of each system, and what {first} has more or less on the same choices. An "
+            "interval that holds 0 means: these two cannot be told apart. There is no mean over "
+            "abilities."
+        ],
+        [
+            Panel("Test", rows, [Column(one, _TEST, {"of": one}) for one in levels],
+                  rows=["ability"], best=False),
+            Panel(f"{first} less the other", apart,
+                  [Column(one, _APART, {"of": one}) for one in others], rows=["ability"],
+                  interval="inside", terminal_interval="inside", best=False),
+        ],
+    )  # fmt: skip
+
+
+def _breakdown(result: Diagnosis) -> Section:
+    """Levels and groups of the first system's abilities."""
+    of = result.scores.get(result.systems[0], {})
+    folded = []
+    for ability in result.abilities:
+        one = of.get(ability.name)
+        parts = _parts(one) if one else {}
+        if len(parts) > 1:
+            rows = [
+                Measurement.of(result.systems[0], _TEST.name, value, {"part": part})
+                for part, value in parts.items()
+            ]
+            panel = Panel(ability.title, rows, [Column("test", _TEST)], rows=["part"],
+                          interval="inside", best=False)  # fmt: skip
+            folded.append(Fold(ability.title, [panel]))
+    text = ["Test by what is asked for, or where."] if folded else []
+    return Section("In parts", text, folded=folded)
+
+
+def _parts(one: AbilityScores) -> Mapping[str, Estimate | None]:
+    levels = {level: one.share([level]) for level in one.levels}
+    groups = {group: one.share(one.levels, group) for group in one.groups()}
+    return groups if groups else levels
+
+
+def _what_may_help(result: Diagnosis) -> Section:
+    """Recipes whose data train what the first system lacks."""
+    of = result.scores.get(result.systems[0], {})
+    recipes: dict[str, list[str]] = {}
+    for ability in result.abilities:
+        if ability.train and ability.name in of and of[ability.name].verdict != "yes":
+            recipes.setdefault(ability.train, []).append(ability.title)
+    if not recipes:
+        return Section("What may help", ["No recipe trains what it lacks."])
+    return Section(
+        "What may help",
+        ["Recipes whose data train what it lacks, to be made with another seed than this page's "
+         "and tried with `gen train` and a second diagnosis. docs/diagnose.md says what each of "
+         "them did to minilm, and what it cost."],
+        notes=[f"`gen run {recipe}`: {', '.join(titles)}" for recipe, titles in recipes.items()],
+    )  # fmt: skip
+
+
+def _examples(result: Diagnosis) -> Section:
+    """Choices that were lost, of each ability."""
+    of = result.scores.get(result.systems[0], {})
+    records = []
+    for ability in result.abilities:
+        one = of.get(ability.name)
+        for choice in one.worst(_EXAMPLES) if one else ():
+            right, wrong = text_differences(choice.right[:_LONGEST], choice.wrong[0][:_LONGEST])
+            title = f"{ability.title}: {choice.query[:_LONGEST]}"
+            records.append(
+                MarkedRecord(title, [("right, below", False, right), ("wrong, above", True, wrong)])
+            )
+    return Section(
+        "Choices that it loses",
+        ["The first ones of each ability, not chosen by hand. What differs is marked; of "
+         "several wrong documents the first is shown."] if records else [],
+        changes=records,
+    )  # fmt: skip
+
+
+def _notes(result: Diagnosis) -> list[str]:
+    lines = [f"not scored: {name}: {message}" for name, message in result.failures.items()]
+    for system, details in result.details.items():
+        if limit := details.get("max_length"):
+            lines.append(f"{system} reads {limit:,} tokens of a text")
+    return lines

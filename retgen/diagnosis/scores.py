@@ -1,0 +1,148 @@
+"""Scores of an ability: how often the right document has the higher score, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.diagnosis.choices import CONTROL, Choice
+from retgen.errors import DatasetError
+from retgen.evaluation.search.base import CandidateSet, System, share_won
+from retgen.progress import Progress
+from retgen.statistics.clustered import CHANGE, SHARE, Bounds, Estimate, estimate, parts
+
+Array = NDArray[np.float64]
+Verdict = Literal["no", "partly", "yes"]
+
+CHANCE = 0.5
+SMALL = 0.05  # a loss against the control that nobody needs to mind
+GOOD = 0.8  # share of choices from which on one may say that a system can do it
+
+
+@dataclass(frozen=True)
+class AbilityScores:
+    """A system on one ability. `won`: (choices,), the share of wrong documents below the right one,
+    a tie half; `choices`: what they are of.
+    """
+
+    won: Array
+    choices: Sequence[Choice]
+
+    @property
+    def levels(self) -> list[str]:
+        """What is tested, without the control."""
+        return [one for one in dict.fromkeys(c.level for c in self.choices) if one != CONTROL]
+
+    def groups(self) -> list[str]:
+        """Values of the further breakdown; none where there is none."""
+        return sorted({one.group for one in self.choices} - {""})
+
+    def _rows(self, levels: Sequence[str], group: str) -> NDArray[np.bool_]:
+        return np.array([
+            c.level in levels and group in ("", c.group) for c in self.choices
+        ])  # fmt: skip
+
+    def share(self, levels: Sequence[str], group: str = "") -> Estimate | None:
+        """The mean at some levels with its interval over units."""
+        rows = self._rows(levels, group)
+        return _mean([(self.won, rows, 1.0)], self._units(), SHARE) if rows.any() else None
+
+    @property
+    def test(self) -> Estimate:
+        """Over all levels but the control."""
+        return self.share(self.levels) or Estimate(CHANCE)
+
+    @property
+    def control(self) -> Estimate:
+        """At the control."""
+        return self.share([CONTROL]) or Estimate(CHANCE)
+
+    @property
+    def loss(self) -> Estimate:
+        """Control less test."""
+        test, control = self._rows(self.levels, ""), self._rows([CONTROL], "")
+        terms = [(self.won, control, 1.0), (self.won, test, -1.0)]
+        return _mean(terms, self._units(), CHANGE)
+
+    def less(self, other: AbilityScores) -> Estimate:
+        """Its test less that of another system on the same choices."""
+        rows = self._rows(self.levels, "")
+        return _mean([(self.won - other.won, rows, 1.0)], self._units(), CHANGE)
+
+    def _units(self) -> NDArray[np.int64]:
+        return np.unique([c.unit for c in self.choices], return_inverse=True)[1]
+
+    @property
+    def verdict(self) -> Verdict:
+        """ "no": not surely above chance; "yes": `GOOD`, and nothing that matters lost against the
+        control, or little left to gain; else "partly".
+        """
+        test, loss = self.test, self.loss
+        if (test.value if test.low is None else test.low) <= CHANCE:
+            return "no"
+        if test.value >= GOOD and (loss.value <= SMALL or test.value >= 1 - SMALL):
+            return "yes"
+        return "partly"
+
+    def worst(self, count: int) -> list[Choice]:
+        """Choices at tested levels that were lost, of different units, first in order."""
+        lost: dict[str, Choice] = {}
+        for won, choice in zip(self.won.tolist(), self.choices, strict=True):
+            if won < CHANCE and choice.level != CONTROL:
+                lost.setdefault(choice.unit, choice)
+        return list(lost.values())[:count]
+
+
+def _mean(
+    terms: Sequence[tuple[Array, NDArray[np.bool_], float]],
+    units: NDArray[np.int64],
+    bounds: Bounds,
+) -> Estimate:
+    """A weighted sum of means over some rows, with its interval: units are left out in turn."""
+    count = int(units.max()) + 1
+    value, left_out, seen = 0.0, np.zeros(count), np.zeros(count, np.bool_)
+    for values, rows, weight in terms:
+        sums = np.bincount(units[rows], values[rows], count)
+        sizes = np.bincount(units[rows], minlength=count)
+        mean = float(values[rows].mean())
+        rest = sizes.sum() - sizes
+        value += weight * mean
+        left_out += weight * np.where(rest > 0, (sums.sum() - sums) / np.maximum(rest, 1), mean)
+        seen |= sizes > 0
+    return estimate(value, parts(left_out[seen]), int(np.count_nonzero(seen)), bounds)
+
+
+def score(system: System, choices: Sequence[Choice], progress: Progress) -> Array:
+    """(choices,) shares won. Raises `DatasetError` for scores that are no numbers."""
+    # choices about the same documents are neighbours: some scorers encode a stretch at a time
+    order = sorted(range(len(choices)), key=lambda i: choices[i].unit)
+    sets = [CandidateSet(choices[i].query, (choices[i].right, *choices[i].wrong)) for i in order]
+    result = np.empty(len(sets))
+    for i, scores in zip(order, system.scorer.score(sets, progress), strict=True):
+        if not np.isfinite(scores).all():
+            raise DatasetError(
+                f"it gives no number to {int((~np.isfinite(scores)).sum())} of {len(scores)} "
+                f"documents of a query ({choices[i].query[:60]!r})"
+            )
+        result[i] = share_won(scores[:1], scores[1:], system.scorer.noise).mean()
+    return result
+
+
+def as_json(one: AbilityScores) -> dict[str, Any]:
+    """Of eval's kind: values with intervals."""
+    named: Mapping[str, Estimate | None] = {
+        "test": one.test, "control": one.control, "loss": one.loss,
+    }  # fmt: skip
+    levels = {level: one.share([level]) for level in one.levels}
+    by = {group: one.share(one.levels, group) for group in one.groups()}
+    shown = {name: value._asdict() for name, value in named.items() if value}
+    return {
+        "verdict": one.verdict, **shown, "choices": len(one.choices),
+        "units": len({c.unit for c in one.choices}),
+        "levels": {name: value._asdict() for name, value in levels.items() if value},
+        "groups": {name: value._asdict() for name, value in by.items() if value},
+    }  # fmt: skip

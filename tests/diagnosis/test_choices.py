@@ -1,0 +1,120 @@
+"""Choices: the right document is relevant by the qrels, the wrong ones are not; controls differ in
+one thing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from retgen.diagnosis.abilities import ABILITIES, Ability
+from retgen.diagnosis.choices import CONTROL, Choice
+from retgen.diagnosis.noise import NOISES
+from retgen.evaluation.collection import Collection
+
+Collections = Callable[[Ability], list[Collection]]
+BY_NAME = {one.name: one for one in ABILITIES}
+
+
+def read(name: str, collections_of: Collections) -> list[Choice]:
+    return list(BY_NAME[name].read(*collections_of(BY_NAME[name])))
+
+
+@pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"noise"}))
+def test_right_and_wrong_as_the_qrels_say(name: str, collections_of: Collections) -> None:
+    collections = collections_of(BY_NAME[name])
+    relevant: set[tuple[str, str]] = set()
+    texts: set[str] = set()
+    for collection in collections:
+        ids = [one.decode() for one in collection.doc_ids.tolist()]
+        text = dict(
+            zip(ids, (t for _, block in collection.blocks(999) for t in block), strict=True)
+        )
+        texts.update(text.values())
+        for query in collection.queries:
+            relevant |= {
+                (query.text, text[doc])
+                for doc, grade in collection.qrels[query.query_id].items()
+                if grade > 0
+            }
+    choices = read(name, collections_of)
+    assert choices
+    for one in choices:
+        assert (one.query, one.right) in relevant
+        assert one.wrong
+        assert all(wrong in texts and (one.query, wrong) not in relevant for wrong in one.wrong)
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME))
+def test_a_control_beside_each_test(name: str, collections_of: Collections) -> None:
+    """Of every unit, but where documents themselves are what is tested."""
+    choices = read(name, collections_of)
+    tested = {one.unit for one in choices if one.level != CONTROL}
+    control = {one.unit for one in choices if one.level == CONTROL}
+    assert tested
+    assert control
+    if name != "combinations":
+        assert tested == control
+
+
+def test_the_same_two_documents(collections_of: Collections) -> None:
+    """Of all abilities that ask another query about them."""
+    same = "exclusions", "ranges", "superlatives", "words", "step", "conditions", "styles", "noise"
+    for name in same:
+        documents: dict[str, set[frozenset[str]]] = {}
+        for one in read(name, collections_of):
+            documents.setdefault(one.unit, set()).add(frozenset((one.right, *one.wrong)))
+        assert {len(of) for of in documents.values()} == {1}, name
+
+
+def test_counts(collections_of: Collections) -> None:
+    """Fourteen triples of seven types of facts; three ladders; 10 documents in pairs."""
+    counts = {
+        name: dict(Counter(one.level for one in read(name, collections_of)))
+        for name in (
+            "exclusions",
+            "names",
+            "numbers",
+            "words",
+            "step",
+            "conditions",
+            "styles",
+            "noise",
+        )
+    }
+    assert counts == {
+        "exclusions": {"but not": 14, CONTROL: 14},
+        "names": {"one fact": 8, CONTROL: 8},
+        "numbers": {"one fact": 6, CONTROL: 6},
+        "words": {"other words": 14, CONTROL: 14},
+        "step": {"one step up": 10, CONTROL: 10},
+        "conditions": {"10 conditions": 3, CONTROL: 3},
+        "styles": {"instruction": 9, CONTROL: 9},
+        "noise": {**dict.fromkeys(NOISES, 8), CONTROL: 8},
+    }
+    pairs = read("combinations", collections_of)
+    assert Counter(one.level for one in pairs) == {"all pairs": 80, CONTROL: 20}
+    assert {len(one.wrong) for one in pairs if one.level == "all pairs"} == {8}
+    assert {len(one.wrong) for one in pairs if one.level == CONTROL} == {18}
+
+
+def test_an_exclusion_turns_the_documents_round(collections_of: Collections) -> None:
+    by_unit: dict[str, dict[str, Choice]] = {}
+    for one in read("exclusions", collections_of):
+        by_unit.setdefault(one.unit, {})[one.level] = one
+    for of in by_unit.values():
+        assert of["but not"].right == of[CONTROL].wrong[0]
+        assert of["but not"].wrong[0] == of[CONTROL].right
+
+
+def test_where_the_answer_stands(collections_of: Collections) -> None:
+    """Long texts by quarter; places are the first and the last third."""
+    lengths = read("length", collections_of)
+    assert {one.level for one in lengths} == {"1,024 tokens", CONTROL}
+    assert {one.group for one in lengths} == {
+        "0 to 25% into the text", "25 to 50% into the text", "75 to 100% into the text",
+    }  # fmt: skip
+    ends = Counter(one.level for one in read("place", collections_of))
+    assert ends == {"at the end": 22, CONTROL: 22}
