@@ -14,6 +14,7 @@ from retgen.evaluation.scoring import by_type, thresholds
 from retgen.evaluation.scoring import misses as errors
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
+from retgen.evaluation.scoring.failures import failures
 from retgen.evaluation.scoring.result import AnalysisResult
 from retgen.evaluation.scoring.scores import Score, primary_of
 from retgen.evaluation.search.base import Ranked, Retriever
@@ -121,7 +122,14 @@ class Analysis:
         if self._tops:
             missed = errors.misses(self.collection, self._tops)
             errors.write_misses(folder, self.collection, missed)
-            parts.append(AnalysisResult({"misses": missed.to_json()}, [missed.section()]))
+            measure = primary_of(scores[0].names, self.collection)
+            worst = failures(self.collection, self._tops, measure, errors.DEPTH)
+            parts.append(
+                AnalysisResult(
+                    {"misses": missed.to_json(), "worst": worst.to_json()},
+                    [missed.section(), worst.section()],
+                )
+            )
         return parts
 
     def _columns(self) -> dict[str, Mapping[str, str]]:

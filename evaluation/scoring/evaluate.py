@@ -30,6 +30,7 @@ from retgen.evaluation.retrievers import (
 )
 from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
+from retgen.evaluation.scoring.leaderboard import analysis as ranked_together
 from retgen.evaluation.scoring.measures import (
     Measures,
     default_names,
@@ -65,6 +66,7 @@ def evaluate(
     split: str | None = None,
     out: str | Path | None = None,
     over_seeds: bool = False,
+    leaderboard: bool = False,
     options: Options | None = None,
     analyses: Analyses | None = None,
     cache: bool = True,
@@ -80,7 +82,8 @@ def evaluate(
     `out` defaults to RUN/eval for one run directory, else, for a run in a bucket ("s3://...") as
     well, to outputs/eval_NAME. `models` defaults to bm25 where no `runs` are given, or to those of
     a task with candidate sets. `over_seeds`: the data sets are one recipe under several seeds.
-    `analyses`: what is looked at beside means.
+    `leaderboard`: also say which systems can be told apart over all data sets, with those that
+    earlier calls scored. `analyses`: what is looked at beside means.
     `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
     and `about` head the page. Raises `UsageError` or `DatasetError` for what cannot be scored; a
@@ -112,6 +115,7 @@ def evaluate(
     calls = _model_calls(models, paths, folder, limit, model_options)
     options = replace(options, calls=calls)
     results: list[Scored] = []
+    places: list[list[Path]] = []  # of each data set, where earlier calls left scores
     errors: dict[str, RetgenError] = {}
     for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
@@ -139,16 +143,23 @@ def evaluate(
         )  # fmt: skip
         scored.name = name
         results.append(scored)
+        places.append(list(dict.fromkeys([output_folder([one]), place])))
     failures = {name: str(error) for name, error in errors.items()}
     code = max((error.exit_code for error in errors.values()), default=0)
     if errors and not any(d.scores or (d.task and d.task.results) for d in results):
         if len(errors) == 1 or code > UsageError.exit_code:  # the latter can be resumed
             raise next(error for error in errors.values() if error.exit_code == code)
         raise UsageError("\n".join(failures.values()))
+    board = None
+    if leaderboard and all(one.scores for one in results):
+        board = ranked_together(results, places)
+    elif leaderboard:
+        results[0].notes.append("no leaderboard: not every data set has a ranking of its corpus")
     message = command or shlex.join(["gen", "eval", *map(str, paths)])
     result = Evaluation(
         results, folder, failures, message, seeds=over_seeds, title=title, about=about,
         exit_code=code,
+        leaderboard=board,
     )  # fmt: skip
     write_file(folder / "eval.json", dump_json(result.to_json()))
     write_pages(result)

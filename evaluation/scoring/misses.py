@@ -108,10 +108,10 @@ class Misses(NamedTuple):
         return Section(title, text, tables, notes=notes)
 
 
-def misses(collection: Collection, tops: Sequence[tuple[Score, Top]]) -> Misses:
-    """The errors of all systems, whose first documents are given."""
+def relevant_documents(collection: Collection) -> list[list[int]]:
+    """Of each query, its relevant documents that the corpus holds."""
     place = collection.places(doc for docs in collection.qrels.values() for doc in docs)
-    relevant = [
+    return [
         [
             place[doc]
             for doc, r in collection.qrels[query.query_id].items()
@@ -119,6 +119,11 @@ def misses(collection: Collection, tops: Sequence[tuple[Score, Top]]) -> Misses:
         ]
         for query in collection.queries
     ]
+
+
+def misses(collection: Collection, tops: Sequence[tuple[Score, Top]]) -> Misses:
+    """The errors of all systems, whose first documents are given."""
+    relevant = relevant_documents(collection)
     systems = []
     for score, top in tops:
         missed, wrong = [], []

@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler
 
 from retgen.errors import UsageError
-from retgen.evaluation.training.config import TrainConfig
+from retgen.evaluation.training.config import DISTILLED, TrainConfig
 from retgen.evaluation.training.losses import needs_labels
 from retgen.evaluation.training.models import saving
 from retgen.evaluation.training.pairs import Pairs
@@ -38,8 +38,9 @@ from retgen.streams import Stream
 class TrainingExamples:
     """Training examples: `train` and `held_out` data sets with the columns of the loss.
 
-    `numbers`: (examples, 2 + negatives) int64, see `losses.build_loss`; `pairs` and
-    `held_out_pairs`: how many pairs stand in each.
+    `numbers`: (examples, 2 + negatives) int64, see `losses.dense_loss`; `pairs` and
+    `held_out_pairs`: how many pairs stand in each. `teacher_temperature`: by which the teacher's
+    scores were divided, None without one.
     """
 
     train: Dataset
@@ -47,6 +48,7 @@ class TrainingExamples:
     numbers: Tensor
     pairs: int
     held_out_pairs: int
+    teacher_temperature: float | None = None
 
 
 _TRAINED = "trained.safetensors"
@@ -189,8 +191,13 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
     subgroup of the split.
     """
     wanted = pairs.negatives_used(config.hard_negatives)
-    if config.loss == "triplet" and not wanted:
-        raise UsageError(f"loss triplet trains on hard negatives; {_used_of(pairs, config)}")
+    if config.loss in ("triplet", *DISTILLED) and not wanted:
+        raise UsageError(f"loss {config.loss} trains on hard negatives; {_used_of(pairs, config)}")
+    if config.loss in DISTILLED and not pairs.scores:
+        raise UsageError(
+            f"loss {config.loss} learns from a teacher's scores, and the pairs have none; "
+            "`teachers.with_teacher` adds them"
+        )
     lacking = sum(not negatives for negatives in pairs.negatives)
     if wanted and lacking:
         raise UsageError(
@@ -220,14 +227,35 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
         ]
     )
     held_out_pairs = sum(query_id in out for query_id in pairs.query_ids)
-    train, held_out = (_dataset(rows, subgroup, config) for subgroup in subgroups)
+    temperature, labels = None, None
+    if config.loss in DISTILLED:
+        labels = _teacher_labels(pairs, wanted)
+        temperature = config.teacher_temperature or _margin(labels) / _TEACHER_MARGIN
+        labels /= temperature
+    train, held_out = (_dataset(rows, subgroup, config, labels) for subgroup in subgroups)
     return TrainingExamples(
         train,
         held_out if subgroups[1] else None,
         numbers,
         len(pairs) - held_out_pairs,
         held_out_pairs,
+        temperature,
     )
+
+
+_TEACHER_MARGIN = 5.0  # that of cross-encoders, and of a student's cosines divided by 0.05
+
+
+def _teacher_labels(pairs: Pairs, wanted: int) -> NDArray[np.float64]:
+    """The teacher's scores (pairs, 1 + wanted), repeated as the negatives are."""
+    return np.array(
+        [[row[0], *(row[1 + j % (len(row) - 1)] for j in range(wanted))] for row in pairs.scores]
+    )
+
+
+def _margin(labels: NDArray[np.float64]) -> float:
+    """Root mean square of what a positive has over its negatives."""
+    return float(np.sqrt(np.mean((labels[:, :1] - labels[:, 1:]) ** 2)))
 
 
 def _used_of(pairs: Pairs, config: TrainConfig) -> str:
@@ -250,13 +278,20 @@ def _held_out(pairs: Pairs, config: TrainConfig) -> set[str]:
     return {queries[i] for i in sorted(range(len(queries)), key=lambda i: int(draws[i]))[:count]}
 
 
-def _dataset(rows: list[tuple[str, ...]], chosen: list[int], config: TrainConfig) -> Dataset:
+def _dataset(
+    rows: list[tuple[str, ...]],
+    chosen: list[int],
+    config: TrainConfig,
+    scores: NDArray[np.float64] | None,
+) -> Dataset:
     names = ["anchor", "positive", *(f"negative_{j}" for j in range(1, len(rows[0]) - 1))]
-    columns: dict[str, list[str] | list[int]] = {
+    columns: dict[str, list[Any]] = {
         name: [rows[i][j] for i in chosen] for j, name in enumerate(names)
     }
     if needs_labels(config):
         columns["label"] = chosen
+    if scores is not None:
+        columns["label"] = scores[chosen].tolist()
     return Dataset.from_dict(columns)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
+import xxhash
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -56,6 +57,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+DISTILLED = ("margin_mse", "kl")  # losses that learn from a teacher's scores
+
+
 def _batch_size(value: Any) -> Any:
     if value in (None, "full") or (type(value) is int and value >= 1):
         return value
@@ -78,9 +82,28 @@ class TrainConfig(BaseModel):
         description="where training starts. model: the model as it is; idf: its token vectors "
         "weighted by idf of the training documents; auto: idf for static:minilm, else model",
     )
-    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = Field(
-        "mnrl", description="see `retgen.evaluation.training.losses`"
+    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise", "margin_mse", "kl"] = (
+        Field("mnrl", description="see `retgen.evaluation.training.losses`")
     )
+    teacher: str | None = Field(
+        None, min_length=1,
+        description="scores pairs for margin_mse, kl and false_negatives: cross:MODEL, bm25, any "
+        "retriever that scores pairs",
+    )  # fmt: skip
+    teacher_temperature: float | None = Field(
+        None, gt=0, allow_inf_nan=False,
+        description="the teacher's scores are divided by it; none: such that the root mean square "
+        "of its margins (positive minus negative) is 5",
+    )  # fmt: skip
+    false_negatives: Literal["keep", "drop", "relabel"] = Field(
+        "keep", description="negatives that the teacher calls relevant; relabel: they become "
+        "positives (RLHN, arXiv 2505.16967)",
+    )  # fmt: skip
+    relevant_from: float = Field(
+        1.0, gt=0, allow_inf_nan=False,
+        description="a negative counts as relevant from this share of the score that the teacher "
+        "gives the query's best positive",
+    )  # fmt: skip
     temperature: float | None = Field(
         None, gt=0, allow_inf_nan=False,
         description="scores are divided by it (all losses but triplet); none: 0.05 for cosines of "
@@ -180,8 +203,16 @@ class TrainConfig(BaseModel):
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
         problems = []
-        if self.loss == "triplet" and self.hard_negatives == 0:
-            problems.append("loss triplet needs hard_negatives of at least 1")
+        if self.loss in ("triplet", *DISTILLED) and self.hard_negatives == 0:
+            problems.append(f"loss {self.loss} needs hard_negatives of at least 1")
+        used = self.loss in DISTILLED or self.false_negatives != "keep"
+        if self.teacher is None and used:
+            name = "loss" if self.loss in DISTILLED else "false_negatives"
+            problems.append(f"{name} {getattr(self, name)} needs teacher, as cross:MODEL or bm25")
+        if self.teacher is not None and not used:
+            problems.append(
+                "teacher is for loss margin_mse or kl, or for false_negatives drop or relabel"
+            )
         unused = [n for n in ("lora_alpha", "lora_dropout", "lora_targets") if getattr(self, n)]
         if unused and self.lora is None:
             problems.append(f"{', '.join(unused)} needs lora, the rank of the adapters")
@@ -232,9 +263,9 @@ def without_hard_negatives(config: TrainConfig, steps: int | None = None) -> Tra
     it the epochs are the budget, and where `no_duplicates` splits batches because of a negative
     that stands twice, the numbers of steps differ. Raises `UsageError` for the triplet loss.
     """
-    if config.loss == "triplet":
+    if config.loss in ("triplet", *DISTILLED):
         raise UsageError(
-            "loss triplet has no in-batch negatives, so it cannot be compared with itself "
+            f"loss {config.loss} has no in-batch negatives, so it cannot be compared with itself "
             "without hard negatives. Take mnrl, cached-mnrl, margin or listwise."
         )
     update: dict[str, Any] = {"hard_negatives": 0}
@@ -255,7 +286,8 @@ class Trained:
     products, as seen in the model. `loss`: by which it was trained. `start`: how idf was counted,
     "" where training began with the model as it is. `max_length`: tokens a text that are read in
     "training" and as "saved", None for all. `cut`: the positives that are longer than training
-    reads, see `models.cut_share`.
+    reads, see `models.cut_share`. `teacher_temperature`: by which the teacher's scores
+    were divided, None without one.
     `collapse`: how it failed, "" if it did not. `seconds`: of training, without evaluations.
     `repeated`: it had been finished before, and nothing was done.
     """
@@ -278,6 +310,7 @@ class Trained:
     start: str = ""
     max_length: dict[str, int | None] = field(default_factory=dict)
     cut: dict[str, float] = field(default_factory=dict)
+    teacher_temperature: float | None = None
     collapse: str = ""
     repeated: bool = False
 
@@ -332,6 +365,23 @@ class Trained:
                 total += loss * (at - before)
                 before = at
         return total / (step - since)
+
+
+def folder_hash(folder: Path, without: str = "") -> str | None:
+    """A hash of what the folder of a model holds: its files may change under the same name. None
+    where there is no such folder.
+    """
+    if not folder.is_dir():
+        return None
+    digest = xxhash.xxh3_128()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if file.name == without:
+            continue
+        digest.update(str(file.relative_to(folder)).encode())
+        with open(file, "rb") as data:
+            while block := data.read(1 << 24):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 _OWN = ("training.json", "checkpoints", "model")

@@ -38,6 +38,7 @@ from retgen.evaluation.training.config import (
     TrainConfig,
     Trained,
     claim_folder,
+    folder_hash,
     read_own,
 )
 from retgen.evaluation.training.kinds import can_cache, resolve, split_name
@@ -101,7 +102,7 @@ def train(
     where, config = pick_device(device, config.dtype), resolve(config, model)
     name = model if isinstance(model, str) else f"a model with weights {fingerprint(model)}"
     _, source = split_name(model)
-    weights = _weights(Path(source)) if isinstance(source, str) else None
+    weights = folder_hash(Path(source)) if isinstance(source, str) else None
     identity = {
         "model": name,
         "weights": weights,
@@ -130,21 +131,6 @@ def train(
             raise UsageError(_MEMORY.format(where, config.batch_size)) from error
 
 
-def _weights(folder: Path, without: str = "") -> str | None:
-    """A hash of what the folder of a model holds: its files may change under the same name."""
-    if not folder.is_dir():
-        return None
-    digest = xxhash.xxh3_128()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if file.name == without:
-            continue
-        digest.update(str(file.relative_to(folder)).encode())
-        with open(file, "rb") as data:
-            while block := data.read(1 << 24):
-                digest.update(block)
-    return digest.hexdigest()
-
-
 _MEMORY = (
     "{} ran out of memory at batch_size {}. Lower batch_size, take loss cached-mnrl (its memory is "
     "that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "
@@ -160,7 +146,7 @@ _CHECKPOINTS, _PROGRESS = "checkpoints", "progress.json"
 
 def _checksum(checkpoint: Path, state: Mapping[str, Any]) -> str:
     text = dump_json(state).encode()
-    return f"{_weights(checkpoint, _PROGRESS)} {xxhash.xxh3_128_hexdigest(text)}"
+    return f"{folder_hash(checkpoint, _PROGRESS)} {xxhash.xxh3_128_hexdigest(text)}"
 
 
 def _state(checkpoint: Path) -> dict[str, Any] | None:
@@ -217,6 +203,7 @@ class _Training:
             prompts=set_prompts(self.model, config),
             max_length={"training": limit, "saved": reads},
             cut=cut_share(self.model, pairs.positives, limit),
+            teacher_temperature=self.examples.teacher_temperature,
         )  # fmt: skip
 
     def run(self) -> Trained:
@@ -444,6 +431,7 @@ class _Training:
             "loss": result.loss + (_CACHED if result.loss != self.config.loss else ""),
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
             "hard negatives a pair": f"{result.hard_negatives:,}",
+            **_teacher_facts(self.config, result),
             "tokens read per text": f"{read['training']} in training, {read['saved']} as saved",
             "device": f"{result.device}, weights {result.weights_dtype}, products {result.dtype}",
         }
@@ -461,6 +449,13 @@ class _Training:
         )
         shutil.rmtree(self.checkpoints)
         return result
+
+
+def _teacher_facts(config: TrainConfig, result: Trained) -> dict[str, str]:
+    """For the card: who taught, on what scale."""
+    if (scale := result.teacher_temperature) is None:
+        return {}
+    return {"teacher": f"{config.teacher}, its scores divided by {scale:.4g}"}
 
 
 class _Watch(TrainerCallback):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
@@ -23,12 +23,43 @@ from retgen.evaluation.collection import Collection
 from retgen.messages import did_you_mean
 
 
+class FalseNegatives(NamedTuple):
+    """What a teacher found among the negatives, and what became of it.
+
+    `action`: drop or relabel. `share`: see `TrainConfig.relevant_from`. `negatives`: how many it
+    scored, each once a query; `relevant`: of them, of so many `queries`; `lost`: pairs that had no
+    other negative, and were given documents of other queries.
+    """
+
+    teacher: str
+    action: str
+    share: float
+    negatives: int
+    relevant: int
+    queries: int
+    lost: int
+
+    def words(self) -> str:
+        """In a sentence's part."""
+        done = "relabelled as positives" if self.action == "relabel" else "dropped"
+        share = "" if self.share == 1 else f"{self.share:g} of "
+        lost = f"; {self.lost:,} pair{'s' * (self.lost != 1)} had no other, and got documents of "
+        lost += "other queries"
+        return (
+            f"{self.relevant:,} of {self.negatives:,} negatives, of {self.queries:,} queries, are "
+            f"{done}: {self.teacher} gives them at least {share}the score of the query's best "
+            f"positive{lost if self.lost else ''}"
+        )
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Pairs in order, one entry a pair in every list. `negatives`: texts, possibly none.
 
     `positive_ids`: of the documents, "" (or no list at all) where only the text is known.
     `documents`: texts of the training side's documents by id, where the data set tells its sides.
+    `scores`: a teacher's, of each pair's positive and of the negatives that are used; no list
+    without a teacher.
     """
 
     anchors: list[str]
@@ -38,6 +69,8 @@ class Pairs:
     origin: str
     positive_ids: list[str] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
+    scores: list[list[float]] = field(default_factory=list)
+    false_negatives: FalseNegatives | None = None
 
     def __len__(self) -> int:
         return len(self.anchors)
@@ -67,9 +100,9 @@ class Pairs:
         return f"no hard negatives, {why} (pairs have {there})"
 
     def digest(self) -> str:
-        """SHA-256 of the texts and query ids, hex."""
+        """SHA-256 of the texts, query ids and scores, hex."""
         rows: list[Any] = [self.anchors, self.positives, self.negatives, self.query_ids]
-        rows += [self.documents] if self.documents else []
+        rows += [more for more in (self.documents, self.scores) if more]
         return hashlib.sha256(orjson.dumps(rows)).hexdigest()
 
 

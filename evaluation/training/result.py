@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from retgen.evaluation.scoring.significance import change_text, difference_between
 from retgen.evaluation.training.config import TrainConfig, Trained
+from retgen.evaluation.training.learning_rate import Sweep
 from retgen.evaluation.training.pairs import Pairs
 from retgen.evaluation.training.scored_set import ScoredSet
 from retgen.evaluation.training.subgroups import NONLEXICAL, Subgroup
@@ -44,8 +45,9 @@ class TrainingVariant:
 class Training:
     """What `train` did and found.
 
-    `variants`: what was trained, the reference first. `short`: trained with the preset cpu, which
-    nobody asked for.
+    `variants`: what was trained, the reference first. `data`: see `data_facts`. `short`: trained
+    with the preset cpu, which nobody asked for. `rates`: how the learning rate was found, if it
+    was looked for.
     """
 
     folder: Path
@@ -53,7 +55,9 @@ class Training:
     variants: list[TrainingVariant]
     scored_sets: list[ScoredSet]
     command: str
+    data: dict[str, Any] = field(default_factory=dict)
     short: bool = False
+    rates: Sweep | None = None
 
     @property
     def trained(self) -> Trained:
@@ -168,8 +172,12 @@ class Training:
                 f"{first + seeds - 1}); intervals are over queries"
             )
         for variant in self.variants:
+            false = variant.pairs.false_negatives
             if variant.name == "mined":
                 notes.append(f"mined: {variant.pairs.origin}")
+            elif false is not None:
+                name = f"{variant.name}: " if self.compared else ""
+                notes.append(name + false.words())
         notes += [
             f"{scored.collection.name}: {scored.seen[0]:,} of its {scored.collection.documents:,} "
             f"documents and {scored.seen[1]:,} of its {len(scored.collection.queries):,} queries "
@@ -193,6 +201,7 @@ class Training:
         shown: dict[str, Any] = {
             "base": self.model,
             "model": str(run.path),
+            "data": self.data,
             "origin": self.pairs.origin,
             "pairs": run.pairs,
             "hard_negatives": run.hard_negatives,
@@ -200,6 +209,8 @@ class Training:
             "held_out_pairs": run.held_out_pairs,
             "pairs_of_the_test_view": self.shared,
             "start": run.start or None,
+            "teacher_temperature": run.teacher_temperature,
+            "false_negatives": _counts(self.pairs),
             "max_length": run.max_length,
             "positives_cut": run.cut or None,
             "steps": run.steps,
@@ -209,6 +220,7 @@ class Training:
             "dtype": run.dtype,
             "weights_dtype": run.weights_dtype,
             "config": self.config.model_dump(mode="json"),
+            "learning_rates": None if self.rates is None else self.rates.to_json(),
             "seeds": [self.config.seed + i for i in range(len(self.variants[0].runs))],
             "arms": None,
             "conclusion": self.conclusion(),
@@ -267,6 +279,10 @@ def _unread(run: Trained) -> list[str]:
     ]
 
 
+def _counts(pairs: Pairs) -> dict[str, Any] | None:
+    return None if pairs.false_negatives is None else pairs.false_negatives._asdict()
+
+
 def _variant(variant: TrainingVariant) -> dict[str, Any]:
     return {
         "models": [str(run.path) for run in variant.runs],
@@ -274,6 +290,7 @@ def _variant(variant: TrainingVariant) -> dict[str, Any]:
         "pairs": variant.runs[0].pairs,
         "pairs_of_the_test_view": variant.shared,
         "hard_negatives": variant.runs[0].hard_negatives,
+        "false_negatives": _counts(variant.pairs),
         "steps": [run.steps for run in variant.runs],
         "seconds": [run.seconds for run in variant.runs],
     }

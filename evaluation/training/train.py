@@ -3,6 +3,8 @@
 out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, see retgen.evaluation.training.scored_set
+  teacher/         scores of a teacher, see retgen.evaluation.training.teachers
+  lr/              with `lr_auto`, see retgen.evaluation.training.learning_rate
   model/ ...       see retgen.evaluation.training.fit
   NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
   seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
@@ -20,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
+from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, check_name, type_of
@@ -38,6 +42,7 @@ from retgen.evaluation.training.config import (
     read_own,
     without_hard_negatives,
 )
+from retgen.evaluation.training.learning_rate import sweep
 from retgen.evaluation.training.pairs import shared_pairs, shared_texts
 from retgen.evaluation.training.result import Training, TrainingVariant
 from retgen.evaluation.training.scored_set import (
@@ -54,6 +59,7 @@ from retgen.evaluation.training.subgroups import (
     split_nonlexical,
     subgroups_of,
 )
+from retgen.evaluation.training.teachers import Teacher, check_teacher
 from retgen.evaluation.training.variants import (
     AFTER,
     BEFORE,
@@ -86,6 +92,7 @@ def train(
     by: str | None = None,
     mine_by: str = "bm25",
     seeds: int = 1,
+    lr_auto: bool = False,
     out: str | Path | None = None,
     device: str | None = None,
     fresh: bool = False,
@@ -101,7 +108,8 @@ def train(
     `compare`: variants (see `variants`) that are trained with the same steps and seeds, the
     reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
     are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
-    scores are their means. `report_to`: trackers, see `fit.train`. `out` defaults
+    scores are their means. `lr_auto`: the learning rate comes from short trainings on the
+    reference's pairs, see `learning_rate`. `report_to`: trackers, see `fit.train`. `out` defaults
     to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
     Raises `UsageError` or `DatasetError` for what cannot be.
     """
@@ -112,6 +120,8 @@ def train(
     source = PairSource(path, split, limit, data)
     check_variants(compare, source)
     check_by(mine_by)
+    if config.teacher is not None:
+        check_teacher(config.teacher)
     if "in-batch" in compare:
         without_hard_negatives(config)  # which not every loss can do
     if seeds < 1:
@@ -134,16 +144,34 @@ def train(
     embeddings = Options(
         device=device, cache=cache_folder(), shared=shared_folder(output_folder([path]))
     )
-    todo = plans(compare, source, config, mine_by, embeddings, progress)
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
     )  # fmt: skip
+    teacher = None
+    if config.teacher is not None:
+        reading = replace(embeddings, trust_remote_code=config.trust_remote_code)
+        if fresh and (folder / "identity.json").is_file():
+            shutil.rmtree(folder / "teacher", ignore_errors=True)
+        teacher = Teacher(config.teacher, reading, folder / "teacher", progress)
+    todo = plans(compare, source, config, mine_by, embeddings, progress, teacher)
     make_folder(folder)
     if fresh:  # before anything new is said of the folder
         for old in _places(folder):
             discard(old)
             shutil.rmtree(old / "scores", ignore_errors=True)
+        if (folder / "lr" / "sweep.json").is_file():
+            shutil.rmtree(folder / "lr")
     _check_scored_sets(folder, scored_sets)
+    rates = None
+    if lr_auto:
+        first = next(iter(todo.values()))
+        rates = sweep(model, first.pairs, first.config, path, folder / "lr", device, progress)
+        rate = {"learning_rate": rates.best}
+        todo = {
+            name: plan._replace(config=plan.config.model_copy(update=rate))
+            for name, plan in todo.items()
+        }
+        config = config.model_copy(update=rate)
     before: dict[str, NDArray[np.float64]] = {}
     lexical = Lexical(progress)
     variants: list[TrainingVariant] = []
@@ -175,12 +203,28 @@ def train(
         )
         for scored in scored_sets
     ]
-    result = Training(folder, model, variants, measured, message, short)
+    result = Training(folder, model, variants, measured, message, data_facts(path), short, rates)
     write_file(folder / "train.json", dump_json(result.to_json()))
     from retgen.evaluation.training.page import write_page
 
     write_page(result)
     return result
+
+
+def data_facts(path: Path) -> dict[str, Any]:
+    """What a data set says of itself, for the card of a model: "name", and of a run also "recipe",
+    "retgen" (the version that made it) and "licences" of its parts.
+    """
+    run = open_dataset(path).run
+    stated: dict[str, Any] = {}
+    if run is not None and (run / "manifest.json").is_file():
+        stated = orjson.loads((run / "manifest.json").read_bytes())
+    return {
+        "name": path.resolve().name,
+        "recipe": stated.get("name"),
+        "retgen": stated.get("versions", {}).get("retgen"),
+        "licences": stated.get("licences") or {},
+    }
 
 
 def _several(outside: str | Path | Sequence[str | Path]) -> list[str | Path]:

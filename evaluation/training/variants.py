@@ -23,6 +23,7 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.mining import mine
 from retgen.evaluation.training.config import TrainConfig, without_hard_negatives
 from retgen.evaluation.training.pairs import Pairs, read_pairs, training_files
+from retgen.evaluation.training.teachers import Teacher, taught
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, usable_cores
 from retgen.streams import Stream
@@ -41,6 +42,7 @@ BM25 = "bm25"  # the reference beside them
 _LABELS = {BEFORE: "untrained", IDF: "idf alone", AFTER: "trained", BM25: "BM25"}
 _COUNT = 4  # mined negatives a pair, where there are none of its own to count
 _DEPTH = 50
+_SPARE = 2  # times as many are mined as are wanted where a teacher leaves some out
 
 
 class VariantPlan(NamedTuple):
@@ -120,13 +122,15 @@ def plans(
     by: str,
     options: Options,
     progress: Progress,
+    teacher: Teacher | None = None,
 ) -> dict[str, VariantPlan]:
     """What each variant trains on, of none "after". Raises `UsageError` where that is nothing."""
     if any(noun(name) == "pairs" for name in names):
-        return _of_pairs(names, source, config)
+        of_pairs = _of_pairs(names, source, config)
+        return {name: _taught(plan, teacher) for name, plan in of_pairs.items()}
     pairs = read_pairs(*source)
     if not names:
-        return {AFTER: VariantPlan(pairs, config, "training pairs")}
+        return {AFTER: _taught(VariantPlan(pairs, config, "training pairs"), teacher)}
     own = pairs.negatives_used(config.hard_negatives)
     if "own" in names and not own:
         message = pairs.negatives_in_words(config.hard_negatives)
@@ -135,15 +139,27 @@ def plans(
     for name in names:
         words = NEGATIVES[name]
         if name == "own":
-            result[name] = VariantPlan(pairs, config, words)
+            result[name] = _taught(VariantPlan(pairs, config, words), teacher)
         elif name == "in-batch":
             result[name] = VariantPlan(pairs, without_hard_negatives(config), words)
         else:
             count = own or _COUNT
             changed = config.model_copy(update={"hard_negatives": count})
-            of = with_mined_negatives(pairs, source.path, count, by, options, progress)
-            result[name] = VariantPlan(of, changed, words)
+            mined = count * (1 if config.false_negatives == "keep" else _SPARE)
+            of = with_mined_negatives(pairs, source.path, mined, by, options, progress)
+            result[name] = _taught(VariantPlan(of, changed, words), teacher)
     return result
+
+
+def _taught(plan: VariantPlan, teacher: Teacher | None) -> VariantPlan:
+    """As many negatives a pair as without a teacher."""
+    if teacher is None:
+        return plan
+    count = plan.pairs.negatives_used(plan.config.hard_negatives)
+    pairs = taught(plan.pairs, plan.config, teacher, count)
+    return plan._replace(
+        pairs=pairs, config=plan.config.model_copy(update={"hard_negatives": count})
+    )
 
 
 def _of_pairs(

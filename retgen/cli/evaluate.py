@@ -41,6 +41,7 @@ from retgen.errors import UsageError
     "gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64",
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10",
     "gen eval outputs/limit_small --run mine.trec",
+    "gen eval outputs/kb ~/beir/scifact --model bm25 --model minilm --leaderboard",
     "gen eval limit_patterns",
     "gen eval outputs/limit_dense --model minilm --rank 3/64",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
@@ -90,6 +91,14 @@ def eval_command(
     ] = None,
     misses: Annotated[
         bool, typer.Option("--misses", help="List missed and irrelevant documents in the first 10.")
+    ] = False,
+    leaderboard: Annotated[
+        bool,
+        typer.Option(
+            "--leaderboard",
+            help="Which systems cannot be told apart over all PATHs, earlier results included, and "
+            "how many queries would tell them.",
+        ),
     ] = False,
     complete: Annotated[
         bool,
@@ -199,7 +208,8 @@ def eval_command(
                     f"{option} is about models behind an API: name one, as "
                     "openai:text-embedding-3-small or llm:PROVIDER:NAME"
                 )
-    asked = {"--by": by, "--threshold": threshold, "--misses": misses, "--complete": complete}
+    asked = {"--by": by, "--threshold": threshold, "--misses": misses, "--complete": complete,
+             "--leaderboard": leaderboard}  # fmt: skip
     if study is not None and (unused := [name for name, value in asked.items() if value]):
         raise UsageError(f"{', '.join(unused)}: about data sets; a study makes its own")
     options = Options(
@@ -237,6 +247,8 @@ def eval_command(
                 "progress": progress,
             }  # fmt: skip
             if seeds is not None:
+                if leaderboard:
+                    raise UsageError("--leaderboard: compares systems on data sets; leave --seeds")
                 from retgen.studies.run import evaluate_seeds
 
                 if len(paths) != 1:
@@ -249,7 +261,7 @@ def eval_command(
             else:
                 from retgen.evaluation.scoring.evaluate import evaluate
 
-                result = evaluate(paths, **wanted)
+                result = evaluate(paths, leaderboard=leaderboard, **wanted)
     if sealed:
         from retgen.cli.sealed import print_scores
 

@@ -66,9 +66,18 @@ def export_command(
     "gen publish outputs/kb hub:me/kb --dry-run",
     "gen publish outputs/kb hub:me/kb",
     "gen publish outputs/kb s3://bucket/kb",
+    "gen publish outputs/train_kb_minilm hub:me/kb-minilm",
 )
 def publish_command(
-    run: RunArgument,
+    run: Annotated[
+        Path,
+        typer.Argument(
+            parser=given_path,
+            metavar="RUN",
+            show_default=False,
+            help="A run directory, or a folder of gen train: its model.",
+        ),
+    ],
     to: Annotated[
         str,
         typer.Argument(
@@ -84,7 +93,8 @@ def publish_command(
         bool,
         typer.Option(
             "--force",
-            help="Publish a run that is refused (proof, certificate, licence); its card says so.",
+            help="Publish what is refused (proof, certificate, licence, collapse); its card says "
+            "so.",
         ),
     ] = False,
     licence: Annotated[
@@ -92,7 +102,8 @@ def publish_command(
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="Licence of the documents where the run states none, for example CC-BY-4.0.",
+            help="Licence of the documents, or training data, that state none, for example "
+            "CC-BY-4.0.",
         ),
     ] = None,
     private: Annotated[
@@ -104,7 +115,7 @@ def publish_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Publish a run: Parquet, card, manifest, MTEB's task and checks, all of it or nothing."""
+    """Publish a run (Parquet, card, manifest, MTEB's task and checks) or a trained model."""
     from retgen.publishing import publish, sensitive_findings
 
     interruptible()

@@ -75,6 +75,14 @@ def train_command(
             "hard_negatives, lora, ... (docs/evaluation_reference.md). Repeatable.",
         ),
     ] = None,
+    lr: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE|auto",
+            help="Learning rate; auto: the best of five by short trainings, scored on the dev "
+            "split or on queries kept for it.",
+        ),
+    ] = None,
     query_prompt: Annotated[
         str | None,
         typer.Option(
@@ -152,6 +160,11 @@ def train_command(
         "attn_implementation": attn_implementation, "trust_remote_code": trust_remote_code or None,
     }  # fmt: skip
     own = {name: value for name, value in given.items() if value is not None}
+    chosen = training_settings(settings)
+    if lr is not None and "learning_rate" in chosen:
+        raise UsageError("--lr and --set learning_rate both give the learning rate; leave one out")
+    if lr not in (None, "auto"):
+        own |= training_settings([f"learning_rate={lr}"])
     from retgen.evaluation.training.page import text
     from retgen.evaluation.training.train import train
 
@@ -159,10 +172,10 @@ def train_command(
     with shown_progress(quiet, json) as progress:
         result = train(
             path, model, test=test, outside=outside or (), split=split, data=data or (),
-            limit=limit, preset=preset, settings=training_settings(settings) | own,
+            limit=limit, preset=preset, settings=chosen | own,
             metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25", seeds=seeds,
-            out=out, device=device, fresh=fresh, command=given_command(), progress=progress,
-            report_to=report_to or (),
+            lr_auto=lr == "auto", out=out, device=device, fresh=fresh, command=given_command(),
+            progress=progress, report_to=report_to or (),
         )  # fmt: skip
     print_result(result, lambda: text(result), json, quiet)
 

@@ -6,6 +6,7 @@
 | `tree` | the folder that is published: all tables, and the review without names |
 | `card` | its README.md: header for the Hub, what the run says of itself, scores of `gen eval` |
 | `croissant` | its croissant.json, with the responsible-AI fields |
+| `published_model` | a trained model instead: its files, its scores, its card |
 | `destinations/` | what a destination is, and what changes there; a file each |
 """
 
@@ -19,7 +20,13 @@ from typing import Any
 from retgen.errors import ChecksFailed
 from retgen.export.mteb.gates import MtebGate
 from retgen.publishing.destinations import FileChange, destination, tree_changes
-from retgen.publishing.published_run import published_run, sensitive_findings
+from retgen.publishing.published_model import (
+    PublishedModel,
+    is_training,
+    published_model,
+    write_model_tree,
+)
+from retgen.publishing.published_run import PublishedRun, published_run, sensitive_findings
 from retgen.publishing.tree import write_tree
 from retgen.write import scratch_folder
 
@@ -65,6 +72,7 @@ def publish(
 ) -> Published:
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
+    Or a finished training (see `published_model`): the model, with a card.
     `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
     is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
     is refused, which its card then says. `private`: a repository of the Hub that is made is
@@ -79,19 +87,27 @@ def publish(
     target = destination(to)
     if private:
         target.make_private()
-    source = published_run(Path(run), licence)
+    source: PublishedRun | PublishedModel
+    if is_training(Path(run)):
+        target.hold_models()
+        source = published_model(Path(run), licence)
+    else:
+        source = published_run(Path(run), licence)
     refused = source.refused
     if refused and not (force or dry_run):
         raise ChecksFailed(
             f"{run} is not published:" + "".join(f"\n  {one}" for one in refused)
             + "\n--force publishes it nevertheless, and its card says so"
         )  # fmt: skip
-    standing = target.standing(source.manifest["name"], writing=not dry_run)
+    standing = target.standing(source.name, writing=not dry_run)
     with scratch_folder("retgen-publish-") as scratch:
-        tree = write_tree(
-            source, target.loaded_as, scratch / "tree",
-            with_croissant=not target.makes_croissant,
-        )  # fmt: skip
+        if isinstance(source, PublishedModel):
+            tree = write_model_tree(source, target.loaded_as, scratch / "tree")
+        else:
+            tree = write_tree(
+                source, target.loaded_as, scratch / "tree",
+                with_croissant=not target.makes_croissant,
+            )  # fmt: skip
         listed = tree_changes(tree.folder, tree.files, standing)
         result = Published(to, tree.name, listed, refused, gates=tree.gates)
         if dry_run or result.is_unchanged:

@@ -52,6 +52,11 @@ class PublishedRun:
     manifest: Mapping[str, Any]
     review: Mapping[str, Any] | None
 
+    @property
+    def name(self) -> str:
+        """Of the data set."""
+        return str(self.manifest["name"])
+
     @cached_property
     def recipe(self) -> Recipe:
         """Its recipe."""
@@ -102,9 +107,14 @@ class PublishedRun:
                 yield f"the certificate failed: {in_words(one).rstrip('.')}"
 
     def _forbidden(self) -> Iterator[str]:
-        for what, licence in self.licences.items():
-            if forbids := next((why for words, why in _FORBIDS if words.search(licence)), ""):
-                yield f"the licence of the {what} ({licence.strip() or 'none'}) {forbids}"
+        yield from forbidden_licences(self.licences)
+
+
+def forbidden_licences(licences: Mapping[str, str]) -> Iterator[str]:
+    """Of each part whose licence does not let others have what was made from it, why."""
+    for what, licence in licences.items():
+        if forbids := next((why for words, why in _FORBIDS if words.search(licence)), ""):
+            yield f"the licence of the {what} ({licence.strip() or 'none'}) {forbids}"
 
 
 def published_run(path: Path, licence: str | None) -> PublishedRun:
@@ -143,8 +153,9 @@ def _manifest(run: Path) -> dict[str, Any]:
         raise UsageError(f"{run} does not exist. Give the folder of a run")
     if not (run / "recipe.yaml").is_file():
         raise UsageError(
-            f"{run} is not a run directory: it has no recipe.yaml. What `gen run` made is "
-            "published; another data set is written with `gen export --to parquet`"
+            f"{run} is not a run directory: it has no recipe.yaml, nor a training: it has no "
+            "identity.json. What `gen run` and `gen train` made is published; another data set is "
+            "written with `gen export --to parquet`"
         )
     path = run / "manifest.json"
     try:

@@ -18,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 TOKEN, READER = "hf_writes0123456789", "hf_reads0123456789"
+# a model's repository has no folder of its own before its name
+_REPOS = r"/(?:api/)?datasets/|/api/models/|/me/"
 Fault = Literal["drop", "drop after", 500, 403, 412, 409, "echo"]
 
 
@@ -61,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.partition("?")[0]
         request = f"{self.command} {re.sub('[0-9a-f]{40,64}', 'OID', path)}"
-        if not re.match(r"/(api/)?datasets/|/api/repos/|/api/validate-yaml|/blobs/", path):
+        if not re.match(rf"{_REPOS}|/api/repos/|/api/validate-yaml|/blobs/", path):
             return self.say(404, {"error": "no such page"})  # what the library asks beside
         with LOCK:
             self.state.requests.append(request)
@@ -110,14 +112,15 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/api/repos/create":
             asked = json.loads(body)
             repo = f"{asked['organization']}/{asked['name']}"
-            url = {"url": f"{self.state.url}/datasets/{repo}"}
+            folder = "" if asked.get("type") == "model" else "datasets/"
+            url = {"url": f"{self.state.url}/{folder}{repo}"}
             if repo in self.state.repos:
                 return 409, {"error": "You already created this dataset repo", **url}
             if asked.get("visibility") == "private":
                 self.state.private.add(repo)
             self.state.commit(repo, {".gitattributes": b"*.parquet filter=lfs\n"})
             return 200, url
-        found = re.match(r"/(?:api/)?datasets/([^/]+/[^/.]+)(.*)", path)
+        found = re.match(r"/(?:(?:api/)?datasets/|api/models/)?([^/]+/[^/.]+)(.*)", path)
         assert found is not None, path
         repo, rest = found[1], found[2]
         if repo not in self.state.repos or (repo in self.state.secret and not writes):
@@ -130,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
             files = json.loads(body)["files"]
             mode = {True: "lfs", False: "regular"}
             return 200, {"files": [
-                {"path": f["path"], "uploadMode": mode[f["path"].endswith(".parquet")], "shouldIgnore": False}
+                {"path": f["path"], "uploadMode": mode[f["path"].endswith((".parquet", ".safetensors"))], "shouldIgnore": False}
                 for f in files
             ]}  # fmt: skip
         if rest == ".git/info/lfs/objects/batch":

@@ -123,6 +123,11 @@ class Destination(ABC):
     def __init__(self, address: str) -> None:
         self.address = address
         self.where = f"{self.example.partition(':')[0]}:{address}"
+        self.holds = "data set"
+
+    def hold_models(self) -> None:
+        """Take a model instead of a data set."""
+        self.holds = "model"
 
     def make_private(self) -> None:
         """Let nobody else see what is made there. Raises `UsageError` where that means nothing."""

@@ -67,7 +67,7 @@ class File(Destination):
             ) from error
         if published != name:
             raise UsageError(
-                f"{self._folder} holds the data set {published!r}, not {name!r}: name another "
+                f"{self._folder} holds the {self.holds} {published!r}, not {name!r}: name another "
                 "folder, or remove it"
             )
         return files

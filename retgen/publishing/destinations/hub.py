@@ -1,4 +1,4 @@
-"""The Hugging Face Hub: a data set's repository, in one commit upon the one that was looked at.
+"""The Hugging Face Hub: a repository, in one commit upon the one that was looked at.
 
 Where its head has moved meanwhile, the Hub refuses the commit: two publishers never mix.
 """
@@ -33,7 +33,10 @@ _CLIENTS = ("httpx", "httpx2", "httpcore", "requests", "urllib3")
 
 
 class Hub(Destination):
-    about = "a data set's repository on the Hugging Face Hub (or HF_ENDPOINT), in one commit"
+    about = (
+        "a repository of a data set or a model on the Hugging Face Hub (or HF_ENDPOINT), in one "
+        "commit"
+    )
     example = "hub:OWNER/NAME"
     makes_croissant = True
 
@@ -60,6 +63,16 @@ class Hub(Destination):
         self._private = True
 
     @property
+    def _kind(self) -> str:
+        """The Hub's word for what the repository holds."""
+        return "model" if self.holds == "model" else "dataset"
+
+    @property
+    def _page(self) -> str:
+        folder = "" if self.holds == "model" else "datasets/"
+        return f"{self._api.endpoint}/{folder}{self.address}"
+
+    @property
     def loaded_as(self) -> str:
         """The name of the repository."""
         return self.address
@@ -75,7 +88,7 @@ class Hub(Destination):
 
         with self._errors():
             try:
-                info = self._api.dataset_info(self.address)
+                info = self._api.repo_info(self.address, repo_type=self._kind)
             except RepositoryNotFoundError:
                 return Standing()
             head = info.sha
@@ -83,13 +96,13 @@ class Hub(Destination):
                 self._refused(
                     " is there already, and public: --private makes a new repository private, and "
                     "changes none. Make it private on its settings page "
-                    f"({self._api.endpoint}/datasets/{self.address}/settings), name another one, "
+                    f"({self._page}/settings), name another one, "
                     "or leave --private out"
                 )
             files = {
                 one.path: _stored(one)
                 for one in self._api.list_repo_tree(
-                    self.address, recursive=True, revision=head, repo_type="dataset"
+                    self.address, recursive=True, revision=head, repo_type=self._kind
                 )
                 if hasattr(one, "blob_id")
             }
@@ -100,7 +113,7 @@ class Hub(Destination):
             return Standing(files, version=head)
         with self._errors(), scratch_folder("retgen-hub-") as folder:
             path = self._api.hf_hub_download(
-                self.address, LISTING, repo_type="dataset", revision=head, local_dir=folder
+                self.address, LISTING, repo_type=self._kind, revision=head, local_dir=folder
             )
             data = Path(path).read_bytes()
         try:
@@ -108,12 +121,12 @@ class Hub(Destination):
         except ValueError:
             self._taken(f"holds a {LISTING} that gen publish did not write")
         if published != name:
-            self._taken(f"holds the data set {published!r}, not {name!r}")
+            self._taken(f"holds the {self.holds} {published!r}, not {name!r}")
         return Standing(files, ours, head)
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Commit what changes upon the head that was looked at."""
-        where = f"{self._api.endpoint}/datasets/{self.address}"
+        where = self._page
         if standing.version is None:
             standing = self._created(tree)
         try:
@@ -127,7 +140,7 @@ class Hub(Destination):
     def _created(self, tree: Tree) -> Standing:
         with self._errors():
             self._api.create_repo(
-                self.address, repo_type="dataset", exist_ok=True, private=self._private or None
+                self.address, repo_type=self._kind, exist_ok=True, private=self._private or None
             )
         standing = self.standing(tree.name, writing=True)
         if standing.version is None:
@@ -150,7 +163,7 @@ class Hub(Destination):
         ]
         with self._errors(), _no_bars():
             self._api.create_commit(
-                self.address, operations, repo_type="dataset", commit_message=message,
+                self.address, operations, repo_type=self._kind, commit_message=message,
                 parent_commit=standing.version,
             )  # fmt: skip
 

@@ -104,7 +104,7 @@ class S3(Destination):
         except (ValueError, KeyError, TypeError):
             self._taken(f"holds a {POINTER} that gen publish did not write")
         if published != name:
-            self._taken(f"holds the data set {published!r}, not {name!r}")
+            self._taken(f"holds the {self.holds} {published!r}, not {name!r}")
         return str(revision)
 
     def _listing(self, revision: str) -> frozenset[str]:

@@ -174,7 +174,7 @@ def test_adapters_leave_a_head_free(models: dict[str, Path], pairs: Pairs, tmp_p
 @pytest.mark.parametrize(
     ("kind", "given", "settings", "message"),
     [
-        ("sparse", "sparse", {"loss": "margin"}, "loss margin compares single vectors, and the model is a sparse encoder. Take mnrl or cached-mnrl"),
+        ("sparse", "sparse", {"loss": "margin"}, "loss margin cannot train a sparse encoder. Take mnrl, cached-mnrl, margin_mse or kl"),
         ("late", "late", {"dimension": 8}, "dimension is for embedders, and the model is a late-interaction model"),
         ("cross", "cross", {"matryoshka": [8]}, "matryoshka is for embedders, and the model is a cross-encoder"),
         ("cross", "cross", {"query_prompt": "q: "}, "query_prompt is for embedders: a cross-encoder reads pairs as they are"),

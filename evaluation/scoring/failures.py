@@ -1,0 +1,137 @@
+"""The worst queries of each system, with what was ranked first in place of what is relevant.
+
+A query is a failure where something else stands among its first documents while relevant ones are
+left. The worst have the lowest score by the primary measure; of equal ones the first of the data
+set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.scoring.misses import relevant_documents
+from retgen.evaluation.scoring.scores import Score
+from retgen.results.page import Fold, Section
+from retgen.results.tables import TableView
+
+WORST = 20  # queries of a system
+_RELEVANT, _FIRST, _CHARACTERS = 3, 3, 160  # documents shown of a query, and of a text
+
+Top = NDArray[np.int64]  # (queries, depth) documents, -1 where fewer were ranked
+
+
+class Failure(NamedTuple):
+    """A query. `relevant`: (document, rank; None beyond `depth`), those that are missed first.
+
+    `first`: what was ranked first, at most three documents, the relevant ones left out.
+    """
+
+    row: int
+    value: float
+    relevant: list[tuple[int, int | None]]
+    first: list[tuple[int, int]]
+
+
+class Failures(NamedTuple):
+    """All systems: each with its failures, the worst first, and how many there are in all."""
+
+    systems: list[tuple[Score, list[Failure], int]]
+    texts: Mapping[int, str]
+    collection: Collection
+    measure: str
+    depth: int
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The key `worst` of eval.json: ids, without texts."""
+        ids = self.collection.doc_ids
+        return [
+            {
+                "model": score.model,
+                "dim": score.dim,
+                "failures": count,
+                "worst": [
+                    {
+                        "query-id": self.collection.queries[one.row].query_id,
+                        self.measure: one.value,
+                        "relevant": {ids[doc].decode(): rank for doc, rank in one.relevant},
+                        "first": {ids[doc].decode(): rank for doc, rank in one.first},
+                    }
+                    for one in worst
+                ],
+            }
+            for score, worst, count in self.systems
+        ]
+
+    def section(self) -> Section:
+        """A table a system, folded."""
+        asked = f"{len(self.collection.queries):,}"
+        folds = []
+        for score, worst, count in self.systems:
+            title = f"{score.label}: {count:,} of {asked} queries, the {len(worst):,} worst"
+            head = ["query", self.measure, "rank", "", "document"]
+            rows = [row for one in worst for row in self._rows(one)]
+            folds.append(Fold(title, [TableView(head, rows, names=5, title=title)]))
+        return Section(
+            "Worst queries",
+            [
+                "Queries that have something else among their first documents while relevant ones "
+                f"are left, the lowest {self.measure} first: what is relevant, with its rank, then "
+                "what was ranked first instead."
+            ],
+            folded=folds,
+            printed=False,
+        )
+
+    def _rows(self, one: Failure) -> list[list[str]]:
+        shown = [(doc, f"{self.depth + 1}+" if rank is None else str(rank), "relevant")
+                 for doc, rank in one.relevant]  # fmt: skip
+        shown += [(doc, str(rank), "") for doc, rank in one.first]
+        query = _cut(self.collection.queries[one.row].text)
+        heads = [[query, f"{one.value:.4f}"], *[["", ""]] * (len(shown) - 1)]
+        return [
+            [*head, rank, what, _cut(self.texts[doc])]
+            for head, (doc, rank, what) in zip(heads, shown, strict=True)
+        ]
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
+
+
+def failures(
+    collection: Collection, tops: Sequence[tuple[Score, Top]], measure: str, depth: int
+) -> Failures:
+    """Of all systems, whose first `depth` documents are given."""
+    relevant = relevant_documents(collection)
+    systems = []
+    for score, top in tops:
+        values = score.values[:, score.names.index(measure)]
+        found = [_failure(row, float(values[row]), relevant[row], ranked)
+                 for row, ranked in enumerate(top.tolist())]  # fmt: skip
+        wrong = sorted((one for one in found if one is not None), key=lambda one: one.value)
+        systems.append((score, wrong[:WORST], len(wrong)))
+    shown = {
+        doc for _, worst, _ in systems for one in worst for doc, _ in (*one.relevant, *one.first)
+    }
+    texts = collection.texts(np.array(sorted(shown), np.int64))
+    return Failures(systems, texts, collection, measure, depth)
+
+
+def _failure(row: int, value: float, relevant: list[int], top: list[int]) -> Failure | None:
+    """None where the first documents are the relevant ones, or the corpus holds none of these."""
+    ranked = [doc for doc in top if doc >= 0]
+    rank = {doc: at for at, doc in enumerate(ranked, start=1)}
+    if set(ranked[: len(relevant)]) <= set(relevant) and (
+        len(ranked) == len(top) or all(doc in rank for doc in relevant)
+    ):
+        return None
+    of = [(doc, rank.get(doc)) for doc in relevant]
+    of.sort(key=lambda pair: -(pair[1] or len(top) + 1))
+    first = [(doc, rank[doc]) for doc in ranked if doc not in relevant]
+    return Failure(row, value, of[:_RELEVANT], first[:_FIRST])

@@ -1,0 +1,243 @@
+"""A trained model that is published: the folder of `gen train`, its scores, its card.
+
+model.safetensors, ...    the files of TRAINED/model, as they are
+README.md                 the card: what it was trained on, what that changed, what it lost;
+                          then what sentence-transformers says of the model
+published.json            the listing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from retgen.dataset_files import card_header
+from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.scoring.significance import change_text
+from retgen.export.facts import licence_header
+from retgen.markdown import escape_markdown, front_matter, markdown_table
+from retgen.plan import NOT_STATED
+from retgen.publishing.destinations import LISTING, Tree
+from retgen.publishing.published_run import UNSTATED, forbidden_licences
+from retgen.reporting.card import check_licence
+from retgen.version import __version__
+from retgen.write import dump_json, file_info, write_file
+
+_CARD, _MODEL = "README.md", "model"
+_PLACEHOLDER = "sentence_transformers_model_id"  # in the card that sentence-transformers writes
+_NAMED = {"before": "before", "idf": "idf alone", "after": "after"}
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A finished training. `facts`: its train.json; `licence`: of what states none, "" if unknown.
+
+    `refused`: why it is not published, a sentence each; with --force it is, and its card says so.
+    """
+
+    path: Path
+    facts: Mapping[str, Any]
+    licence: str = ""
+
+    @property
+    def name(self) -> str:
+        """What its listing is called: the training's folder."""
+        return self.path.resolve().name
+
+    @property
+    def licences(self) -> dict[str, str]:
+        """Of each part of the training data."""
+        stated = dict(self.facts["data"]["licences"]) or {"training data": NOT_STATED}
+        return {
+            part: self.licence if self.licence and UNSTATED.match(text) else text
+            for part, text in stated.items()
+        }
+
+    @cached_property
+    def refused(self) -> list[str]:
+        """Of its training, and of the licences of what it was trained on."""
+        failed = [one for one in self.facts["warnings"] if "collapsed" in one]
+        return [*failed, *forbidden_licences(self.licences)]
+
+
+def is_training(path: Path) -> bool:
+    """Whether a folder is one of `gen train`, or the model in it."""
+    return any((place / "identity.json").is_file() for place in _places(path))
+
+
+def _places(path: Path) -> list[Path]:
+    return [path, path.resolve().parent] if path.resolve().name == _MODEL else [path]
+
+
+def published_model(path: Path, licence: str | None) -> PublishedModel:
+    """A training to publish, by its folder or the model's in it.
+
+    Raises `UsageError` for a licence that cannot be given, `DatasetError` for a training that is
+    unfinished or damaged.
+    """
+    folder = next(place for place in _places(path) if (place / "identity.json").is_file())
+    if not (folder / "training.json").is_file():
+        raise DatasetError(
+            f"{folder} has no training.json, which is written last: the training is unfinished. "
+            "The same `gen train` ends it. Nothing was published"
+        )
+    try:
+        facts = orjson.loads((folder / "train.json").read_bytes())
+        facts["data"]["licences"], facts["warnings"], facts["test"]["after"]
+    except FileNotFoundError as error:
+        raise DatasetError(
+            f"{folder} has no train.json: its scores are unfinished, or it is a variant or a seed "
+            "of another training. The same `gen train` ends the first; a variant is trained by "
+            "itself to be published. Nothing was published"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DatasetError(
+            f"{folder}/train.json is damaged, or of an earlier version; the same `gen train` "
+            "writes it anew. Nothing was published"
+        ) from error
+    model = folder / _MODEL
+    if not any(model.rglob("*.safetensors")):
+        raise DatasetError(
+            f"{model} holds no weights (.safetensors), so it is no model. Train it again with "
+            "--fresh. Nothing was published"
+        )
+    result = PublishedModel(folder, facts)
+    if licence is None:
+        return result
+    name = check_licence(licence)
+    if not any(UNSTATED.match(text) for text in result.licences.values()):
+        parts = ", ".join(f"{part}: {text}" for part, text in result.licences.items())
+        raise UsageError(f"--licence: the training data state the licence of all parts ({parts})")
+    return PublishedModel(folder, facts, name)
+
+
+def write_model_tree(model: PublishedModel, loaded_as: str, folder: Path) -> Tree:
+    """The tree that is published, in `folder`. `loaded_as`: what a loader is given."""
+    source = model.path / _MODEL
+    files = {}
+    for file in sorted(path for path in source.rglob("*") if path.is_file()):
+        path = file.relative_to(source).as_posix()
+        if path != _CARD:
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(file.resolve())  # weights may be large
+            files[path] = file_info(place)
+    files[_CARD] = write_file(folder / _CARD, model_card(model, loaded_as))
+    files = dict(sorted(files.items()))
+    listing = {"name": model.name, "files": {p: one._asdict() for p, one in files.items()}}
+    files[LISTING] = write_file(folder / LISTING, dump_json(listing))
+    return Tree(model.name, folder, files)
+
+
+def model_card(model: PublishedModel, loaded_as: str) -> str:
+    """The card: ours behind its title, then that of sentence-transformers."""
+    source = model.path / _MODEL
+    header = card_header(source)
+    text = (source / _CARD).read_text("utf-8") if (source / _CARD).is_file() else ""
+    body = text[text.index("\n---", 3) + 4 :].lstrip("\n") if header else text
+    title, _, rest = body.partition("\n")
+    tags = [*header.get("tags", ()), "retgen"]
+    header |= {"tags": list(dict.fromkeys(tags)), **licence_header(model.licences)}
+    lines = [title or f"# {model.name}", "", *_sections(model), rest.lstrip("\n")]
+    return front_matter(header) + "\n".join(lines).replace(_PLACEHOLDER, loaded_as)
+
+
+def _sections(model: PublishedModel) -> Iterator[str]:
+    facts = model.facts
+    if model.refused:
+        yield from ("> [!WARNING]", "> This model was published against the checks of its maker:")
+        yield from (f"> - {escape_markdown(one)}" for one in model.refused)
+        yield ""
+    yield from ("## What it was trained on", "")
+    yield from (f"- {name}: {escape_markdown(text)}" for name, text in _origin(model).items())
+    yield from ("", "## What that changed", "")
+    for scored in (facts["test"], *facts["outside"].values()):
+        role = "Test set" if scored is facts["test"] else "Outside"
+        yield f"{role} {escape_markdown(Path(scored['dataset']).name)}:"
+        yield from ("", _scores(scored, _reference(facts)))
+    if len(facts["seeds"]) > 1:
+        seeds = len(facts["seeds"])
+        yield f"Scores after training are means over {seeds} seeds; this is the first."
+        yield ""
+    yield from ("## What it lost", "")
+    yield from (f"- {escape_markdown(text)}" for text in _lost(facts))
+    yield from ("", "## What to know", "")
+    yield from (
+        f"- {escape_markdown(text[0].upper() + text[1:].rstrip('.'))}."
+        for text in (*facts["warnings"], *facts["findings"], *facts["notes"])
+    )
+    yield ""
+
+
+def _origin(model: PublishedModel) -> dict[str, str]:
+    facts, data = model.facts, model.facts["data"]
+    base = str(facts["base"])
+    made = f", made by the recipe {data['recipe']} (retgen {data['retgen']})"
+    by = made if data["recipe"] else ""
+    held = f"; {facts['held_out_pairs']:,} held out" if facts["held_out_pairs"] else ""
+    result = {
+        "base model": Path(base).name if Path(base).exists() else base,
+        "data set": f"{data['name']}{by}",
+        "pairs": f"{facts['origin']}{held}",
+    }
+    result |= {f"licence of the {part}": text for part, text in model.licences.items()}
+    return result | {
+        "steps": f"{facts['steps']:,}, saved is step {facts['best_step']:,}",
+        "trained with": f"retgen {__version__}; every setting stands below",
+    }
+
+
+def _reference(facts: Mapping[str, Any]) -> str:
+    """What the trained model is called in intervals and comparisons."""
+    return next(iter(facts["arms"])) if facts["arms"] else "after"
+
+
+def _scores(scored: Mapping[str, Any], name: str) -> str:
+    """A row a measure: before, idf alone, after, each with its interval, and the change."""
+    whens = [when for when in _NAMED if scored[when]]
+    rows = []
+    for measure in scored["after"]:
+        row = [measure]
+        for when in whens:
+            span = scored["intervals"].get(name if when == "after" else when, {}).get(measure)
+            between = "" if span is None else f" ({span[0]:.3f} to {span[1]:.3f})"
+            row.append(f"{scored[when][measure]:.4f}{between}")
+        rows.append([*row, _change(scored, name, measure)])
+    return markdown_table(["measure", *(_NAMED[when] for when in whens), "change"], rows)
+
+
+def _difference(
+    scored: Mapping[str, Any], name: str, measure: str
+) -> tuple[float, float, float] | None:
+    for one in scored["comparisons"]:
+        if (one["first"], one["second"], one["measure"]) == (name, "before", measure):
+            return one["difference"], one["low"], one["high"]
+    return None
+
+
+def _change(scored: Mapping[str, Any], name: str, measure: str) -> str:
+    change = _difference(scored, name, measure)
+    if change is None:
+        return f"{scored['after'][measure] - scored['before'][measure]:+.4f}"
+    return change_text(change)
+
+
+def _lost(facts: Mapping[str, Any]) -> Sequence[str]:
+    """On which data sets and measures it is worse than before."""
+    if not facts["outside"]:
+        return ["not measured: no data set outside its own was scored (gen train --outside)"]
+    name, result = _reference(facts), []
+    for place, scored in facts["outside"].items():
+        for measure in scored["after"]:
+            less = scored["after"][measure] - scored["before"][measure]
+            if less >= 0:
+                continue
+            change = _difference(scored, name, measure)
+            sure = "" if change is not None and change[2] < 0 else ", which is not sure"
+            result.append(f"{measure} on {place}: {_change(scored, name, measure)}{sure}")
+    return result or ["nothing: no measure is lower than before on the data sets outside"]

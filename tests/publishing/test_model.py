@@ -1,0 +1,289 @@
+"""`gen publish` of a trained model: its files, its card, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import retgen
+from retgen import publish
+from retgen.errors import ChecksFailed, DatasetError, UsageError
+from tests.conftest import Gen, Write
+from tests.publishing.hub_server import TOKEN, State, serving
+from tests.publishing.test_publish import files
+
+# the library's own way to send a file
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning"),
+    pytest.mark.usefixtures("one_torch_thread"),
+]
+REPO = "me/limit-words"
+FILES = [
+    "README.md", "config_sentence_transformers.json", "model.safetensors", "modules.json",
+    "published.json", "tokenizer.json",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """MiniLM's word vectors cut to 16 dimensions."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    from retgen.evaluation.embedders.loading import load_model
+
+    whole = load_model("static:minilm", "cpu")[0]
+    assert isinstance(whole, StaticEmbedding)
+    module = StaticEmbedding(
+        whole.tokenizer, embedding_weights=whole.embedding.weight.detach()[:, :16].clone()
+    )
+    folder = tmp_path_factory.mktemp("words") / "words"
+    SentenceTransformer(modules=[module], device="cpu").save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(limit_run: Path, words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training on a run, scored on it and, outside, on other animals."""
+    folder = tmp_path_factory.mktemp("trained")
+    outside = folder / "animals"
+    outside.mkdir()
+    names = ["owl", "cat", "dog", "fox", "bee", "ant"]
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus": [{"_id": n, "title": "", "text": f"the {n} runs"} for n in names],
+        "queries": [{"_id": n, "text": f"where is the {n}"} for n in names],
+        "qrels": [{"query-id": n, "corpus-id": n, "score": 1} for n in names],
+    }
+    for name, of in rows.items():
+        (outside / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in of))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        retgen.train(
+            limit_run, str(words), outside=outside, metrics=["recall@2", "nDCG@10"],
+            settings={"learning_rate": 0.05, "epochs": 2, "batch_size": "full"},
+            out=folder / "limit_words",
+        )  # fmt: skip
+    return folder / "limit_words"
+
+
+@pytest.fixture
+def trained(made: Path, tmp_path: Path) -> Path:
+    """One of its own."""
+    return Path(shutil.copytree(made, tmp_path / "limit_words"))
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
+    from huggingface_hub import constants
+
+    with serving() as state:
+        monkeypatch.setenv("HF_ENDPOINT", state.url)
+        # read from the environment when the library is imported
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        yield state
+
+
+def test_a_repository_of_a_model_in_one_commit(made: Path, hub: State, gen: Gen) -> None:
+    result = publish(made, f"hub:{REPO}")
+    assert (result.where, result.name) == (f"{hub.url}/{REPO}", "limit_words")
+    assert sorted(set(hub.head(REPO).files) - {".gitattributes"}) == FILES
+    assert hub.head(REPO).lfs == {"model.safetensors"}
+    weights = (made / "model/model.safetensors").read_bytes()
+    assert hub.head(REPO).files["model.safetensors"] == weights
+    assert len(hub.repos[REPO]) == 2
+    assert not any("datasets" in request for request in hub.requests)
+    card = hub.head(REPO).files["README.md"].decode()
+    assert f'SentenceTransformer("{REPO}")' in card
+    done = gen("publish", made / "model", f"hub:{REPO}")  # the model's own folder will do
+    assert (done.returncode, done.stdout) == (
+        0, f"unchanged: 6 files\nhub:{REPO} holds all of it already: nothing to do\n",
+    )  # fmt: skip
+    assert len(hub.repos[REPO]) == 2
+
+
+def test_a_data_set_is_not_mixed_up_with_a_model(
+    made: Path, limit_run: Path, tmp_path: Path
+) -> None:
+    to = tmp_path / "place"
+    publish(made, f"file:{to}")
+    with pytest.raises(UsageError) as caught:
+        publish(limit_run, f"file:{to}")
+    assert str(caught.value) == (
+        f"{to} holds the data set 'limit_words', not 'limit_small': name another folder, or remove it"
+    )
+
+
+def test_the_card(made: Path, words: Path, tmp_path: Path) -> None:
+    publish(made, f"file:{tmp_path / 'out'}")
+    assert sorted(files(tmp_path / "out")) == FILES
+    card = (tmp_path / "out/README.md").read_text()
+    facts = json.loads((made / "train.json").read_text())
+    header, _, body = card.removeprefix("---\n").partition("\n---\n")
+    assert "- retgen" in header
+    assert "license: apache-2.0" in header
+    assert str(made.parent) not in card
+    heads = [line for line in body.splitlines() if line.startswith(("# ", "## "))]
+    assert heads[:5] == [
+        "# SentenceTransformer", "## What it was trained on", "## What that changed",
+        "## What it lost", "## What to know",
+    ]  # fmt: skip
+    assert heads[-1].startswith("## How this model was fine-tuned (retgen ")
+    lines = body.splitlines()
+    assert "- base model: words" in lines
+    assert "- data set: limit, made by the recipe limit_small (retgen 0.1.0)" in lines
+    assert "- pairs: 200 pairs from the qrels of split test of limit, so a score on that split measures memory, not retrieval" in lines  # fmt: skip
+    assert "- licence of the names: MIT (Faker)" in lines
+    assert f"- steps: {facts['steps']}, saved is step {facts['best_step']}" in lines
+    test = facts["test"]
+    (row,) = [line for line in lines if line.startswith("| recall@2 | ") and "(" in line]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    low, high = test["intervals"]["before"]["recall@2"]
+    assert cells[1] == f"{test['before']['recall@2']:.4f} ({low:.3f} to {high:.3f})"
+    (change,) = [
+        one for one in test["comparisons"]
+        if (one["first"], one["second"], one["measure"]) == ("after", "before", "recall@2")
+    ]  # fmt: skip
+    assert cells[4] == (
+        f"{change['difference']:+.4f} ({change['low']:+.3f} to {change['high']:+.3f})"
+    )
+    begin = lines.index("## What it lost") + 2
+    assert lines[begin] == "- nothing: no measure is lower than before on the data sets outside"
+    assert any("measure memory, not retrieval." in line for line in lines[begin:])
+
+
+def test_what_it_lost(trained: Path, tmp_path: Path) -> None:
+    """With an interval below 0, with one that holds 0, and without one."""
+    facts = json.loads((trained / "train.json").read_text())
+    scored = facts["outside"]["animals"]
+    scored["idf"], scored["before"] = None, {"recall@2": 0.9, "nDCG@10": 0.9, "MRR": 0.9}
+    scored["after"] = {"recall@2": 0.6, "nDCG@10": 0.85, "MRR": 0.8}
+    scored["comparisons"] = [
+        {"first": "after", "second": "before", "measure": measure,
+         "difference": difference, "low": difference - 0.1, "high": difference + 0.1}
+        for measure, difference in (("recall@2", -0.3), ("nDCG@10", -0.05))
+    ]  # fmt: skip
+    publish(changed(trained, **facts), f"file:{tmp_path / 'out'}")
+    lines = (tmp_path / "out/README.md").read_text().splitlines()
+    begin = lines.index("## What it lost") + 2
+    assert lines[begin : begin + 3] == [
+        "- recall@2 on animals: -0.3000 (-0.400 to -0.200)",
+        "- nDCG@10 on animals: -0.0500 (-0.150 to +0.050), which is not sure",
+        "- MRR on animals: -0.1000, which is not sure",
+    ]
+    assert "| MRR | 0.9000 | 0.8000 | -0.1000 |" in lines
+
+
+def test_nothing_outside_is_said(trained: Path, tmp_path: Path) -> None:
+    facts = json.loads((trained / "train.json").read_text())
+    facts["outside"] = {}
+    (trained / "train.json").write_text(json.dumps(facts))
+    publish(trained, f"file:{tmp_path / 'out'}")
+    assert (
+        "- not measured: no data set outside its own was scored (gen train --outside)\n"
+        in (tmp_path / "out/README.md").read_text()
+    )
+
+
+def test_loaded_back(made: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    publish(made, f"file:{tmp_path / 'out'}")
+    ours, theirs = (
+        SentenceTransformer(str(place), device="cpu").encode(["Who likes tea?"])
+        for place in (made / "model", tmp_path / "out")
+    )
+    assert (ours == theirs).all()
+
+
+def test_dry_run(made: Path, hub: State, gen: Gen) -> None:
+    done = gen("publish", made, f"hub:{REPO}", "--dry-run")
+    assert done.returncode == 0
+    assert [line.split()[1] for line in done.stdout.splitlines()[:-1]] == FILES
+    assert hub.repos == {}
+
+
+def changed(trained: Path, **facts: Any) -> Path:
+    """With other facts in its train.json."""
+    stored = json.loads((trained / "train.json").read_text())
+    (trained / "train.json").write_text(json.dumps({**stored, **facts}))
+    return trained
+
+
+def test_licences_of_the_training_data(trained: Path, tmp_path: Path, gen: Gen) -> None:
+    """One that forbids it, one that is not stated; --licence states it, --force passes it."""
+    data: dict[str, Any] = {"name": "mine", "recipe": None, "retgen": None, "licences": {}}
+    out = f"file:{tmp_path / 'out'}"
+    done = gen("publish", changed(trained, data=data), out)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"gen: {trained} is not published:\n  the licence of the training data (not stated) does "
+        "not say that others may have it: --licence states it\n--force publishes it nevertheless, "
+        "and its card says so\n",
+    )
+    publish(trained, out, licence="CC-BY-4.0")
+    card = (tmp_path / "out/README.md").read_text()
+    assert "license: cc-by-4.0\n" in card
+    assert "- licence of the training data: CC-BY-4.0\n" in card
+    assert "- data set: mine\n" in card
+    changed(trained, data={**data, "licences": {"documents": "CC-BY-ND-4.0"}})
+    with pytest.raises(ChecksFailed, match="lets nobody pass on what is made from it"):
+        publish(trained, out)
+    with pytest.raises(UsageError) as caught:
+        publish(trained, out, licence="MIT")
+    assert str(caught.value) == (
+        "--licence: the training data state the licence of all parts (documents: CC-BY-ND-4.0)"
+    )
+    publish(trained, out, force=True)
+    assert "> This model was published against the checks of its maker:\n" in (
+        (tmp_path / "out/README.md").read_text()
+    )
+
+
+def test_a_training_that_collapsed(trained: Path, tmp_path: Path) -> None:
+    changed(trained, warnings=["the training collapsed: its vectors are alike"])
+    with pytest.raises(ChecksFailed, match="the training collapsed: its vectors are alike"):
+        publish(trained, f"file:{tmp_path / 'out'}")
+
+
+def test_what_is_no_model(trained: Path, dataset: Write, tmp_path: Path) -> None:
+    out = f"file:{tmp_path / 'out'}"
+    plain = tmp_path / "plain"
+    shutil.copytree(trained / "model", plain)
+    with pytest.raises(UsageError) as caught:
+        publish(plain, out)
+    assert str(caught.value).startswith(
+        f"{plain} is not a run directory: it has no recipe.yaml, nor a training: it has no "
+        "identity.json. What `gen run` and `gen train` made is published; "
+    )
+    (trained / "model/model.safetensors").rename(tmp_path / "weights")
+    with pytest.raises(DatasetError) as error:
+        publish(trained, out)
+    assert str(error.value) == (
+        f"{trained / 'model'} holds no weights (.safetensors), so it is no model. Train it again "
+        "with --fresh. Nothing was published"
+    )
+    for name, message in {
+        "train.json": "its scores are unfinished, or it is a variant or a seed of another training. The same `gen train` ends the first; a variant is trained by itself to be published. Nothing was published",
+        "training.json": "which is written last: the training is unfinished. The same `gen train` ends it. Nothing was published",
+    }.items():  # fmt: skip
+        (trained / name).unlink()
+        with pytest.raises(DatasetError) as error:
+            publish(trained, out)
+        joint = ": " if name == "train.json" else ", "
+        assert str(error.value) == f"{trained} has no {name}{joint}{message}"
+
+
+def test_a_damaged_file(trained: Path, tmp_path: Path) -> None:
+    (trained / "train.json").write_text("{}")
+    with pytest.raises(DatasetError) as error:
+        publish(trained, f"file:{tmp_path / 'out'}")
+    assert str(error.value) == (
+        f"{trained}/train.json is damaged, or of an earlier version; the same `gen train` writes "
+        "it anew. Nothing was published"
+    )
