@@ -30,6 +30,7 @@ _TELLING = 2  # of which the corpus does not have in many documents
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _BE = frozenset({"is", "are", "was", "were", "be"})
 _DETERMINERS = frozenset("a all an both the these this".split())
+_POINTING = frozenset({"these", "this"})
 # before a noun: it was named before
 _REFERS = frozenset("described given listed mentioned named said specified".split())
 _PRONOUNS = frozenset("he here it let she that there what where who".split())  # what's, let's
@@ -139,7 +140,8 @@ def _beginning(
     explained = folded[verb] in _BE and all(
         not (run[i].text.islower() and in_lexicon(run[i].text)) for i in names
     )
-    if any(tells[i] for i in subject) and not explained:
+    points = folded[0] in _POINTING  # this driver: of the document, but no name of it
+    if any(tells[i] for i in subject) and not (explained or points):
         return 0
     if not verb or any(folded[i] in _RELATIVES for i in subject[1:]):
         return 0
@@ -151,6 +153,8 @@ def _beginning(
         if folded[at] == "not":
             return 0
         at += 1
+    if folded[at : at + 1] == ["no"]:
+        return 0
     tag, following = (*tags[at:], "", "")[:2]
     noun = tag in ("DT", "PRP$") or tag in NOUNS or (tag == "JJ" and following in {*NOUNS, "JJ"})
     verbal = tag in ("VB", "VBG") if at > verb else tag in ("VBZ", "VBP")
@@ -174,12 +178,21 @@ def _end(kept: Sequence[int], folded: Sequence[str], tags: Sequence[str]) -> int
     """How many words of too long a clause are one that is complete."""
     clauses = (n for n, i in enumerate(kept) if tags[i] == "WRB" or folded[i] in _CLAUSES)
     most = min(_MOST, next(clauses, _MOST))
+    # a relative clause and an infinitive say little without their adverbials
+    says = (
+        n for n, i in enumerate(kept) if folded[i] in _RELATIVES or _is_infinitive(i, folded, tags)
+    )
+    inner = next(says, most)
     for count in range(most, _FEWEST, -1):
         following = kept[count]
-        cuts = tags[following] in _CUTS or folded[following] in _CUTTING
+        cuts = (tags[following] in _CUTS and count <= inner) or folded[following] in _CUTTING
         if cuts and folded[following] not in ("of", "that") and tags[kept[count - 1]] in NOUNS:
             return count
     return 0
+
+
+def _is_infinitive(place: int, folded: Sequence[str], tags: Sequence[str]) -> bool:
+    return folded[place] == "to" and tags[place + 1 : place + 2] in (["VB"], ["RB"])
 
 
 def _is_complete(

@@ -30,11 +30,17 @@ _NAME = re.compile(r"[^\W\d_][\w.:+-]*[\w+#]")
 _LONG = 0.45  # what a query of a long document is worth: other passages may say as much
 
 
-def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> str:
-    """The title of a document, or its name in English; "" where neither is known."""
+def topic_of(
+    document: SourceDocument, language: str, counts: CorpusCounts, scored: bool = False
+) -> str:
+    """The title of a document, or its name; "" where neither is known. `scored`: a name is what its
+    id begins with, else, in English, what it says first and often.
+    """
     title = title_shown(document.title, counts)
     if title and len(title.split()) <= _LONGEST and not counts.is_shared(folded(title)):
         return title
+    if scored:
+        return _name_in_id(document)
     if language != "en":
         return ""
     often = Counter(map(str.casefold, _NAME.findall(document.text)))
@@ -47,6 +53,14 @@ def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> s
         if salience >= _SALIENT and (worth := salience * math.log(times)) > most:
             best, most = name, worth
     return best
+
+
+def _name_in_id(document: SourceDocument) -> str:
+    """The longest name in a text that its id begins with; "" where that is an ordinary word."""
+    whole = f"{folded(document.id)} "
+    names = dict.fromkeys(_NAME.findall(document.text))
+    best = max((one for one in names if whole.startswith(f"{folded(one)} ")), key=len, default="")
+    return "" if len(best) < _LETTERS or (best.islower() and in_lexicon(best)) else best
 
 
 def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list[RuleQuery]:
