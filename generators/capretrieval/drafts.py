@@ -126,6 +126,7 @@ def _of_document(
     ]
     lead = min((one.start for one in prose), default=0)
     topic = topic_of(document, language, counts, scored)
+    name = topic if scored and not document.title else ""
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
@@ -150,7 +151,7 @@ def _of_document(
             rules.append((number, one._replace(start=start, stop=stop, score=score)))
     texts = [shown_text(one) for one in passages]
     return Drafts(
-        found_queries(document, language, counts, incoming, topic if scored else ""),
+        found_queries(document, language, counts, incoming, name),
         rules,
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],

@@ -141,8 +141,8 @@ def found_queries(
     incoming: Iterable[Incoming],
     topic: str = "",
 ) -> list[FoundQuery]:
-    """The short forms that people wrote for a document, titles first; no text twice. `topic`: what
-    stands before its headings where it has no title.
+    """The short forms that people wrote for a document, titles first; no text twice. `topic`: the
+    name of a document without a title, which is put before its headings.
     """
     finder = _Finder(document, language, counts, topic)
     every = chain(
@@ -166,12 +166,10 @@ class _Finder:
         self._sections = list(sections(document.blocks, document.text))
         self._title = title_shown(document.title, counts)
         parts = (one for one in _PARTS.split(self._title) if self._says_enough(one))
-        name = next(parts, topic)
+        name = next(parts, "") or topic
         self._topic = name if len(name.split()) <= _TOPIC else ""
-        self._named: list[Place] = []  # where the name stands that is put before headings
-        if self._topic and self._topic not in self._title:
-            start = document.text.index(topic)
-            self._named = [(start, start + len(topic))]
+        start = document.text.find(topic)
+        self._named = [(start, start + len(topic))] if topic and self._topic == topic else []
         self._lead = 0, self._end_of_lead()
 
     def titles(self) -> Iterator[FoundQuery]:
@@ -202,9 +200,10 @@ class _Finder:
             about = self._topic and folded(self._topic) not in key
             clear = enough and self._is_topic(shown, part)
             is_question = shown.endswith("?")
-            bare = bool(self._named) and len(self._content(shown)) < _FEWEST
-            whole = clear and (is_question or self._stands_alone(shown, _CLEAR)) and not bare
-            if about and not whole:
+            whole = is_question or self._stands_alone(shown, _CLEAR)
+            if self._named and len(self._content(shown)) < _CLEAR:
+                whole = False  # a name by itself
+            if about and not (clear and whole):
                 alone = not self._is_cut(shown) and (not self._named or self._tells(shown))
                 shown, places = f"{self._topic} {shown}", [*self._named, place]
             elif not clear:

@@ -56,11 +56,17 @@ def topic_of(
 
 
 def _name_in_id(document: SourceDocument) -> str:
-    """The longest name in a text that its id begins with; "" where that is an ordinary word."""
-    whole = f"{folded(document.id)} "
-    names = dict.fromkeys(_NAME.findall(document.text))
-    best = max((one for one in names if whole.startswith(f"{folded(one)} ")), key=len, default="")
-    return "" if len(best) < _LETTERS or (best.islower() and in_lexicon(best)) else best
+    """The longest name in a text, no ordinary word, that is half of its id's words or more, and the
+    first ones; "" where there is none.
+    """
+    whole = words_of(document.id)
+    every = dict.fromkeys(_NAME.findall(document.text))
+    names = [
+        one for one in every
+        if (words := words_of(one)) == whole[: len(words)] and 2 * len(words) >= len(whole)
+        and len(one) >= _LETTERS and not (one.casefold() in every and in_lexicon(one))
+    ]  # fmt: skip
+    return max(names, key=len, default="")
 
 
 def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list[RuleQuery]:
