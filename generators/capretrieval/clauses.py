@@ -137,7 +137,7 @@ def _beginning(
     verb = next((i for i in range(1, len(run)) if tags[i] in _FINITE), 0)
     subject = range(verb)
     names = [i for i in subject if folded[i] not in stopwords("en")]
-    explained = folded[verb] in _BE and all(
+    explained = folded[verb] in {*_BE, "stands"} and all(
         not (run[i].text.islower() and in_lexicon(run[i].text)) for i in names
     )
     points = folded[0] in _POINTING  # this driver: of the document, but no name of it
@@ -145,6 +145,8 @@ def _beginning(
         return 0
     if not verb or any(folded[i] in _RELATIVES for i in subject[1:]):
         return 0
+    if folded[verb : verb + 2] == ["stands", "for"]:
+        return verb + 2
     at = verb
     while at < len(run) and (
         tags[at] in ("MD", "RB", "TO") or folded[at] in _BE
@@ -157,6 +159,7 @@ def _beginning(
         return 0
     tag, following = (*tags[at:], "", "")[:2]
     noun = tag in ("DT", "PRP$") or tag in NOUNS or (tag == "JJ" and following in {*NOUNS, "JJ"})
+    noun = noun or (tag == "VBN" and following in NOUNS and folded[at - 1] not in _BE)
     verbal = tag in ("VB", "VBG") if at > verb else tag in ("VBZ", "VBP")
     if verbal and folded[at + 1 : at + 2] == ["that"]:  # indicates that
         return at + 2

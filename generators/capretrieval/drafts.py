@@ -59,7 +59,7 @@ _TARGETS = 2  # documents that the words of a link may point to
 _EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
 _TELLING = 2.6  # sum of the salience of a summary's words
 _BY_THE_WAY = 0.2
-_PAIR = 2  # words of a phrase, of which one has to be a name
+_PAIR, _RARE = 2, 0.6  # words of a phrase, of which one has to be a name, of such a salience
 _LINKS = 100  # to a document, that are read
 
 
@@ -172,7 +172,7 @@ def _score(one: RuleQuery, tells: bool, counts: CorpusCounts, language: str) -> 
     said = len(content := words_of(one.text)) * counts.salience(content)
     asked = one.kind != "summary" or (tells and said >= _TELLING)
     if one.kind == "phrase" and language == "en" and len(content) <= _PAIR:
-        asked = any(map(is_name, content))
+        asked = any(is_name(word) and counts.salience([word]) >= _RARE for word in content)
     worth = one.score * (1 if asked else _BY_THE_WAY)
     return round(worth / (worth + _EVEN), 4)
 

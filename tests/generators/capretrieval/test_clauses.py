@@ -37,6 +37,9 @@ def _is_common(word: str) -> bool:
         ("This copper kettle provides a library that reads old archives.",
          "library that reads old archives"),
         ("This copper kettle contains no blue water.", "copper kettle contains no blue water"),
+        ("This package contains restored copper kettles for old miners.",
+         "restored copper kettles for old miners"),
+        ("XKCD stands for a very blue copper kettle.", "very blue copper kettle"),
         # no denial is lost with its verb
         ("This package is not a replacement for the old tape driver.",
          "package is not replacement for old tape driver"),
