@@ -204,7 +204,7 @@ class _Finder:
             if self._named and len(self._content(shown)) < _CLEAR:
                 whole = False  # a name by itself
             if about and not (clear and whole):
-                alone = not self._is_cut(shown) and (not self._named or self._tells(shown))
+                alone = not self._is_cut(shown) and (not self._named or self._tells(shown, part))
                 shown, places = f"{self._topic} {shown}", [*self._named, place]
             elif not clear:
                 words, higher = self._above(part) or ("", [])
@@ -273,9 +273,11 @@ class _Finder:
             return False
         return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
 
-    def _tells(self, shown: str) -> bool:
+    def _tells(self, shown: str, part: Section) -> bool:
         """Whether a heading says which part of its document it is about."""
-        return self._worth(self._content(shown)) >= _LITTLE
+        content = self._content(shown)
+        is_topic = any(map(is_name, content)) or self._is_topic(shown, part)
+        return is_topic and self._worth(content) >= _LITTLE
 
     def _stands_alone(self, shown: str, fewest: int = _FEWEST + 1) -> bool:
         """Whether a heading says without its document what it is about: in so many words, or by a
@@ -286,9 +288,12 @@ class _Finder:
         return not self._is_cut(shown) and (len(content) >= fewest or not ordinary)
 
     def _is_cut(self, shown: str) -> bool:
-        """Whether a heading goes on in a line that it lacks: ... quantifier of the, all de-."""
-        last = shown.split()[-1].casefold()
-        if last.endswith(_HYPHENS):
+        """Whether a heading goes on in a line that it lacks: ... quantifier of the, all de-; or is
+        a line of a table, a list.
+        """
+        words = shown.casefold().split()
+        last = words[-1]
+        if last.endswith(_HYPHENS) or (len(words) > _TOPIC and self._stops.isdisjoint(words)):
             return True
         return self._language == "en" and (last in _INNER or word_classes(last) == _ADVERB)
 

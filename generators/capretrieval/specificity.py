@@ -25,6 +25,8 @@ from retgen.progress import Progress
 
 _OTHERS = 1  # documents that may have all words of a query as well
 _RIVALS = 0.05  # of the documents; a language that fewer have makes any word look rare
+# of the score of its own document, which no other may have where passages do not hold a title
+_CLEAR = 0.9
 _READ = 20  # passages of a ranking that are looked at
 _BLOCK = 8192
 
@@ -59,8 +61,11 @@ def general_queries(
         if one.evidence != "model" and len(terms):
             # of a link, the document that has its words is no rival either
             others = same[_key(one, passages)] | {number_of.get(one.found_in, -1)}
-            own = _answering(one, passages, owners)
-            reason = _fault(one, own, index.scores(terms), owners, others, language, stems)
+            own, clear = _answering(one, passages, owners), 1.0
+            if not passages[one.passage].title:
+                clear = _CLEAR
+            scores = index.scores(terms)
+            reason = _fault(one, own, clear, scores, owners, others, language, stems)
             if one.evidence == "rules" and in_language[language] < _RIVALS * len(number_of):
                 reason = f"only {in_language[language]:,} documents are in its language"
         if reason:
@@ -94,6 +99,7 @@ def _answering(
 def _fault(
     one: PassageQuery,
     answering: Sequence[int],
+    clear: float,
     scores: NDArray[np.float32],
     owners: NDArray[np.int64],
     others: set[int],
@@ -106,9 +112,11 @@ def _fault(
     lacked = min(missing_words(words, stems[i]) for i in range(low, high))
     if one.evidence == FOUND and 2 * lacked >= words.shape[1]:
         return ""
-    before = set(owners[scores > scores[answering].max()].tolist()) - others - {own}
-    if before:
+    best = scores[answering].max()
+    if before := set(owners[scores > best].tolist()) - others - {own}:
         return f"BM25 ranks {len(before):,} other documents before its own"
+    if near := set(owners[scores > clear * best].tolist()) - others - {own}:
+        return f"BM25 ranks {len(near):,} other documents close behind its own"
     if one.evidence == FOUND:
         return ""
     if one.kind == "summary" and scores[one.passage] < scores[low:high].max():
