@@ -33,8 +33,8 @@ _LONG = 0.45  # what a query of a long document is worth: other passages may say
 def topic_of(
     document: SourceDocument, language: str, counts: CorpusCounts, scored: bool = False
 ) -> str:
-    """The title of a document, or its name; "" where neither is known. `scored`: a name is what its
-    id begins with, else, in English, what it says first and often.
+    """The title of a document, or its name; "" where neither is known. A name is what an English
+    text says first and often; where its queries are `scored`, what its id begins with.
     """
     title = title_shown(document.title, counts)
     if title and len(title.split()) <= _LONGEST and not counts.is_shared(folded(title)):
