@@ -97,7 +97,7 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
         kept = kept[: _end(kept, folded, tags)]
         if "but" in folded or (not begin and not any(tags[i] in _FINITE for i in kept)):
             return ""  # what is said of a subject is left out, or the point of it
-    if not kept or not _is_complete(kept, run, folded, tags, whole):
+    if not kept or folded[kept[0]] in _BE or not _is_complete(kept, run, folded, tags, whole):
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]
     cut = kept[-1] < len(run) - 1  # of a part it takes more words to say what the whole does

@@ -134,8 +134,7 @@ def tells_of_document(short: str, sentence: str, language: str) -> bool:
     first = next(runs(sentence), [])[:2]
     if language != "en" or len(first) < 2 or first[0].text not in ("This", "These"):
         return False
-    noun = tags_in_context(first)[1] in {*NOUNS, "JJ"} and first[1].text != short.split()[0]
-    return noun or first[1].text == "is"
+    return tags_in_context(first)[1] in {*NOUNS, "JJ"} and first[1].text != short.split()[0]
 
 
 def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:

@@ -53,6 +53,7 @@ def _is_common(word: str) -> bool:
          "distribution lags behind.", ""),
         ("The window manager has shown small windows at the edge of the large screen in the old days "
          "but not in new ones.", ""),
+        ("This is not the copper kettle of old miners.", ""),
         # neither a relative clause nor an infinitive without what follows
         ("The copper kettle that boils the blue water and the green tea of old miners in a very "
          "large hall.", ""),
