@@ -30,6 +30,7 @@ _TELLING = 2  # of which the corpus does not have in many documents
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _BE = frozenset({"is", "are", "was", "were", "be"})
 _DETERMINERS = frozenset("a all an both the these this".split())
+_POINTING = frozenset({"these", "this"})
 # before a noun: it was named before
 _REFERS = frozenset("described given listed mentioned named said specified".split())
 _PRONOUNS = frozenset("he here it let she that there what where who".split())  # what's, let's
@@ -96,7 +97,7 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
         kept = kept[: _end(kept, folded, tags)]
         if "but" in folded or (not begin and not any(tags[i] in _FINITE for i in kept)):
             return ""  # what is said of a subject is left out, or the point of it
-    if not kept or not _is_complete(kept, run, folded, tags, whole):
+    if not kept or folded[kept[0]] in _BE or not _is_complete(kept, run, folded, tags, whole):
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]
     cut = kept[-1] < len(run) - 1  # of a part it takes more words to say what the whole does
@@ -136,13 +137,16 @@ def _beginning(
     verb = next((i for i in range(1, len(run)) if tags[i] in _FINITE), 0)
     subject = range(verb)
     names = [i for i in subject if folded[i] not in stopwords("en")]
-    explained = folded[verb] in _BE and all(
+    explained = folded[verb] in {*_BE, "stands"} and all(
         not (run[i].text.islower() and in_lexicon(run[i].text)) for i in names
     )
-    if any(tells[i] for i in subject) and not explained:
+    points = folded[0] in _POINTING  # this driver: of the document, but no name of it
+    if any(tells[i] for i in subject) and not (explained or points):
         return 0
     if not verb or any(folded[i] in _RELATIVES for i in subject[1:]):
         return 0
+    if folded[verb : verb + 2] == ["stands", "for"]:
+        return verb + 2
     at = verb
     while at < len(run) and (
         tags[at] in ("MD", "RB", "TO") or folded[at] in _BE
@@ -151,8 +155,11 @@ def _beginning(
         if folded[at] == "not":
             return 0
         at += 1
+    if folded[at : at + 1] == ["no"]:
+        return 0
     tag, following = (*tags[at:], "", "")[:2]
     noun = tag in ("DT", "PRP$") or tag in NOUNS or (tag == "JJ" and following in {*NOUNS, "JJ"})
+    noun = noun or (tag == "VBN" and following in NOUNS and folded[at - 1] not in _BE)
     verbal = tag in ("VB", "VBG") if at > verb else tag in ("VBZ", "VBP")
     if verbal and folded[at + 1 : at + 2] == ["that"]:  # indicates that
         return at + 2
@@ -174,12 +181,21 @@ def _end(kept: Sequence[int], folded: Sequence[str], tags: Sequence[str]) -> int
     """How many words of too long a clause are one that is complete."""
     clauses = (n for n, i in enumerate(kept) if tags[i] == "WRB" or folded[i] in _CLAUSES)
     most = min(_MOST, next(clauses, _MOST))
+    # a relative clause and an infinitive say little without their adverbials
+    says = (
+        n for n, i in enumerate(kept) if folded[i] in _RELATIVES or _is_infinitive(i, folded, tags)
+    )
+    inner = next(says, most)
     for count in range(most, _FEWEST, -1):
         following = kept[count]
-        cuts = tags[following] in _CUTS or folded[following] in _CUTTING
+        cuts = (tags[following] in _CUTS and count <= inner) or folded[following] in _CUTTING
         if cuts and folded[following] not in ("of", "that") and tags[kept[count - 1]] in NOUNS:
             return count
     return 0
+
+
+def _is_infinitive(place: int, folded: Sequence[str], tags: Sequence[str]) -> bool:
+    return folded[place] == "to" and tags[place + 1 : place + 2] in (["VB"], ["RB"])
 
 
 def _is_complete(

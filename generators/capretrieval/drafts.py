@@ -30,7 +30,13 @@ from retgen.generators.capretrieval.found import (
     words_shown,
 )
 from retgen.generators.capretrieval.language import stems_of, words_of
-from retgen.generators.capretrieval.offline import Prose, RuleQuery, keyphrases, summaries
+from retgen.generators.capretrieval.offline import (
+    Prose,
+    RuleQuery,
+    keyphrases,
+    summaries,
+    tells_of_document,
+)
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
     Codes,
@@ -39,6 +45,7 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
+from retgen.generators.capretrieval.tagging import is_name
 from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
@@ -52,6 +59,7 @@ _TARGETS = 2  # documents that the words of a link may point to
 _EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
 _TELLING = 2.6  # sum of the salience of a summary's words
 _BY_THE_WAY = 0.2
+_PAIR, _RARE = 2, 0.6  # words of a phrase, of which one has to be a name, of such a salience
 _LINKS = 100  # to a document, that are read
 
 
@@ -64,11 +72,14 @@ class DraftSettings(NamedTuple):
 
 
 class DraftTask(NamedTuple):
-    """A document, cut into passages, and the links that point to it."""
+    """A document, cut into passages, and the links that point to it. `scored`: its queries are, so
+    that they have to say by themselves what they are about.
+    """
 
     document: SourceDocument
     passages: tuple[Passage, ...]
     incoming: tuple[Incoming, ...]
+    scored: bool = False
 
 
 class Drafts(NamedTuple):
@@ -103,6 +114,7 @@ def _of_document(
     document: SourceDocument,
     passages: Sequence[Passage],
     incoming: Sequence[Incoming],
+    scored: bool,
 ) -> Drafts:
     language, counts = passages[0].language, settings.counts
     blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
@@ -113,7 +125,8 @@ def _of_document(
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
     lead = min((one.start for one in prose), default=0)
-    topic = topic_of(document, language, counts)
+    topic = topic_of(document, language, counts, scored)
+    name = topic if scored and not document.title else ""
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
@@ -126,32 +139,40 @@ def _of_document(
         if len(passages) > 1:
             made = with_topic(made, topic, passage)
         made.sort(key=lambda one: -one.score)
-        rules += [
-            (
-                number,
-                one._replace(
-                    start=passage.start + one.start,
-                    stop=passage.start + one.stop,
-                    score=_score(one, passage.start + one.start <= lead, counts),
-                ),
+        for one in made:
+            start, stop = passage.start + one.start, passage.start + one.stop
+            sentence = document.text[start:stop]
+            tells = _is_whole(one.text, sentence) and (
+                start <= lead
+                # in a part of a document "this" may be its section
+                or (len(passages) == 1 and tells_of_document(one.text, sentence, language))
             )
-            for one in made
-        ]
+            score = _score(one, tells, counts, language)
+            rules.append((number, one._replace(start=start, stop=stop, score=score)))
     texts = [shown_text(one) for one in passages]
     return Drafts(
-        found_queries(document, language, counts, incoming),
+        found_queries(document, language, counts, incoming, name),
         rules,
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
     )
 
 
-def _score(one: RuleQuery, leads: bool, counts: CorpusCounts) -> float:
-    """How likely a query is good, 0 to 1. A summary hardly is where it says little, or what comes
-    later than the first sentence of a document, which says what it is about.
+def _is_whole(text: str, sentence: str) -> bool:
+    """Whether a summary is not without who does it: reading archives, of "it reads archives"."""
+    first = text.split()[0]
+    return not first.endswith("ing") or first in sentence.casefold()
+
+
+def _score(one: RuleQuery, tells: bool, counts: CorpusCounts, language: str) -> float:
+    """How likely a query is good, 0 to 1. A summary hardly is where it says little, or where it
+    does not tell what its document is about, as the first sentence does; nor are two ordinary
+    words.
     """
     said = len(content := words_of(one.text)) * counts.salience(content)
-    asked = one.kind != "summary" or (leads and said >= _TELLING)
+    asked = one.kind != "summary" or (tells and said >= _TELLING)
+    if one.kind == "phrase" and language == "en" and len(content) <= _PAIR:
+        asked = any(is_name(word) and counts.salience([word]) >= _RARE for word in content)
     worth = one.score * (1 if asked else _BY_THE_WAY)
     return round(worth / (worth + _EVEN), 4)
 
@@ -223,10 +244,13 @@ async def draft_in_processes(
     documents: Sequence[SourceDocument],
     passages: Sequence[Passage],
     document_of: Sequence[int],
+    splits: Sequence[str],
     params: CapRetrievalParams,
     context: Context,
 ) -> Drafted:
-    """Count, find and write by rules, in several processes where that is worth their start."""
+    """Count, find and write by rules, in several processes where that is worth their start.
+    `splits`: of each document.
+    """
     batches = list(_batches([len(one.text) for one in documents]))
     engine = context.engine if context.engine.pays(len(batches) * _SECONDS) else Local(1)
     stage = context.stage("documents", 2 * len(documents))
@@ -244,7 +268,7 @@ async def draft_in_processes(
     tasks = {
         str(part.start): [
             DraftTask(documents[i], tuple(passages[first[i] : first[i + 1]]),
-                      incoming.get(documents[i].id, ()))
+                      incoming.get(documents[i].id, ()), splits[i] != "train")
             for i in range(part.start, part.stop)
         ]
         for part in batches

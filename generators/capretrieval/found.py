@@ -33,6 +33,8 @@ _ADVERB = frozenset({"ADV"})
 _INNER = frozenset(  # words that end nothing
     "a an and are as at be by for from is its of or than that the their these this to with".split()
 )
+_HYPHENS = ("-", "\u00ad", "\u2010")
+_CODE = re.compile(r"[$@%]\w|->|[={}]")  # which nobody types to find what explains it
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
@@ -133,10 +135,16 @@ def forms_of(document: SourceDocument) -> set[str]:
 
 
 def found_queries(
-    document: SourceDocument, language: str, counts: CorpusCounts, incoming: Iterable[Incoming]
+    document: SourceDocument,
+    language: str,
+    counts: CorpusCounts,
+    incoming: Iterable[Incoming],
+    topic: str = "",
 ) -> list[FoundQuery]:
-    """The short forms that people wrote for a document, titles first; no text twice."""
-    finder = _Finder(document, language, counts)
+    """The short forms that people wrote for a document, titles first; no text twice. `topic`: the
+    name of a document without a title, which is put before its headings.
+    """
+    finder = _Finder(document, language, counts, topic)
     every = chain(
         finder.titles(), finder.short_forms(), finder.headings(), finder.captions(),
         finder.links(incoming),
@@ -150,14 +158,18 @@ def found_queries(
 class _Finder:
     """What is found of one document."""
 
-    def __init__(self, document: SourceDocument, language: str, counts: CorpusCounts) -> None:
+    def __init__(
+        self, document: SourceDocument, language: str, counts: CorpusCounts, topic: str
+    ) -> None:
         self._document, self._text, self._counts = document, document.text, counts
         self._language, self._stops = language, stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self._title = title_shown(document.title, counts)
         parts = (one for one in _PARTS.split(self._title) if self._says_enough(one))
-        name = next(parts, "")
+        name = next(parts, "") or topic
         self._topic = name if len(name.split()) <= _TOPIC else ""
+        start = document.text.find(topic)
+        self._named = [(start, start + len(topic))] if topic and self._topic == topic else []
         self._lead = 0, self._end_of_lead()
 
     def titles(self) -> Iterator[FoundQuery]:
@@ -188,8 +200,12 @@ class _Finder:
             about = self._topic and folded(self._topic) not in key
             clear = enough and self._is_topic(shown, part)
             is_question = shown.endswith("?")
-            if about and not (clear and (is_question or self._stands_alone(shown, _CLEAR))):
-                shown, alone = f"{self._topic} {shown}", not self._is_cut(shown)
+            whole = is_question or self._stands_alone(shown, _CLEAR)
+            if self._named and len(self._content(shown)) < _CLEAR:
+                whole = False  # a name by itself
+            if about and not (clear and whole):
+                alone = not self._is_cut(shown) and (not self._named or self._tells(shown, part))
+                shown, places = f"{self._topic} {shown}", [*self._named, place]
             elif not clear:
                 words, higher = self._above(part) or ("", [])
                 if not words and not (enough and len(self._content(shown)) >= _FEWEST):
@@ -226,6 +242,7 @@ class _Finder:
     def _query(
         self, kind: str, text: str, span: Place, places: Sequence[Place], alone: bool = True
     ) -> FoundQuery:
+        alone = alone and not _CODE.search(text)
         score = round(self._worth(self._content(text)), 4) if alone else 0.0
         return FoundQuery(kind, text, *span, score, self._document.id, tuple(places))
 
@@ -256,6 +273,12 @@ class _Finder:
             return False
         return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
 
+    def _tells(self, shown: str, part: Section) -> bool:
+        """Whether a heading says which part of its document it is about."""
+        content = self._content(shown)
+        is_topic = any(map(is_name, content)) or self._is_topic(shown, part)
+        return is_topic and self._worth(content) >= _LITTLE
+
     def _stands_alone(self, shown: str, fewest: int = _FEWEST + 1) -> bool:
         """Whether a heading says without its document what it is about: in so many words, or by a
         name, which no lexicon has.
@@ -265,8 +288,13 @@ class _Finder:
         return not self._is_cut(shown) and (len(content) >= fewest or not ordinary)
 
     def _is_cut(self, shown: str) -> bool:
-        """Whether a heading goes on in a line that it lacks: ... quantifier of the."""
-        last = shown.split()[-1].casefold()
+        """Whether a heading goes on in a line that it lacks: ... quantifier of the, all de-; or is
+        a line of a table, a list.
+        """
+        words = shown.casefold().split()
+        last = words[-1]
+        if last.endswith(_HYPHENS) or (len(words) > _TOPIC and self._stops.isdisjoint(words)):
+            return True
         return self._language == "en" and (last in _INNER or word_classes(last) == _ADVERB)
 
     def _is_topic(self, shown: str, part: Section) -> bool:

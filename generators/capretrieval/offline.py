@@ -25,6 +25,7 @@ from retgen.generators.capretrieval.nouns import (
     noun_phrases,
     weighed_words,
 )
+from retgen.generators.capretrieval.tagging import NOUNS, runs, tags_in_context
 
 _READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
@@ -111,6 +112,7 @@ def summaries(
     blocks, held = _blocks(text, prose), Counter(words_of(text))
     text, in_sentences = _apart(text), _in_sentences(text, language)
     result: list[RuleQuery] = []
+    first = min((one.start for one in blocks), default=0)
     for start, stop in _sentences_of(text, blocks):
         if len(result) == min(count, _SENTENCES):
             break
@@ -119,9 +121,20 @@ def summaries(
         short = in_few_words(told, language, counts)
         if short and (language == CHINESE or is_prose(sentence, language, in_sentences)):
             telling = [one for one in words_of(short) if one not in stopwords(language)]
-            score = _worth(telling, held, counts) * _place(start, _SAID)
+            place = 0 if tells_of_document(short, sentence, language) else start - first
+            score = _worth(telling, held, counts) * _place(place, _SAID)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
     return result
+
+
+def tells_of_document(short: str, sentence: str, language: str) -> bool:
+    """Whether `short` is what an English sentence says that its document is or has: what follows
+    "this package contains".
+    """
+    first = next(runs(sentence), [])[:2]
+    if language != "en" or len(first) < 2 or first[0].text not in ("This", "These"):
+        return False
+    return tags_in_context(first)[1] in {*NOUNS, "JJ"} and first[1].text != short.split()[0]
 
 
 def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:

@@ -17,13 +17,12 @@ class QueryCounts(Params):
 
     `found`: of what people wrote (titles, headings, links, descriptions). `common`: a keyword that
     stands in more than this share of the passages is no query, as it would find a list and no
-    passage; `relevant`: nor is one of more passages than that. `quality`: the lowest score of a
-    query by rules that is scored on (test, dev), 0 to 1; above 0 it has to find its document as
-    well. `training_quality`: the same of one that is trained on, where more pairs teach more than
-    better ones. `per_document`: the share
-    of a split's queries that one document may give; of few documents twice an equal part.
-    `two_documents`: of a run, questions that need two documents; a model writes them, and another
-    says whether they do.
+    passage; `relevant`: nor is one of more passages than that, or what is scored and rests on more.
+    `quality`: the lowest score of a query by rules that is scored on (test, dev), 0 to 1; above 0
+    it has to find its document as well. `training_quality`: the same of one that is trained on,
+    where more pairs teach more than better ones. `per_document`: the share of a split's queries
+    that one document may give; of few documents twice an equal part. `two_documents`: of a run,
+    questions that need two documents; a model writes them, and another says whether they do.
     """
 
     found: int = Field(8, ge=0, le=50)

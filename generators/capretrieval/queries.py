@@ -204,6 +204,10 @@ def select_queries(
             rejected.append(dropped_query("query/common", reason, one, passage))
             continue
         one.split = split[one.passage]
+        if len(everyone) > counts.relevant and one.split != "train":
+            reason = f"{len(everyone):,} passages answer it, more than {counts.relevant:,}"
+            rejected.append(dropped_query("query/common", reason, one, passage))
+            continue
         elsewhere = {split[j] for j in everyone} - {one.split}
         if elsewhere and one.split != "train":
             reason = f"it belongs to documents of {', '.join(sorted(elsewhere))} too"

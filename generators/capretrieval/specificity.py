@@ -7,7 +7,7 @@ their document's is not judged so.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +24,9 @@ from retgen.generators.capretrieval.queries import (
 from retgen.progress import Progress
 
 _OTHERS = 1  # documents that may have all words of a query as well
+_RIVALS = 0.05  # of the documents; a language that fewer have makes any word look rare
+# of the score of its own document, which no other may have where passages do not hold a title
+_CLEAR = 0.9
 _READ = 20  # passages of a ranking that are looked at
 _BLOCK = 8192
 
@@ -45,6 +48,7 @@ def general_queries(
     index = BM25Index(stem_all(texts[i : i + _BLOCK]) for i in range(0, len(texts), _BLOCK))
     owners = np.array(document_of)
     number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
+    in_language = Counter({one.source: one.language for one in passages}.values())
     same: dict[str, set[int]] = defaultdict(set)  # documents that a text was written for
     for one in queries:
         same[_key(one, passages)].add(document_of[one.passage])
@@ -57,7 +61,13 @@ def general_queries(
         if one.evidence != "model" and len(terms):
             # of a link, the document that has its words is no rival either
             others = same[_key(one, passages)] | {number_of.get(one.found_in, -1)}
-            reason = _fault(one, index.scores(terms), owners, others, language, stems)
+            own, clear = _answering(one, passages, owners), 1.0
+            if not passages[one.passage].title:
+                clear = _CLEAR
+            scores = index.scores(terms)
+            reason = _fault(one, own, clear, scores, owners, others, language, stems)
+            if one.evidence == "rules" and in_language[language] < _RIVALS * len(number_of):
+                reason = f"only {in_language[language]:,} documents are in its language"
         if reason:
             faults[number] = reason
         else:
@@ -75,8 +85,21 @@ def _key(one: PassageQuery, passages: Sequence[Passage]) -> str:
     return fold_text(one.text, passages[one.passage].language)
 
 
+def _answering(
+    one: PassageQuery, passages: Sequence[Passage], owners: NDArray[np.int64]
+) -> list[int]:
+    """The passages of a query's document; of what people wrote, those that answer it."""
+    low, high = np.searchsorted(owners, owners[one.passage] + np.arange(2)).tolist()
+    every = list(range(low, high))
+    if one.evidence != FOUND:
+        return every
+    return [i for i in every if passages[i].start <= one.span[0] < passages[i].stop] or every
+
+
 def _fault(
     one: PassageQuery,
+    answering: Sequence[int],
+    clear: float,
     scores: NDArray[np.float32],
     owners: NDArray[np.int64],
     others: set[int],
@@ -89,9 +112,11 @@ def _fault(
     lacked = min(missing_words(words, stems[i]) for i in range(low, high))
     if one.evidence == FOUND and 2 * lacked >= words.shape[1]:
         return ""
-    before = set(owners[scores > scores[low:high].max()].tolist()) - others
-    if before:
+    best = scores[answering].max()
+    if before := set(owners[scores > best].tolist()) - others - {own}:
         return f"BM25 ranks {len(before):,} other documents before its own"
+    if near := set(owners[scores > clear * best].tolist()) - others - {own}:
+        return f"BM25 ranks {len(near):,} other documents close behind its own"
     if one.evidence == FOUND:
         return ""
     if one.kind == "summary" and scores[one.passage] < scores[low:high].max():

@@ -30,11 +30,17 @@ _NAME = re.compile(r"[^\W\d_][\w.:+-]*[\w+#]")
 _LONG = 0.45  # what a query of a long document is worth: other passages may say as much
 
 
-def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> str:
-    """The title of a document, or its name in English; "" where neither is known."""
+def topic_of(
+    document: SourceDocument, language: str, counts: CorpusCounts, scored: bool = False
+) -> str:
+    """The title of a document, or its name; "" where neither is known. A name is what an English
+    text says first and often; where its queries are `scored`, what its id begins with.
+    """
     title = title_shown(document.title, counts)
     if title and len(title.split()) <= _LONGEST and not counts.is_shared(folded(title)):
         return title
+    if scored:
+        return _name_in_id(document)
     if language != "en":
         return ""
     often = Counter(map(str.casefold, _NAME.findall(document.text)))
@@ -47,6 +53,20 @@ def topic_of(document: SourceDocument, language: str, counts: CorpusCounts) -> s
         if salience >= _SALIENT and (worth := salience * math.log(times)) > most:
             best, most = name, worth
     return best
+
+
+def _name_in_id(document: SourceDocument) -> str:
+    """The longest name in a text, no ordinary word, that is half of its id's words or more, and the
+    first ones; "" where there is none.
+    """
+    whole = words_of(document.id)
+    every = dict.fromkeys(_NAME.findall(document.text))
+    names = [
+        one for one in every
+        if (words := words_of(one)) == whole[: len(words)] and 2 * len(words) >= len(whole)
+        and len(one) >= _LETTERS and not (one.casefold() in every and in_lexicon(one))
+    ]  # fmt: skip
+    return max(names, key=len, default="")
 
 
 def with_topic(rules: Sequence[RuleQuery], topic: str, passage: Passage) -> list[RuleQuery]:

@@ -107,7 +107,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     document_of = [number_of[one.source] for one in passages]
     reject_rows(refused, context)
     rejected: list[Rejection] = clean
-    drafted = await draft_in_processes(documents, passages, document_of, params, context)
+    drafted = await draft_in_processes(documents, passages, document_of, side, params, context)
     every = drafted.queries
     every += await _written(passages, drafted.counts, job, context, rejected)
     every = without_test_queries(every, passages, tests, params, context.engine, rejected)

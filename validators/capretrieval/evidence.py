@@ -46,7 +46,7 @@ def found_fault(
     wanted = ("caption",) if kind == "caption" else ("title", "heading")
     blocks = [one for one in home["blocks"] if one[0] in wanted]
     own = [_block_of(place, blocks) for place in places]
-    if not own or None in own:
+    if not own or own[-1] is None:  # before it may stand the name of the document
         return f"no {wanted[-1]} stands at {places}"
     above = [one for one in home["blocks"] if one[0] in ("title", "heading")]
     heading = [one for one in above if one[1] <= note["span"][0]][-1:]

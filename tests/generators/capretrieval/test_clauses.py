@@ -33,6 +33,13 @@ def _is_common(word: str) -> bool:
         # what was named before the sentence
         ("The given copper kettle boils the specified blue water.",
          "copper kettle boils blue water"),
+        # this: the document, of which the verb tells nothing
+        ("This copper kettle provides a library that reads old archives.",
+         "library that reads old archives"),
+        ("This copper kettle contains no blue water.", "copper kettle contains no blue water"),
+        ("This package contains restored copper kettles for old miners.",
+         "restored copper kettles for old miners"),
+        ("XKCD stands for a very blue copper kettle.", "very blue copper kettle"),
         # no denial is lost with its verb
         ("This package is not a replacement for the old tape driver.",
          "package is not replacement for old tape driver"),
@@ -46,6 +53,12 @@ def _is_common(word: str) -> bool:
          "distribution lags behind.", ""),
         ("The window manager has shown small windows at the edge of the large screen in the old days "
          "but not in new ones.", ""),
+        ("This is not the copper kettle of old miners.", ""),
+        # neither a relative clause nor an infinitive without what follows
+        ("The copper kettle that boils the blue water and the green tea of old miners in a very "
+         "large hall.", ""),
+        ("Fast copper kettle meant to boil the blue water and the green tea of miners into a very "
+         "large hall.", ""),
         # what another sentence says, or the rest of it
         ("The copper kettle boils the blue water, but no tea is made.", ""),
         ("The copper kettle boils the blue water, milk and juice.", ""),

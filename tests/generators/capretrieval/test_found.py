@@ -98,6 +98,33 @@ def test_a_heading_that_does_not_say_what_it_is_about_scores_nothing() -> None:
     ]  # fmt: skip
 
 
+def test_a_heading_that_is_code_or_goes_on_scores_nothing() -> None:
+    shown = ["$number of %retries of clients", "client->retries, and more retries of it",
+             "set retries = none of the clients", "show retries of all kinds of cli-",
+             "show retries of every kind of cli\u2010"]  # fmt: skip
+    parts = [part for one in shown for part in (("heading", one, 2), ("paragraph", OTHER, 0))]
+    one = document("d", *parts)  # type: ignore[arg-type]
+    queries = found_queries(one, "en", CorpusCounts(20), ())
+    assert [query.score for query in queries] == [0.0] * 5
+
+
+def test_the_name_of_a_document_stands_before_headings_that_say_little() -> None:
+    shown = ["Retries", "Longest delay of retries", "Longest delay of client retries", "Plain"]
+    parts = [part for one in shown for part in (("heading", one, 2), ("paragraph", OTHER, 0))]
+    one = document("d", ("paragraph", "fmtmsg waits.", 0), *parts)  # type: ignore[arg-type]
+    counts = CorpusCounts(20, Counter({"plain": 20}))
+    queries = found_queries(one, "en", counts, (), "fmtmsg")
+    assert [
+        (query.text, query.score > 0, [one.text[slice(*place)] for place in query.found_at])
+        for query in queries
+    ] == [
+        ("fmtmsg Retries", True, ["fmtmsg", "Retries"]),
+        ("fmtmsg Longest delay of retries", True, ["fmtmsg", "Longest delay of retries"]),
+        ("Longest delay of client retries", True, ["Longest delay of client retries"]),
+        ("fmtmsg Plain", False, ["fmtmsg", "Plain"]),  # which says nothing here
+    ]  # fmt: skip
+
+
 def test_what_many_documents_have_is_no_query() -> None:
     pages = [
         document(f"d{n}", ("heading", "SYNOPSIS", 1), ("paragraph", f"{BODY} {n}", 0),

@@ -61,6 +61,35 @@ def test_a_summary_has_to_find_its_own_passage_in_its_document() -> None:
     }
 
 
+def test_a_heading_has_to_find_the_passage_that_answers_it() -> None:
+    texts = ["A windmill.", "It grinds wheat.", "A windmill grinds wheat."]
+    passages = [
+        Passage("d0#0", "d0", 0, 11, "", texts[0], "en"),
+        Passage("d0#1", "d0", 12, 28, "", texts[1], "en"),
+        Passage("d1", "d1", 0, 24, "", texts[2], "en"),
+    ]
+    stems = [np.unique(term_codes(stems_of(one, "en") + sequence(one))) for one in texts]
+    asked = [found("windmill grinds wheat", 0), found("windmill", 0)]
+    asked[0].span = 15, 28
+    assert general_queries(asked, passages, [0, 0, 1], stems, no_progress) == {
+        0: "BM25 ranks 1 other documents before its own"
+    }
+
+
+def test_rules_are_not_scored_in_a_language_that_few_documents_have() -> None:
+    texts = [*(f"{word} kettle" for word in "a b c d e f g h i j k l m n o p q r s t".split()),
+             "Windmühle"]  # fmt: skip
+    passages = [
+        Passage(f"d{n}", f"d{n}", 0, 9, "", text, "en" if n < 20 else "de")
+        for n, text in enumerate(texts)
+    ]
+    stems = [np.unique(term_codes(sequence(one))) for one in texts]
+    queries = [rules("Windmühle", 20), rules("g", 6)]
+    assert general_queries(queries, passages, list(range(21)), stems, no_progress) == {
+        0: "only 1 documents are in its language"
+    }
+
+
 def test_what_people_wrote_is_judged_by_its_own_words_alone() -> None:
     # three documents rank before its own, which lacks half of its words; and which has them
     same = ["copper kettle"] * 3 + ["the old kettle of the copper smith boils water"]

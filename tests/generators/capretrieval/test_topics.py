@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.offline import RuleQuery
 from retgen.generators.capretrieval.passages import Passage
@@ -11,8 +13,8 @@ from retgen.sources import SourceDocument
 COUNTS = CorpusCounts(100)
 
 
-def document(text: str, title: str = "") -> SourceDocument:
-    return SourceDocument(id="d", title=title, text=text)
+def document(text: str, title: str = "", name: str = "d") -> SourceDocument:
+    return SourceDocument(id=name, title=title, text=text)
 
 
 def test_the_topic_is_the_title_or_a_name_that_is_said_first_and_often() -> None:
@@ -29,6 +31,25 @@ def test_the_topic_is_the_title_or_a_name_that_is_said_first_and_often() -> None
     known = CorpusCounts(100)
     known.words["tmux"] = 90
     assert topic_of(document(often), "en", known) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("tmux.1", "tmux"),
+        ("HTTP::Request.3pm", "HTTP::Request"),
+        ("HTTP::Request::Common::Old.3pm", ""),  # no more than its beginning
+        ("libtmux.1", ""),
+        ("split.1", ""),  # an ordinary word
+        ("kettle.1", "Kettle"),
+        ("17", ""),
+    ],
+)
+def test_what_is_scored_has_the_name_that_its_id_begins_with(name: str, topic: str) -> None:
+    text = "tmux is a terminal. " * 9 + "You may split it. Split a Kettle of HTTP::Request."
+    assert topic_of(document(text, name=name), "en", COUNTS, scored=True) == topic
+    assert topic_of(document(text, "Terminals", name), "en", COUNTS, scored=True) == "Terminals"
+    assert topic_of(document(text, name=name), "en", COUNTS) == "tmux"
 
 
 def test_a_query_with_its_topic_rests_on_a_sentence() -> None:
