@@ -50,7 +50,7 @@ DATA: Mapping[str, TestData] = {
         },
         {"params.ladders": 80},
     ),
-    "all_pairs": TestData("limit_small", {}, {"params.queries": 300}),
+    "all_pairs": TestData("limit_small", {"params.queries": 400}, {"params.queries": 200}),
     "no_pairs": TestData(
         "limit_disjoint", {"params.docs": 600, "params.queries": 300}, {"params.queries": 100,
                                                                        "params.docs": 200}

@@ -187,14 +187,19 @@ def combinations(dense: Collection, disjoint: Collection) -> Iterator[Choice]:
         texts = [text for _, block in collection.blocks(4096) for text in block]
         ids = [one.decode() for one in collection.doc_ids.tolist()]
         place = {doc: i for i, doc in enumerate(ids)}
-        for query in collection.queries:
-            relevant = [doc for doc, grade in collection.qrels[query.query_id].items() if grade > 0]
+        answers = {
+            query.text: [
+                doc for doc, grade in collection.qrels[query.query_id].items() if grade > 0
+            ]
+            for query in collection.queries
+        }
+        for query, relevant in sorted(answers.items(), key=lambda one: place[one[1][0]]):
             first = place[relevant[0]] + 1
             around = (i % len(ids) for i in range(first, first + len(ids)))
             wrong = [texts[i] for i in islice((i for i in around if ids[i] not in relevant),
                                               _PAIRED)]  # fmt: skip
             for doc in relevant:
-                yield Choice(level, doc, query.text, texts[place[doc]], tuple(wrong))
+                yield Choice(level, doc, query, texts[place[doc]], tuple(wrong))
 
 
 # --- the album: details and gist ------------------------------------------------------------------

@@ -119,7 +119,10 @@ def _mean(
 def score(system: System, choices: Sequence[Choice], progress: Progress) -> Array:
     """(choices,) shares won. Raises `DatasetError` for scores that are no numbers."""
     # choices about the same documents are neighbours: some scorers encode a stretch at a time
-    order = sorted(range(len(choices)), key=lambda i: choices[i].unit)
+    first: dict[str, int] = {}
+    for i, one in enumerate(choices):
+        first.setdefault(one.unit, i)
+    order = sorted(range(len(choices)), key=lambda i: first[choices[i].unit])
     sets = [CandidateSet(choices[i].query, (choices[i].right, *choices[i].wrong)) for i in order]
     result = np.empty(len(sets))
     for i, scores in zip(order, system.scorer.score(sets, progress), strict=True):

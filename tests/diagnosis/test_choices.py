@@ -114,7 +114,7 @@ def test_where_the_answer_stands(collections_of: Collections) -> None:
     lengths = read("length", collections_of)
     assert {one.level for one in lengths} == {"1,024 tokens", CONTROL}
     assert {one.group for one in lengths} == {
-        "0 to 25% into the text", "50 to 75% into the text", "75 to 100% into the text",
-    }  # fmt: skip
+        f"{start} to {start + 25}% into the text" for start in (0, 25, 50, 75)
+    }
     ends = Counter(one.level for one in read("place", collections_of))
     assert ends == {"at the end": 22, CONTROL: 22}

@@ -47,7 +47,7 @@ def test_what_is_printed_and_written(gen: Gen, tmp_path: Path) -> None:
     value = json.loads((folder / "diagnosis.json").read_text())
     one = value["systems"]["bm25"]["abilities"]["combinations"]
     assert (value["seed"], value["quick"], one["verdict"]) == (7, True, "yes")
-    assert (one["test"]["value"], one["choices"]) == (1.0, 800)
+    assert (one["test"]["value"], one["choices"]) == (1.0, 600)
     html = (folder / "diagnosis.html").read_text()
     assert "What bm25 can do" in html
     assert (folder / "figures" / "abilities.svg").is_file()
