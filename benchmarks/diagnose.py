@@ -56,6 +56,8 @@ def main() -> None:
             first, against=others, references=(), seed=seed, quick=args.quick,
             abilities=args.ability or (), out=args.folder / f"seed-{seed}",
         )  # fmt: skip
+        if made.failures:
+            raise SystemExit(f"seed {seed}: " + "; ".join(set(made.failures.values())))
         for ability in made.abilities:
             of = [made.scores[system][ability.name] for system in made.systems]
             scores.setdefault(ability.title, []).append([100 * one.test.value for one in of])

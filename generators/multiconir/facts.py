@@ -184,7 +184,10 @@ class LadderSampler:
             and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
         ):
             return False
-        said = [set(tokens(text)) for text in self._value_names(slot, pair, bare=True)]
+        names = self._value_names(slot, pair, bare=True)
+        if slot.type == "relation" and pair.forms[0] in names:
+            return False  # nothing is its own sequel
+        said = [set(tokens(text)) for text in names]
         return not (said[0] <= said[1] or said[1] <= said[0])
 
     def _value_names(self, slot: Slot, pair: _EntityPair, *, bare: bool = False) -> tuple[str, str]:

@@ -63,6 +63,16 @@ def test_conditions_of_one_wording(wording: str) -> None:
                 assert values[0].casefold() in sentence.casefold()
 
 
+def test_nothing_is_its_own_sequel() -> None:
+    """The other entity of a pair may be the sequel of the first: there a rewrite has another slot."""
+    ladders = drawn(101, domain="movies", ladders=80, wordings=["literal"],
+                    negatives={"strategy": "modify"})  # fmt: skip
+    assert "The Tired Thunder of Lorimere" in {one.title for one in ladders}
+    for one in ladders:  # only its first sentence, and the rewrite of that, name it
+        for texts in (one.sentences, one.rewrites):
+            assert sum(text.count(one.title) for text in texts) == 1
+
+
 def test_values_of_positives_and_negatives_are_drawn_alike() -> None:
     """Of 8,000 sentences that modify, how long they are tells nothing."""
     longer = []
