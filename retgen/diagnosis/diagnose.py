@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from secrets import randbelow
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,9 @@ import xxhash
 
 from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
 from retgen.diagnosis.choices import Choice
-from retgen.diagnosis.scores import AbilityScores, Array, as_json, score
+from retgen.diagnosis.page import write_page
+from retgen.diagnosis.result import Diagnosis
+from retgen.diagnosis.scores import AbilityScores, Array, score
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.options import ModelCalls, Options
@@ -41,39 +43,6 @@ if TYPE_CHECKING:
 
 REFERENCES = ("bm25", "minilm")  # beside every system
 _SEEDS = 2**31
-
-
-@dataclass
-class Diagnosis:
-    """What `diagnose` found. `scores`: by system, by name of an ability; `systems`: the diagnosed
-    one first; `details`: how each runs; `failures`: by system, why something is missing.
-    """
-
-    systems: Sequence[str]
-    abilities: Sequence[Ability]
-    folder: Path
-    seed: int
-    quick: bool
-    command: str
-    scores: dict[str, dict[str, AbilityScores]] = field(default_factory=dict)
-    details: dict[str, dict[str, Any]] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    exit_code: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """What `--json` prints and diagnosis.json holds."""
-        return {
-            "system": self.systems[0], "seed": self.seed, "quick": self.quick,
-            "version": __version__,
-            "systems": {
-                system: {
-                    "abilities": {name: as_json(one) for name, one in of.items()},
-                    "details": self.details.get(system, {}),
-                }
-                for system, of in self.scores.items()
-            },
-            "failures": self.failures,
-        }  # fmt: skip
 
 
 def diagnose(
@@ -129,8 +98,6 @@ def diagnose(
     for name, of in result.scores.items():
         result.scores[name] = {one.name: of[one.name] for one in wanted if one.name in of}
     write_file(folder / "diagnosis.json", dump_json(result.to_json()))
-    from retgen.diagnosis.page import write_page
-
     write_page(result)
     return result
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from retgen.diagnosis.abilities import Ability
 from retgen.diagnosis.choices import LONG
+from retgen.diagnosis.result import Diagnosis
 from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
 from retgen.evaluation.retrievers import table
 from retgen.highlights import text_differences
@@ -14,10 +15,6 @@ from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
 from retgen.results.panel import Column, Panel
 from retgen.results.pictures import Dots, Level
 from retgen.statistics.clustered import Estimate
-
-if TYPE_CHECKING:
-    from retgen.diagnosis.abilities import Ability
-    from retgen.diagnosis.diagnose import Diagnosis
 
 _EXAMPLES = 2  # of an ability
 _LONGEST = 700  # characters of a document in an example

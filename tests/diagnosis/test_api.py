@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from retgen.agents.calls import ModelOptions
-from retgen.diagnosis.diagnose import Diagnosis, diagnose
+from retgen.diagnosis.diagnose import diagnose
+from retgen.diagnosis.result import Diagnosis
 from retgen.errors import BudgetReached
 from retgen.evaluation.embedders.loading import load_model
 from tests.agents.loopback import running

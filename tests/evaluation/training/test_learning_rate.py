@@ -55,6 +55,7 @@ def test_five_rates_scored_on_queries_that_are_kept(
     assert trials(short, pairs, run, tmp_path / "again") == result
 
 
+@pytest.mark.slow
 def test_it_is_resumed_and_kept(short: str, pairs: Pairs, run: Path, tmp_path: Path) -> None:
     """Killed after two of five; what is finished is not trained again."""
     whole = trials(short, pairs, run, tmp_path / "whole")

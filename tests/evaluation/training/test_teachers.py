@@ -94,6 +94,7 @@ def test_kl_by_hand() -> None:
     assert given_vectors("kl", labels) == pytest.approx(wanted / 2, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["margin_mse", "kl"])
 @pytest.mark.parametrize("kind", ["static", "dense", "sparse", "late", "cross"])
 def test_each_kind_learns_from_a_teacher_and_is_resumed(
