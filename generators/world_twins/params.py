@@ -12,7 +12,7 @@ from retgen.world.asking import Wording
 from retgen.world.domain_file import SlotType
 
 Length = Annotated[int, Field(ge=2, le=100)]
-Conditions = Annotated[int, Field(ge=2, le=10)]
+Conditions = Annotated[int, Field(ge=2, le=4)]
 
 
 class TwinsParams(Params):
