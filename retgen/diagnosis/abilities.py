@@ -70,7 +70,7 @@ DATA: Mapping[str, TestData] = {
 }  # fmt: skip
 
 
-# training data: a query's negatives are its twins; exclusions, ranges and superlatives were not learnt
+# training data: the negatives are twins; exclusions, ranges and superlatives are not learnt from it
 TWINS = (
     "world_twins --set params.domain=books "
     "--set 'params.contrasts=[include, exclude, compare, superlative]'"
