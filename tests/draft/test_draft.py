@@ -103,7 +103,7 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
     assert "not for a model" not in json.dumps(server.requests)
     # nothing but the recipe and the ledger
     assert {one.name for one in tmp_path.iterdir()} == {"draft.yaml", "outputs", "secret.txt"}
-    assert {one.name.split("-")[0] for one in (tmp_path / "outputs").iterdir()} == {"ledger.sqlite"}
+    assert all(one.name.startswith("ledger.sqlite") for one in (tmp_path / "outputs").iterdir())
     assert retgen.plan(tmp_path / "draft.yaml").documents == 60
 
 
