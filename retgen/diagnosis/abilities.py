@@ -55,8 +55,16 @@ DATA: Mapping[str, TestData] = {
         "limit_disjoint", {"params.docs": 600, "params.queries": 300}, {"params.queries": 100,
                                                                        "params.docs": 200}
     ),
-    "album": TestData("capretrieval_album", {"params.training": 0, "params.queries": 900}, {"params.queries": 150}),
-    "album_zh": TestData("capretrieval_album_zh", {"params.training": 0, "params.queries": 900}, {"params.queries": 150}),
+    "album": TestData(
+        "capretrieval_album",
+        {"params.training": 0, "params.queries": 900},
+        {"params.queries": 150},
+    ),
+    "album_zh": TestData(
+        "capretrieval_album_zh",
+        {"params.training": 0, "params.queries": 900},
+        {"params.queries": 150},
+    ),
     "needles": TestData(
         "niah",
         {
