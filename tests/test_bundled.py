@@ -24,6 +24,8 @@ GOLDENS = Path(__file__).parent / "goldens"
 REDUCED: dict[str, dict[str, Any]] = {
     "limit_5m": {"params.docs": 3000},
     "limit_projective": {"params.docs": 3000, "params.p": 13},
+    "niah_long": {"params.places": 2},
+    "world_operators": {"params.documents": 20_000, "params.answer_sizes": [1, 10, 100]},
 }
 # one of each family, and what `gen eval` looks at there
 SCORED = ("capretrieval_album", "limit_small", "multiconir_people", "niah_train", "world_small",
