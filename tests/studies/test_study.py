@@ -37,7 +37,7 @@ PLANNED = {
         "cycle": (50_000, 1000),
         "disjoint": (50_000, 1000),
     },
-    "limit_splits": {"test": (46, 1000), "train": (46, 1000)},
+    "limit_table3": {"test": (46, 1000), "train": (46, 1000)},
 }
 TINY = "set: {params.docs: 12, params.queries: 60}"
 
@@ -59,15 +59,15 @@ def test_every_study_is_planned() -> None:
 
 
 def test_what_is_a_study(small: Path, tmp_path: Path) -> None:
-    assert find_study("limit_splits") == bundled_studies()["limit_splits"]
-    assert find_study(bundled_studies()["limit_splits"]) == bundled_studies()["limit_splits"]
+    assert find_study("limit_table3") == bundled_studies()["limit_table3"]
+    assert find_study(bundled_studies()["limit_table3"]) == bundled_studies()["limit_table3"]
     assert find_study(small) is None
     assert find_study(tmp_path) is None
     assert find_study("limit_small") is None
     with pytest.raises(RecipeError) as error:
-        retgen.plan(bundled_studies()["limit_splits"])
+        retgen.plan(bundled_studies()["limit_table3"])
     assert str(error.value) == (
-        f"{bundled_studies()['limit_splits']}: is a study, which `gen eval` runs, and no recipe"
+        f"{bundled_studies()['limit_table3']}: is a study, which `gen eval` runs, and no recipe"
     )
 
 
@@ -184,10 +184,10 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
     result = gen("eval", path)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1] == "page: outputs/one/eval.html"
-    assert gen("plan", "limit_splits").stdout.splitlines()[2:] == [
+    assert gen("plan", "limit_table3").stdout.splitlines()[2:] == [
         "models: bm25",
         "trainings: 10 of static:minilm",
-        "measured by: gen eval limit_splits",
+        "measured by: gen eval limit_table3",
     ]
     path.write_text(path.read_text().replace("60", "50"))
     changed = gen("eval", path)
