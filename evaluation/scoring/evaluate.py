@@ -87,8 +87,9 @@ def evaluate(
     earlier calls scored. `analyses`: what is looked at beside means.
     `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
-    and `about` head the page, and what `conclude` makes of the result follows. Raises `UsageError` or `DatasetError` for what cannot be scored; a
-    model that fails after others were scored lands in `failures` instead.
+    and `about` head the page, and what `conclude` makes of the result follows. Raises `UsageError`
+    or `DatasetError` for what cannot be scored; a model that fails after others were scored lands
+    in `failures` instead.
     """
     for name in models:
         check_name(name)  # before anything is fetched

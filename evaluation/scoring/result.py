@@ -101,8 +101,8 @@ class Scored:
 class Evaluation:
     """What `evaluate` found. `failures`: systems that could not be scored, with the reason.
 
-    `leaderboard`: None where nobody asked for it. `conclusion`: of a study. `exit_code`: the highest of these reasons', 0
-    where there are none.
+    `leaderboard`: None where nobody asked for it. `conclusion`: of a study. `exit_code`: the
+    highest of these reasons', 0 where there are none.
     """
 
     datasets: list[Scored]

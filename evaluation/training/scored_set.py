@@ -85,7 +85,7 @@ class ScoredSet:
         return {name: result[key] for name, key in keys.items() if key in result}
 
     def per_query(self, trained: Trained, when: str) -> Values:
-        """Scores query by query before or after a training; raises `UsageError` if they are gone."""
+        """Scores query by query before or after a training; `UsageError` without them."""
         file = scores_file(trained.path.parent / "scores", self, when)
         return read_scores(file, self, trained.scores(when))
 

@@ -46,7 +46,7 @@ class StudyTraining(_Strict):
 
     `data`: files of training pairs, each trained on apart ("kw", "kw+sm"); none: what `gen train`
     takes. `outside`: further data sets that it is scored on. `dims`: of a projection; none: the
-    model as it is.
+    model as it is. `by`: a column of the queries, whose values effects can name.
     """
 
     model: str
@@ -55,6 +55,7 @@ class StudyTraining(_Strict):
     test: str
     outside: list[str] = Field(default_factory=list)
     dims: _Dimensions = Field(default_factory=list)
+    by: str | None = None
     preset: str | None = None
     set: dict[str, Any] = Field(default_factory=dict)
 

@@ -1,11 +1,12 @@
 """Effects: what a paper found, beside what a study found here, and whether it came out.
 
-An effect names a cell, a filter over measurements, or two of which the second is subtracted; and the
+An effect names a cell (a filter over measurements), or two, the second to be subtracted, and the
 range in which the paper's claim holds. It came out if the 95% interval lies within that range, did
-not if it lies outside, and is not sure in between. Two cells of the same queries are compared pair by
-pair. Of others the interval is that of Zou and Donner (Statistics in Medicine 27 (2008)), which takes
-them as independent. The mean of several cells has the means of their bounds, as if they rose and fell
-together: never too narrow.
+not if it lies outside, and is not sure in between.
+
+Two cells of the same queries are compared pair by pair. The interval of others is that of Zou and
+Donner (Statistics in Medicine 27 (2008)), which takes them as independent. The mean of several
+cells has the means of their bounds, as if they rose and fell together: never too narrow.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from retgen.errors import RecipeError
 from retgen.evaluation.scoring.panels import bound_rows
 from retgen.evaluation.scoring.result import AnalysisResult
 from retgen.evaluation.scoring.significance import units_of
+from retgen.evaluation.training.subgroups import split_by
 from retgen.messages import did_you_mean
 from retgen.results.measurements import MISSING, Measure, Measurement
 from retgen.results.page import Section
@@ -65,7 +67,7 @@ class Row(NamedTuple):
 class Outcome(NamedTuple):
     """What became of an effect.
 
-    `cells`: the estimates of its one or two cells; `estimate`: their difference, or that of the one.
+    `cells`: the estimates of its one or two cells; `estimate`: their difference, or the one.
     `note`: why there is no number, or no interval.
     """
 
@@ -101,24 +103,27 @@ class Outcome(NamedTuple):
 
 
 class NotMeasured(RecipeError):
-    """A cell names what no measurement has."""
+    """Nothing was measured at the levels of a cell. `unknown`: nor in any other cell."""
+
+    def __init__(self, message: str, *, unknown: bool) -> None:
+        super().__init__(message)
+        self.unknown = unknown
 
 
 def outcomes(effects: Sequence[Effect], rows: Sequence[Row], *, strict: bool) -> list[Outcome]:
     """What became of each effect.
 
-    Without `strict` a cell that nothing matches is not measured; with it that is an error of the
-    study, as is a cell that more than one measurement matches in any case: `RecipeError`.
+    A cell that nothing matches is not measured. Raises `RecipeError` for a cell that more than one
+    measurement matches, and with `strict` for a factor or a measure that nothing has.
     """
     result = []
     for number, effect in enumerate(effects, start=1):
         try:
             result.append(_outcome(effect, rows))
-        except NotMeasured as error:
-            if strict:
-                raise RecipeError(f"effects, number {number}: {error}") from error
-            result.append(Outcome(effect, "not measured", note=str(error)))
         except RecipeError as error:
+            if isinstance(error, NotMeasured) and not (strict and error.unknown):
+                result.append(Outcome(effect, "not measured", note=str(error)))
+                continue
             raise RecipeError(f"effects, number {number}: {error}") from error
     return result
 
@@ -158,16 +163,12 @@ def _matched(cell: Cell, rows: Sequence[Row]) -> list[Row]:
 def _row(wanted: Mapping[str, object], rows: Sequence[Row]) -> Row:
     """The one row of these levels that has the fewest other factors."""
     left = list(rows)
-    for factor, level in wanted.items():
+    for factor, level in sorted(wanted.items(), key=lambda one: one[0] != "measure"):
         known = dict.fromkeys(one for row in left if (one := row.levels.get(factor)) is not None)
-        left = [row for row in left if row.levels.get(factor) == _plain(level)]
-        if not left:
-            hint = did_you_mean(str(level), list(known)) or "."
-            beside = ", ".join(f"{k} {v}" for k, v in wanted.items() if k != factor)
-            raise NotMeasured(
-                f"{factor} {level}: no measurement of {beside or 'the study'} has it{hint} "
-                f"{f'Measured: {_listed(known)}' if known else f'None has {factor} at all'}"
-            )
+        matching = [row for row in left if row.levels.get(factor) == _plain(level)]
+        if not matching:
+            raise _not_measured(factor, level, wanted, list(known), rows)
+        left = matching
     fewest = min(len(row.levels) for row in left)
     left = [row for row in left if len(row.levels) == fewest]
     if len({(row.measurement.value, *row.levels.items()) for row in left}) > 1:
@@ -179,6 +180,24 @@ def _row(wanted: Mapping[str, object], rows: Sequence[Row]) -> Row:
         asked = ", ".join(f"{k} {v}" for k, v in wanted.items())
         raise RecipeError(f"{asked}: {len(left)} measurements match. Name one of {more}")
     return left[0]
+
+
+def _not_measured(
+    factor: str, level: object, wanted: Mapping[str, object], known: list[str], rows: Sequence[Row]
+) -> NotMeasured:
+    """The error of a cell without measurement. `known`: the levels of the others like it."""
+    hint = did_you_mean(str(level), known) or "."
+    if factor == "measure":
+        message = f"no measure is called {level}{hint} There are {_listed(known)}"
+        return NotMeasured(message, unknown=True)
+    if not any(factor in row.levels for row in rows):
+        factors = list(dict.fromkeys(name for row in rows for name in row.levels))
+        hint = did_you_mean(factor, factors) or "."
+        message = f"no measurement has a {factor}{hint} There are {_listed(factors)}"
+        return NotMeasured(message, unknown=True)
+    what = f"{wanted['measure']} is not measured with {factor} {level}"
+    there = f"There are {_listed(known)}" if known else f"It has no {factor}"
+    return NotMeasured(f"{what}{hint} {there}", unknown=False)
 
 
 def _plain(level: object) -> str:
@@ -214,7 +233,9 @@ def _difference(cells: Sequence[Sequence[Row]], estimates: Sequence[Estimate]) -
     value = first.value - second.value
     samples = [row.sample for cell in cells for row in cell if row.sample is not None]
     if len(samples) == sum(map(len, cells)) and len({one.dataset for one in samples}) == 1:
-        each = [np.mean([row.sample.values for row in cell if row.sample], axis=0) for cell in cells]
+        each = [
+            np.mean([row.sample.values for row in cell if row.sample], axis=0) for cell in cells
+        ]
         change = each[0] - each[1]
         if not change.any():
             return Estimate(0.0, 0.0, 0.0)
@@ -255,10 +276,8 @@ def evaluation_rows(result: Evaluation) -> Iterator[Row]:
     for scored in result.datasets:
         name = {"dataset": scored.name}
         for score in scored.scores:
-            for at, measure in enumerate(score.names):
-                by = {**name, "dim": str(score.dim or "")}
-                one = Measurement.of(score.model, measure, score.interval(measure), by)
-                yield Row(one, Sample(scored.name, scored.units, score.values[:, at]))
+            by = {**name, "dim": str(score.dim or "")}
+            yield from _means(score.model, score.names, by, score.values, scored.name, scored.units)
         bounds = bound_rows(scored.ceiling, scored.baselines, scored.measures.names)
         yield from (Row(one._replace(by=name)) for one in bounds)
         yield from _of_sections((s for part in scored.parts for s in part.sections), scored.name)
@@ -277,23 +296,25 @@ def _of_sections(sections: Iterable[Section], dataset: str) -> Iterator[Row]:
 
 
 def training_rows(result: Trainings) -> Iterator[Row]:
-    """Scores after each training, `on` its data, and before (`on` nothing, at every dimension, which
-    it does not have); what stands beside.
-    """
+    """Scores after each training, and before (`on` nothing, at each dimension); what is beside."""
     first = next(iter(result.trained.values()))
+    dims = dict.fromkeys(dim for _, dim in result.trained)
+    runs = [(UNTRAINED, dim, first, "before") for dim in dims]
+    runs += [(on, dim, one, "after") for (on, dim), one in result.trained.items()]
     for at, scored in enumerate(first.scored_sets):
         units, name = units_of(scored.collection), scored.collection.name
-        dims = dict.fromkeys(dim for _, dim in result.trained)
-        runs = [(UNTRAINED, dim, first, "before") for dim in dims]
-        runs += [(on, dim, one, "after") for (on, dim), one in result.trained.items()]
+        column = result.study.train.by if result.study.train else None
+        split = split_by(column, scored.collection, needed=False)
         for on, dim, training, when in runs:
             values = training.scored_sets[at].per_query(training.trained, when)
-            spans = units.interval(values)
-            for column, measure in enumerate(scored.measures.names):
-                by = {"on": on, "dataset": name, **({"dim": str(dim)} if dim else {})}
-                of = Estimate.of(float(values[:, column].mean()), spans[column])
-                one = Measurement.of(first.model, measure, of, by)
-                yield Row(one, Sample(name, units, values[:, column]))
+            by = {"on": on, "dataset": name, **({"dim": str(dim)} if dim else {})}
+            yield from _means(first.model, scored.measures.names, by, values, name, units)
+            for level, rows in split.rows.items() if split else ():
+                of, part = {**by, split.column: level}, f"{name}: {level}"
+                within = units.within(rows)
+                yield from _means(
+                    first.model, scored.measures.names, of, values[rows], part, within
+                )
     if result.beside is not None:
         for row in evaluation_rows(result.beside):
             yield row._replace(
@@ -301,3 +322,19 @@ def training_rows(result: Trainings) -> Iterator[Row]:
                     by={k: v for k, v in row.measurement.by.items() if k != "dim" or v}
                 )
             )
+
+
+def _means(
+    system: str,
+    measures: Sequence[str],
+    by: Mapping[str, str],
+    values: NDArray[np.float64],
+    dataset: str,
+    units: Units,
+) -> Iterator[Row]:
+    """Rows of the means of values (queries, measures)."""
+    spans = units.interval(values)
+    for at, measure in enumerate(measures):
+        of = Estimate.of(float(values[:, at].mean()), spans[at])
+        sample = Sample(dataset, units, values[:, at])
+        yield Row(Measurement.of(system, measure, of, by), sample)

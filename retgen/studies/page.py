@@ -58,9 +58,7 @@ def _scores(result: Trainings, at: int = 0) -> Panel:
     scored = first.scored_sets[at]
     names, measure = scored.measures.names, scored.primary
     after = _after(result, at)
-    systems = [
-        (on, str(dim or ""), after[on, dim]) for on, dim in _in_order(result, measure, at)
-    ]
+    systems = [(on, str(dim or ""), after[on, dim]) for on, dim in _in_order(result, measure, at)]
     systems.append((f"{first.model}, not trained", "", scored.scores(first.trained, "before")))
     beside = result.beside.datasets[0].scores if result.beside and not at else []
     for score in in_order(beside, measure):

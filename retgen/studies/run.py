@@ -55,7 +55,7 @@ def run_study(
     from retgen.evaluation.retrievers import runs_a_model
 
     study, about = load_study(path, overrides), _about(path)
-    own = not (models or dims or metrics)  # then every effect has its cells
+    own = not (models or dims or metrics or overrides)  # then effects find their measures
     folder = Path(out) if out is not None else Path("outputs") / study.study
     models, metrics = models or study.models, metrics or study.metrics
     # before data sets are made
