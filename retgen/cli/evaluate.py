@@ -43,7 +43,7 @@ from retgen.errors import UsageError
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10",
     "gen eval outputs/limit_small --run mine.trec",
     "gen eval outputs/kb ~/beir/scifact --model bm25 --model minilm --leaderboard",
-    "gen eval limit_patterns",
+    "gen eval limit_patterns_by_dimension",
     "gen eval outputs/limit_dense --model minilm --rank 3/64",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
     "gen eval outputs/sealed_world_small --sealed --run submission.trec",

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 Write = Callable[..., Path]
 
 PLANNED = {
+    "capretrieval_dilemma": {"album": (1000, 404), "other": (500, 3264)},
     "limit_density": {
         "disjoint": (2000, 1000),
         "cycle": (2000, 1000),
@@ -29,15 +30,22 @@ PLANNED = {
         "dense_k3": (2000, 165),
         "hadamard": (2000, 64),
     },
-    "limit_dimensions": {"limit_dense": (50_000, 1000)},
     "limit_dimensions_small": {"limit_small": (46, 1000)},
-    "limit_patterns": {
+    "limit_patterns_by_dimension": {
         "dense": (50_000, 1000),
         "random": (50_000, 1000),
         "cycle": (50_000, 1000),
         "disjoint": (50_000, 1000),
     },
     "limit_table3": {"test": (46, 1000), "train": (46, 1000)},
+    "multiconir_tables": {
+        "people": (400, 400),
+        "books": (400, 400),
+        "movies": (400, 400),
+        "medical": (400, 400),
+        "legal": (400, 400),
+    },
+    "niah_lengths": {"haystacks": (1430, 22)},
 }
 TINY = "set: {params.docs: 12, params.queries: 60}"
 
@@ -136,7 +144,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
         (
             "study: x\ndatasets:\n  a: {recipe: limit_small}\nmodls: [bm25]\n",
             "{path}, line 4, modls: unknown key; did you mean models? Allowed: study, datasets, "
-            "models, dims, metrics, train",
+            "models, dims, metrics, train, effects",
         ),
         (
             "study: x\ndatasets:\n  a: {recipe: limit_smal}\nmodels: [bm25]\n",
@@ -187,6 +195,7 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
     assert gen("plan", "limit_table3").stdout.splitlines()[2:] == [
         "models: bm25",
         "trainings: 10 of static:minilm",
+        "effects of the paper: 6",
         "measured by: gen eval limit_table3",
     ]
     path.write_text(path.read_text().replace("60", "50"))
