@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"\d{1,3}(,\d{3})+")
 
 
 class Sample(NamedTuple):
-    """Values (queries,) of one data set, and what its queries vary by."""
+    """Values (queries,) of one data set, NaN where one has none, and what its queries vary by."""
 
     dataset: str
     units: Units
@@ -237,9 +237,13 @@ def _difference(cells: Sequence[Sequence[Row]], estimates: Sequence[Estimate]) -
             np.mean([row.sample.values for row in cell if row.sample], axis=0) for cell in cells
         ]
         change = each[0] - each[1]
-        if not change.any():
+        known = np.flatnonzero(~np.isnan(change))
+        if not change[known].any():
             return Estimate(0.0, 0.0, 0.0)
-        return Estimate.of(value, samples[0].units.interval(change[:, None], CHANGE)[0])
+        units = samples[0].units.within(known)
+        bounds = CHANGE if np.abs(each).max(initial=0, where=~np.isnan(each)) <= 1 else None
+        span = units.interval(change[known, None], bounds)[0]
+        return Estimate.of(float(change[known].mean()), span)
     if first.span is None or second.span is None:
         return Estimate(value)
     low = math.hypot(first.value - first.span[0], second.span[1] - second.value)
@@ -282,6 +286,11 @@ def evaluation_rows(result: Evaluation) -> Iterator[Row]:
         yield from (Row(one._replace(by=name)) for one in bounds)
         yield from _of_sections((s for part in scored.parts for s in part.sections), scored.name)
         if scored.task is not None:
+            for one, values in scored.task.task.samples(scored.task.results):
+                each = np.arange(len(values))
+                units = Units(each, each, f"{len(values):,} {scored.task.task.item}s")
+                part = f"{scored.name}: {scored.task.task.item}s"
+                yield Row(one._replace(by={**one.by, **name}), Sample(part, units, values))
             yield from _of_sections(scored.task.task.sections(scored.task.results), scored.name)
     if len(result.datasets) > 1:
         for task, results in result.of_tasks():

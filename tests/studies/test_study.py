@@ -45,7 +45,7 @@ PLANNED = {
         "medical": (400, 400),
         "legal": (400, 400),
     },
-    "niah_lengths": {"haystacks": (1430, 22)},
+    "niah_lengths": {"haystacks": (1144, 22)},
 }
 TINY = "set: {params.docs: 12, params.queries: 60}"
 
