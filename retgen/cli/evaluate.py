@@ -248,7 +248,8 @@ def eval_command(
             result = run_study(
                 study, models=model or (), dims=cut, metrics=metric or (),
                 overrides=overrides_of(settings), out=out,
-                options=options, cache=not no_cache, command=given_command(), progress=progress,
+                options=options, cache=not no_cache, model_options=model_options,
+                command=given_command(), progress=progress,
             )  # fmt: skip
         else:
             wanted: dict[str, Any] = {

@@ -73,8 +73,9 @@ class Effect(_Strict):
     """What a paper found: a sentence, its figures, and where they come out here.
 
     `cell`: levels of factors that one measurement has (system, measure, dataset, dim, ...). `less`:
-    the levels of a second one, as far as they differ, which is subtracted. The claim holds `above`
-    and `below` these numbers.
+    the levels of a second one, as far as they differ, which is subtracted. Of several levels in a
+    list the mean is meant; * stands for any letters. The claim holds `above` and `below` these
+    numbers.
     """
 
     claim: str

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -165,7 +166,7 @@ def _row(wanted: Mapping[str, object], rows: Sequence[Row]) -> Row:
     left = list(rows)
     for factor, level in sorted(wanted.items(), key=lambda one: one[0] != "measure"):
         known = dict.fromkeys(one for row in left if (one := row.levels.get(factor)) is not None)
-        matching = [row for row in left if row.levels.get(factor) == _plain(level)]
+        matching = [row for row in left if _is(row.levels.get(factor), level)]
         if not matching:
             raise _not_measured(factor, level, wanted, list(known), rows)
         left = matching
@@ -198,6 +199,12 @@ def _not_measured(
     what = f"{wanted['measure']} is not measured with {factor} {level}"
     there = f"There are {_listed(known)}" if known else f"It has no {factor}"
     return NotMeasured(f"{what}{hint} {there}", unknown=False)
+
+
+def _is(level: str | None, wanted: object) -> bool:
+    """Whether a level is the one wanted, or of its pattern ("rerank:*")."""
+    text = _plain(wanted)
+    return level is not None and (fnmatchcase(level, text) if "*" in text else level == text)
 
 
 def _plain(level: object) -> str:

@@ -19,6 +19,7 @@ from retgen.studies import Study, load_study
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
+    from retgen.agents.calls import ModelOptions
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.result import AnalysisResult, Evaluation
     from retgen.studies.page import Trainings
@@ -44,6 +45,7 @@ def run_study(
     out: str | Path | None = None,
     options: Options | None = None,
     cache: bool = True,
+    model_options: ModelOptions | None = None,
     command: str = "gen eval STUDY",
     progress: Progress = no_progress,
 ) -> Evaluation | Trainings:
@@ -79,14 +81,15 @@ def run_study(
         return evaluate(
             list(paths.values()), models=models, dims=cut, metrics=metrics,
             out=folder, options=options, cache=cache, command=command, title=study.study,
-            about=about, conclude=_effects_of(study, strict=own), progress=progress,
+            about=about, model_options=model_options, conclude=_effects_of(study, strict=own),
+            progress=progress,
         )  # fmt: skip
     spec = study.train
     beside = None
     if models:
         beside = evaluate(
             paths[spec.test], models=models, metrics=metrics, out=folder / "eval",
-            options=options, cache=cache, progress=progress,
+            options=options, cache=cache, model_options=model_options, progress=progress,
         )  # fmt: skip
     from retgen.evaluation.training.train import train
     from retgen.studies.page import Trainings, write_page

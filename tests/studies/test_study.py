@@ -31,6 +31,7 @@ PLANNED = {
         "hadamard": (2000, 64),
     },
     "limit_dimensions_small": {"limit_small": (46, 1000)},
+    "limit_llm": {"limit_small": (46, 200)},
     "limit_patterns_by_dimension": {
         "dense": (50_000, 1000),
         "random": (50_000, 1000),
