@@ -258,6 +258,16 @@ def _difference(cells: Sequence[Sequence[Row]], estimates: Sequence[Estimate]) -
     return Estimate(value, value - low, value + high)
 
 
+class _EffectsTable(TableView):
+    """Claims, the paper's figures, the range, what came out; on a terminal without the paper's."""
+
+    def table(self, *, terminal: bool = False) -> TableView:
+        if not terminal:
+            return self
+        rows = [[came_out, claim, here] for claim, _, _, here, came_out in self.rows]
+        return TableView(["came out", "effect", "here"], rows, names=3)
+
+
 def conclusion(outcomes: Sequence[Outcome]) -> AnalysisResult:
     """The section of the page, and `effects` of the JSON."""
     counts = {word: [one.came_out for one in outcomes].count(word)
@@ -271,10 +281,12 @@ def conclusion(outcomes: Sequence[Outcome]) -> AnalysisResult:
             "is not sure where it reaches over the border."
         ],
         [
-            TableView(
+            _EffectsTable(
                 ["effect", "paper", "claim holds", "here", "came out"],
-                [[one.effect.claim, one.effect.paper, one.effect.range, one.here, one.came_out]
-                 for one in outcomes],
+                [
+                    [one.effect.claim, one.effect.paper, one.effect.range, one.here, one.came_out]
+                    for one in outcomes
+                ],
                 names=5,
             )
         ],

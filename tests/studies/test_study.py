@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 Write = Callable[..., Path]
 
 PLANNED = {
-    "capretrieval_dilemma": {"album": (1000, 404), "other": (500, 3264)},
+    "capretrieval_dilemma": {"album": (1000, 404), "other": (250, 1632)},
     "limit_density": {
         "disjoint": (2000, 1000),
         "cycle": (2000, 1000),
