@@ -151,7 +151,9 @@ class RerankRetriever:
                 if len(tail):  # behind the worst that was scored, in their order
                     below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
                     values = np.concatenate([values, below.astype(np.float32)])
-                documents[row], scores[row] = best(result, values, collection.priority, depth)
+                documents[row], scores[row] = best(
+                    result, values.astype(np.float32), collection.priority, depth
+                )
             progress(self._name, rows.stop, len(collection.queries))
         if isinstance(self.scorer, CrossScorer):
             self.scorer.flush()

@@ -337,8 +337,8 @@ def training_rows(result: Trainings) -> Iterator[Row]:
             values = training.scored_sets[at].per_query(training.trained, when)
             by = {"on": on, "dataset": name, **({"dim": str(dim)} if dim else {})}
             yield from _means(first.model, scored.measures.names, by, values, name, units)
-            for level, rows in split.rows.items() if split else ():
-                of, part = {**by, split.column: level}, f"{name}: {level}"
+            for level, rows in split.rows.items() if split is not None else ():
+                of, part = {**by, str(column): level}, f"{name}: {level}"
                 within = units.within(rows)
                 yield from _means(
                     first.model, scored.measures.names, of, values[rows], part, within
