@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
@@ -15,6 +15,9 @@ from retgen.evaluation.search.base import (
     System,
     names_embedder,
 )
+
+if TYPE_CHECKING:
+    from retgen.evaluation.search.chat import ChatRanker
 
 
 class Dense(RetrieverType):
@@ -77,11 +80,14 @@ class Late(RetrieverType):
 
 
 class Rerank(RetrieverType):
-    """A first stage and a cross-encoder."""
+    """A first stage, and a cross-encoder or a chat model."""
 
     prefix = "rerank"
     form = "rerank:FIRST+CROSSENCODER"
-    about = "the first stage's best documents, scored by a cross-encoder"
+    about = (
+        "the first stage's best documents, scored by a cross-encoder; or ordered by a chat model, "
+        "as `rerank:bm25+llm:PROVIDER:NAME`, all in one request a query"
+    )
     needs = ("torch", "sentence-transformers")
 
     def check(self, name: str) -> None:
@@ -90,12 +96,28 @@ class Rerank(RetrieverType):
         if len(parts) != 2 or not all(parts):
             raise UsageError(f"--model {name}: write for example rerank:bm25+owner/cross-encoder")
         retrievers.check_name(parts[0])
+        if parts[1].startswith("llm:"):
+            retrievers.check_name(parts[1])
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.rerank import RerankRetriever
+        from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
 
         first, _, model = name.partition(":")[2].partition("+")
-        return RerankRetriever(name, retrievers.retriever(first, options), model, options)
+        scorer: Any = (
+            _chat(name, model, options) if model.startswith("llm:")
+            else CrossScorer(name, model, options)
+        )  # fmt: skip
+        return RerankRetriever(name, retrievers.retriever(first, options), scorer, options)
+
+
+def _chat(name: str, model: str, options: Options) -> ChatRanker:
+    from retgen.agents.models import settings_of
+    from retgen.evaluation.search.chat import ChatRanker
+
+    settings = settings_of(model.removeprefix("llm:"))
+    if settings is None or options.calls is None:
+        raise UsageError(f"--model {name}: is asked through the ledger, which `gen eval` opens")
+    return ChatRanker(name, settings, options.calls, options.calls.folder)
 
 
 class Cross(RetrieverType):

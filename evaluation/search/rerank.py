@@ -1,7 +1,7 @@
-"""A cross-encoder over the best documents of a first stage.
+"""A cross-encoder, or a chat model, over the best documents of a first stage.
 
 Documents below those that it sees keep the first stage's order behind them. Scores of pairs are
-cached, so an interrupted run goes on where it stopped.
+cached and answers are in the ledger, so an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Array, CandidateSet, Ranked, Retriever, System
 from retgen.evaluation.search.rankings import Rankings, best
-from retgen.progress import Progress
+from retgen.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
+
+    from retgen.evaluation.search.chat import ChatRanker
 
 _PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
 
@@ -113,17 +115,17 @@ class CrossScorer:
 
 
 class RerankRetriever:
-    """A first stage and a cross-encoder."""
+    """A first stage and what scores its best documents."""
 
     def __init__(
-        self, name: str, first: Retriever, model: str | CrossEncoder, options: Options
+        self, name: str, first: Retriever, scorer: CrossScorer | ChatRanker, options: Options
     ) -> None:
         self._name, self._first, self._depth = name, first, options.rerank
-        self.scorer = CrossScorer(name, model, options)
+        self.scorer = scorer
 
     def systems(self) -> list[System]:
-        """The cross-encoder alone."""
-        return self.scorer.systems()
+        """The cross-encoder alone; none of a chat model, which `llm:` measures."""
+        return self.scorer.systems() if isinstance(self.scorer, CrossScorer) else []
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
         seen = min(self._depth, collection.documents)
@@ -132,24 +134,34 @@ class RerankRetriever:
         texts = collection.texts(np.unique(needed[needed >= 0]))
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros(documents.shape, np.float32)
-        step = max(1, _PAIRS // seen)
+        paired = isinstance(self.scorer, CrossScorer)
+        step = max(1, _PAIRS // seen) if paired else len(documents)  # the ledger counts one call
         for start in range(0, len(collection.queries), step):
             rows = range(start, min(start + step, len(collection.queries)))
             ranked = [row[row >= 0] for row in first.rankings.documents[rows]]
-            pairs = [
-                (collection.queries[row].text, texts[i])
+            groups = [
+                CandidateSet(
+                    collection.queries[row].text, tuple(texts[i] for i in result[:seen].tolist())
+                )
                 for row, result in zip(rows, ranked, strict=True)
-                for i in result[:seen].tolist()
             ]
-            ends = np.cumsum([len(result[:seen]) for result in ranked])
-            heads = np.split(self.scorer.score_pairs(pairs), ends[:-1])
+            heads = self.scorer.score(groups, no_progress if paired else progress)
             for row, result, values in zip(rows, ranked, heads, strict=True):
                 tail = result[seen:]
                 if len(tail):  # behind the worst that was scored, in their order
                     below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
                     values = np.concatenate([values, below.astype(np.float32)])
-                documents[row], scores[row] = best(result, values, collection.priority, depth)
+                documents[row], scores[row] = best(
+                    result, values.astype(np.float32), collection.priority, depth
+                )
             progress(self._name, rows.stop, len(collection.queries))
-        self.scorer.flush()
-        details = {"first": {first.model: first.details}, "reranked": seen, **self.scorer.details}
+        if isinstance(self.scorer, CrossScorer):
+            self.scorer.flush()
+            own = self.scorer.details
+        else:
+            own = self.scorer.details()
+            if failed := own["failed_after_repairs"]:
+                of = f"{failed:,} of {own['lists']:,}"
+                own["notes"] = [f"{of} orders failed after repairs, whose documents tie"]
+        details = {"first": {first.model: first.details}, "reranked": seen, **own}
         yield Ranked(self._name, None, Rankings(documents, scores), details)

@@ -44,7 +44,7 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.search.base import Retriever
 from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.late import LateRetriever
-from retgen.evaluation.search.rerank import RerankRetriever
+from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
 from retgen.evaluation.search.sparse import SparseRetriever
 from retgen.evaluation.training import losses
 from retgen.evaluation.training.batches import BatchTrainer
@@ -243,7 +243,7 @@ class _Cross(_Other):
 
     def retriever(self, name: str, model: Any, options: Options) -> Retriever:
         first = retrievers.retriever(BM25, Options())
-        return RerankRetriever(name, first, model, options)
+        return RerankRetriever(name, first, CrossScorer(name, model, options), options)
 
     def usage(self, query: str, documents: list[str]) -> list[Any]:
         return [[query, document] for document in documents]

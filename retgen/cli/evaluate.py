@@ -27,6 +27,7 @@ from retgen.cli.base import (
     given_place,
     interruptible,
     model_options_of,
+    overrides_of,
     parse_numbers,
     plural,
     print_result,
@@ -42,7 +43,7 @@ from retgen.errors import UsageError
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10",
     "gen eval outputs/limit_small --run mine.trec",
     "gen eval outputs/kb ~/beir/scifact --model bm25 --model minilm --leaderboard",
-    "gen eval limit_patterns",
+    "gen eval limit_patterns_by_dimension",
     "gen eval outputs/limit_dense --model minilm --rank 3/64",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
     "gen eval outputs/sealed_world_small --sealed --run submission.trec",
@@ -169,6 +170,14 @@ def eval_command(
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
     ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE",
+            help="Of a study: override a key of all its recipes, e.g. params.docs=50000. "
+            "Repeatable.",
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -176,6 +185,8 @@ def eval_command(
     from retgen.recipes import find_study
 
     study = find_study(paths[0]) if len(paths) == 1 and seeds is None else None
+    if settings and study is None:
+        raise UsageError("--set: changes the recipes of a study, and PATH is none")
     if sealed:
         unfit = {
             "--by": by, "--misses": misses, "--threshold": threshold, "--seeds": seeds,
@@ -235,8 +246,10 @@ def eval_command(
             if run or split:
                 raise UsageError("--run and --split are about data sets; a study makes its own")
             result = run_study(
-                study, models=model or (), dims=cut, metrics=metric or (), out=out,
-                options=options, cache=not no_cache, command=given_command(), progress=progress,
+                study, models=model or (), dims=cut, metrics=metric or (),
+                overrides=overrides_of(settings), out=out,
+                options=options, cache=not no_cache, model_options=model_options,
+                command=given_command(), progress=progress,
             )  # fmt: skip
         else:
             wanted: dict[str, Any] = {

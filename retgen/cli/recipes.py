@@ -133,8 +133,8 @@ def plan_command(
     """Show what a recipe or a study will make and cost. Writes nothing, calls no model."""
     from retgen.recipes import find_study
 
-    if (study := find_study(recipe)) is not None and not settings and model is None:
-        _plan_study(study, json)
+    if (study := find_study(recipe)) is not None and model is None:
+        _plan_study(study, overrides_of(settings), json)
         return
     from retgen.plan import plan
 
@@ -150,11 +150,11 @@ def print_plan(result: Any, json: bool) -> None:
     print("\n".join(plan_lines(result)))
 
 
-def _plan_study(path: Path, json: bool) -> None:
+def _plan_study(path: Path, overrides: dict[str, Any], json: bool) -> None:
     from retgen.recipes import bundled_studies
     from retgen.studies import load_study, plan_study
 
-    study = load_study(path)
+    study = load_study(path, overrides)
     result = plan_study(study)
     if json:
         print_json({"datasets": {name: one.to_json() for name, one in result.items()}})
@@ -169,7 +169,10 @@ def _plan_study(path: Path, json: bool) -> None:
         dims = f" in {len(study.dims)} dimensions" if study.dims else ""
         print(f"models: {', '.join(study.models)}{dims}")
     if study.train:
-        print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
+        count = len(study.train.sources) * (len(study.train.dims) or 1)
+        print(f"trainings: {count} of {study.train.model}")
+    if study.effects:
+        print(f"effects of the paper: {len(study.effects)}")
     print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
 
 

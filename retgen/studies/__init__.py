@@ -2,10 +2,12 @@
 
 A study with `train` fine-tunes one model once for each data set that it is trained `on` and each
 dimension, and scores it on the data set `test` (LIMIT, arXiv 2508.21038, section 5, Table 3).
+`effects` are a paper's findings, which the page compares with what came out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +23,11 @@ from retgen.recipe_file import read_mapping
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
 _Dimensions = list[Annotated[int, Field(ge=1)]]
+Level = str | int
+Cell = dict[str, Level | list[Level]]  # factor -> level, or levels whose mean is meant
+
+WHOLE = "all"  # the level of `dataset` for measures over all data sets
+UNTRAINED = "nothing"  # the level of `on` for the model that was not trained
 
 
 class _Strict(BaseModel):
@@ -35,14 +42,70 @@ class StudyDataset(_Strict):
 
 
 class StudyTraining(_Strict):
-    """A model, the data sets that it is trained `on`, and the one that it is scored on."""
+    """A model, the data sets that it is trained `on`, and the one that it is scored on.
+
+    `data`: files of training pairs, each trained on apart ("kw", "kw+sm"); none: what `gen train`
+    takes. `outside`: further data sets that it is scored on. `dims`: of a projection; none: the
+    model as it is. `by`: a column of the queries, whose values effects can name.
+    """
 
     model: str
     on: list[str] = Field(min_length=1)
+    data: list[str] = Field(default_factory=list)
     test: str
-    dims: _Dimensions = Field(min_length=1)
+    outside: list[str] = Field(default_factory=list)
+    dims: _Dimensions = Field(default_factory=list)
+    by: str | None = None
     preset: str | None = None
     set: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def sources(self) -> dict[str, tuple[str, list[str]]]:
+        """What it is trained on, by the name in tables: a data set, and the pairs taken of it."""
+        return {
+            f"{on}: {data}" if data else on: (on, data.split("+") if data else [])
+            for on in self.on
+            for data in self.data or [""]
+        }
+
+
+class Effect(_Strict):
+    """What a paper found: a sentence, its figures, and where they come out here.
+
+    `cell`: levels of factors that one measurement has (system, measure, dataset, dim, ...). `less`:
+    the levels of a second one, as far as they differ, which is subtracted. Of several levels in a
+    list the mean is meant; * stands for any letters. The claim holds `above` and `below` these
+    numbers.
+    """
+
+    claim: str
+    paper: str
+    cell: Cell
+    less: Cell = Field(default_factory=dict)
+    above: float | None = None
+    below: float | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Effect:
+        if self.above is None and self.below is None:
+            raise ValueError("an effect says above or below which number its claim holds")
+        if self.above is not None and self.below is not None and self.above >= self.below:
+            raise ValueError(f"nothing is above {self.above} and below {self.below}")
+        if missing := {"system", "measure"} - self.cell.keys():
+            raise ValueError(f"cell names no {' and no '.join(sorted(missing))}")
+        return self
+
+    @property
+    def range(self) -> str:
+        """Where the claim holds, in short."""
+        if self.above is None:
+            return f"< {self.below:g}"
+        return f"> {self.above:g}" if self.below is None else f"{self.above:g} to {self.below:g}"
+
+    def levels(self, factor: str) -> list[Level]:
+        """All levels of a factor that it names."""
+        each = [one.get(factor, []) for one in (self.cell, self.less)]
+        return [level for one in each for level in (one if isinstance(one, list) else [one])]
 
 
 class Study(_Strict):
@@ -54,23 +117,40 @@ class Study(_Strict):
     dims: _Dimensions = Field(default_factory=list)
     metrics: list[str] = Field(default_factory=list)
     train: StudyTraining | None = None
+    effects: list[Effect] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _names(self) -> Study:
         if self.train is None and not self.models:
             raise ValueError("a study names models, or has train")
-        for name in [*self.train.on, self.train.test] if self.train else []:
+        train = self.train
+        for name in [*train.on, train.test, *train.outside] if train else []:
             if name not in self.datasets:
                 hint = did_you_mean(name, self.datasets)
                 raise ValueError(
                     f"train names {name}, which is none of the datasets{hint or '.'} "
                     f"Datasets: {', '.join(self.datasets)}"
                 )
+        known = {"dataset": [*self.datasets, WHOLE]}
+        if train is not None:
+            known["on"] = [*train.sources, UNTRAINED]
+        for number, effect in enumerate(self.effects, start=1):
+            for factor, names in known.items():
+                for level in effect.levels(factor):
+                    if level not in names:
+                        hint = did_you_mean(str(level), names)
+                        raise ValueError(
+                            f"effects, number {number}: no {factor} is called {level}"
+                            f"{hint or '.'} There are {', '.join(names)}"
+                        )
         return self
 
 
-def load_study(path: Path) -> Study:
-    """Read and check a study and its recipes. Raises `RecipeError` with a line for every error."""
+def load_study(path: Path, overrides: Mapping[str, Any] | None = None) -> Study:
+    """Read and check a study and its recipes. Raises `RecipeError` with a line for every error.
+
+    `overrides`: what is changed of all its recipes, as `gen run --set` changes one.
+    """
     tree, plain = read_mapping(path)
     origin = SourceMap(path, tree, ())
     try:
@@ -78,6 +158,12 @@ def load_study(path: Path) -> Study:
     except ValidationError as error:
         lines = validation_messages(error, Study.model_json_schema(), plain, origin, ())
         raise RecipeError("\n".join(lines)) from error
+    if overrides:
+        changed = {
+            name: of.model_copy(update={"set": {**of.set, **overrides}})
+            for name, of in study.datasets.items()
+        }
+        study = study.model_copy(update={"datasets": changed})
     problems = []
     for name, source in study.datasets.items():
         try:

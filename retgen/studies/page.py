@@ -16,24 +16,27 @@ from retgen.results.pictures import Level, Line, Lines
 from retgen.studies import Study
 
 if TYPE_CHECKING:
-    from retgen.evaluation.scoring.result import Evaluation
+    from retgen.evaluation.scoring.result import AnalysisResult, Evaluation
     from retgen.evaluation.training.result import Training
 
 
 _PANELS = 3
 
 
-@dataclass(frozen=True)
+@dataclass
 class Trainings:
-    """What a study with `train` found: `trained` by (trained on, dimension)."""
+    """What a study with `train` found: `trained` by (trained on, dimension of the projection, None
+    without one).
+    """
 
     study: Study
     folder: Path
-    trained: dict[tuple[str, int], Training]
+    trained: dict[tuple[str, int | None], Training]
     beside: Evaluation | None
     about: str
     command: str
     failures: dict[str, str]
+    conclusion: AnalysisResult | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What `gen eval STUDY --json` prints."""
@@ -43,20 +46,22 @@ class Trainings:
                 {"on": on, "dim": dim, **one.to_json()} for (on, dim), one in self.trained.items()
             ],
             "beside": self.beside.to_json() if self.beside else None,
-        }
+        } | (self.conclusion.keys if self.conclusion else {})
 
 
-def _scores(result: Trainings) -> Panel:
+def _scores(result: Trainings, at: int = 0) -> Panel:
     """A row a training, the best training set first; below what was not trained, the best
-    reachable, the baselines.
+    reachable, the baselines. `at`: the place of the scored set, what stands `beside` is of the
+    first.
     """
     first = next(iter(result.trained.values()))
-    scored = first.scored_sets[0]
+    scored = first.scored_sets[at]
     names, measure = scored.measures.names, scored.primary
-    after = _after(result)
-    systems = [(on, str(dim), after[on, dim]) for on, dim in _in_order(result, measure)]
+    after = _after(result, at)
+    systems = [(on, str(dim or ""), after[on, dim]) for on, dim in _in_order(result, measure, at)]
     systems.append((f"{first.model}, not trained", "", scored.scores(first.trained, "before")))
-    for score in in_order(result.beside.datasets[0].scores, measure) if result.beside else []:
+    beside = result.beside.datasets[0].scores if result.beside and not at else []
+    for score in in_order(beside, measure):
         systems.append((score.model, str(score.dim or ""), score.metrics))
     rows = [
         Measurement(on, name, {"dim": dim}, of[name]) for on, dim, of in systems for name in names
@@ -69,18 +74,18 @@ def _scores(result: Trainings) -> Panel:
     )  # fmt: skip
 
 
-def _after(result: Trainings) -> dict[tuple[str, int], dict[str, float]]:
+def _after(result: Trainings, at: int = 0) -> dict[tuple[str, int | None], dict[str, float]]:
     return {
-        key: one.scored_sets[0].scores(one.trained, "after") for key, one in result.trained.items()
+        key: one.scored_sets[at].scores(one.trained, "after") for key, one in result.trained.items()
     }
 
 
-def _in_order(result: Trainings, measure: str) -> list[tuple[str, int]]:
+def _in_order(result: Trainings, measure: str, at: int = 0) -> list[tuple[str, int | None]]:
     """The best training set first, its dimensions together, the largest of them first."""
     best: dict[str, float] = {}
-    for (on, _), scores in _after(result).items():
+    for (on, _), scores in _after(result, at).items():
         best[on] = max(best.get(on, 0.0), scores[measure])
-    return sorted(result.trained, key=lambda key: (-best[key[0]], key[0], -key[1]))
+    return sorted(result.trained, key=lambda key: (-best[key[0]], key[0], -(key[1] or 0)))
 
 
 def summary_sentences(result: Trainings) -> list[str]:
@@ -93,11 +98,12 @@ def summary_sentences(result: Trainings) -> list[str]:
     lines = []
     for on in sets:
         dim = max((d for o, d in after if o == on), key=lambda d: after[on, d][measure])
-        lines.append(f"{after[on, dim][measure]:.4f} on {on} ({dim} dimensions)")
+        lines.append(f"{after[on, dim][measure]:.4f} on {on}" + f" ({dim} dimensions)" * bool(dim))
     before = scored.scores(first.trained, "before")[measure]
     top = max(scores[measure] for scores in after.values())
     text = [
-        f"{measure} of {first.model} after training, at the best dimension: {', '.join(lines)}; "
+        f"{measure} of {first.model} after training{', at the best dimension' * _swept(result)}: "
+        f"{', '.join(lines)}; "
         f"{before:.4f} without training.",
         f"The best of them is {against(scored.baselines, scored.ceiling, measure, top)}.",
     ]
@@ -111,6 +117,11 @@ def summary_sentences(result: Trainings) -> list[str]:
     if result.failures:
         text.append(f"Not scored: {', '.join(result.failures)}.")
     return text
+
+
+def _swept(result: Trainings) -> bool:
+    """Whether there are several dimensions."""
+    return len({dim for _, dim in result.trained}) > 1
 
 
 def terminal_text(result: Trainings) -> str:
@@ -132,27 +143,31 @@ def page_of(result: Trainings) -> Page:
         for on in dict.fromkeys(on for on, _ in result.trained)
         for note in next(one for (o, _), one in result.trained.items() if o == on).notes()[:1]
     ]
-    section = Section(
-        "Scores by what was trained on",
-        [
-            f"{first.model} with a projection to each dimension, fine-tuned and scored on "
-            f"{collection.name}: {collection.documents:,} documents, {len(collection.queries):,} "
-            "queries. If domain shift were what makes the task hard, training on other words of "
-            "the same form would help as training on the test pairs does."
-        ],
-        [_scores(result)],
-        [_picture(result, name) for name in first.scored_sets[0].measures.names[:_PANELS]],
-        notes,
-    )
-    about = result.about
+    projected = " with a projection to each dimension," * _swept(result)
+    pictures = [_picture(result, name) for name in first.scored_sets[0].measures.names[:_PANELS]]
+    sections = [
+        Section(
+            "Scores by what was trained on",
+            [
+                f"{first.model}{projected} fine-tuned and scored on "
+                f"{collection.name}: {collection.documents:,} documents, "
+                f"{len(collection.queries):,} queries."
+            ],
+            [_scores(result)],
+            pictures if _swept(result) else [],
+            notes,
+        ),
+        *(
+            Section(f"The same on {scored.collection.name}", tables=[_scores(result, at)])
+            for at, scored in enumerate(first.scored_sets[1:], start=1)
+        ),
+    ]
+    if result.conclusion is not None:
+        sections[:0] = result.conclusion.sections
     return Page(
-        result.study.study,
-        "retgen study",
-        about,
-        summary_sentences(result),
-        [section],
+        result.study.study, "retgen study", result.about, summary_sentences(result), sections,
         result.command,
-    )
+    )  # fmt: skip
 
 
 def _picture(result: Trainings, measure: str) -> Lines:
@@ -160,7 +175,7 @@ def _picture(result: Trainings, measure: str) -> Lines:
     scored = first.scored_sets[0]
     curves = []
     for on in dict.fromkeys(on for on, _ in result.trained):
-        of = {d: one for (o, d), one in result.trained.items() if o == on}
+        of = {d or 0: one for (o, d), one in result.trained.items() if o == on}
         values = [one.scored_sets[0].scores(one.trained, "after")[measure] for one in of.values()]
         curves.append(Line(f"trained on {on}", [*map(float, of)], values))
     levels = [Level(f"{first.model}, not trained", scored.scores(first.trained, "before")[measure])]

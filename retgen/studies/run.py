@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from retgen.errors import OutputError, RunDirectoryError
+from retgen.evaluation.retrievers import check_name
+from retgen.evaluation.scoring.evaluate import evaluate, output_folder
+from retgen.evaluation.search.base import slug
 from retgen.plugins import require_modules
 from retgen.progress import Progress, no_progress
+from retgen.recipe import load_recipe
+from retgen.recipe_file import written_seed
 from retgen.run import run
-from retgen.studies import load_study
+from retgen.studies import Study, load_study
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
+    from retgen.agents.calls import ModelOptions
     from retgen.evaluation.retrievers import Options
-    from retgen.evaluation.scoring.result import Evaluation
+    from retgen.evaluation.scoring.result import AnalysisResult, Evaluation
     from retgen.studies.page import Trainings
-from typing import Any
-
-from retgen.evaluation.retrievers import check_name
-from retgen.evaluation.scoring.evaluate import evaluate, output_folder
-from retgen.evaluation.scoring.result import Evaluation
-from retgen.recipe import load_recipe
-from retgen.recipe_file import written_seed
 
 
 def _about(path: Path) -> str:
@@ -42,20 +41,23 @@ def run_study(
     models: Sequence[str] = (),
     dims: Sequence[int] = (),
     metrics: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     options: Options | None = None,
     cache: bool = True,
+    model_options: ModelOptions | None = None,
     command: str = "gen eval STUDY",
     progress: Progress = no_progress,
 ) -> Evaluation | Trainings:
-    """Make the data sets of a study and measure. What is given replaces what the study says.
+    """Make the data sets of a study and measure. What is given replaces what the study says;
+    `overrides` change all its recipes.
 
     `out` defaults to outputs/NAME. A repeated call goes on where it stopped.
     """
-    from retgen.evaluation.retrievers import check_name, runs_a_model
-    from retgen.evaluation.scoring.evaluate import evaluate
+    from retgen.evaluation.retrievers import runs_a_model
 
-    study, about = load_study(path), _about(path)
+    study, about = load_study(path, overrides), _about(path)
+    own = not (models or dims or metrics or overrides)  # then effects find their measures
     folder = Path(out) if out is not None else Path("outputs") / study.study
     models, metrics = models or study.models, metrics or study.metrics
     # before data sets are made
@@ -79,34 +81,62 @@ def run_study(
         return evaluate(
             list(paths.values()), models=models, dims=cut, metrics=metrics,
             out=folder, options=options, cache=cache, command=command, title=study.study,
-            about=about, progress=progress,
+            about=about, model_options=model_options, conclude=_effects_of(study, strict=own),
+            progress=progress,
         )  # fmt: skip
     spec = study.train
     beside = None
     if models:
         beside = evaluate(
             paths[spec.test], models=models, metrics=metrics, out=folder / "eval",
-            options=options, cache=cache, progress=progress,
+            options=options, cache=cache, model_options=model_options, progress=progress,
         )  # fmt: skip
     from retgen.evaluation.training.train import train
     from retgen.studies.page import Trainings, write_page
 
     trained = {}
-    steps = [(on, dim) for on in spec.on for dim in sorted(set(dims or spec.dims))]
-    for done, (on, dim) in enumerate(steps):
+    each: list[int | None] = [*sorted(set(dims or spec.dims))] or [None]
+    steps = [(name, dim) for name in spec.sources for dim in each]
+    for done, (name, dim) in enumerate(steps):
         progress("trainings", done, len(steps))
-        trained[on, dim] = train(
-            paths[on], spec.model, test=paths[spec.test], preset=spec.preset,
-            settings={**spec.set, "dimension": dim}, metrics=metrics,
-            out=folder / "training" / f"{on}-{dim}", device=options.device if options else None,
-            progress=progress,
+        on, data = spec.sources[name]
+        trained[name, dim] = train(
+            paths[on], spec.model, test=paths[spec.test], data=data,
+            outside=[paths[one] for one in spec.outside], preset=spec.preset,
+            settings={**spec.set, **({"dimension": dim} if dim else {})}, metrics=metrics,
+            out=folder / "training" / _folder_name(name, dim),
+            device=options.device if options else None, progress=progress,
         )  # fmt: skip
     result = Trainings(
         study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )
+    if study.effects:
+        from retgen.studies.effects import conclusion, outcomes, training_rows
+
+        strict = own and not result.failures
+        found = outcomes(study.effects, list(training_rows(result)), strict=strict)
+        result.conclusion = conclusion(found)
     write_file(folder / "study.json", dump_json(result.to_json()))
     write_page(result)
     return result
+
+
+def _effects_of(study: Study, *, strict: bool) -> Callable[[Evaluation], AnalysisResult] | None:
+    """What compares a study's effects with what was measured."""
+    if not study.effects:
+        return None
+    from retgen.studies.effects import conclusion, evaluation_rows, outcomes
+
+    def conclude(result: Evaluation) -> AnalysisResult:
+        rows = list(evaluation_rows(result))
+        return conclusion(outcomes(study.effects, rows, strict=strict and not result.failures))
+
+    return conclude
+
+
+def _folder_name(name: str, dim: int | None) -> str:
+    """Where a training stands."""
+    return slug(name.replace(": ", "-").replace("+", "-")) + (f"-{dim}" if dim else "")
 
 
 def evaluate_seeds(

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 Write = Callable[..., Path]
 
 PLANNED = {
+    "capretrieval_dilemma": {"album": (1000, 404), "other": (250, 1632)},
     "limit_density": {
         "disjoint": (2000, 1000),
         "cycle": (2000, 1000),
@@ -29,15 +30,23 @@ PLANNED = {
         "dense_k3": (2000, 165),
         "hadamard": (2000, 64),
     },
-    "limit_dimensions": {"limit_dense": (50_000, 1000)},
     "limit_dimensions_small": {"limit_small": (46, 1000)},
-    "limit_patterns": {
+    "limit_llm": {"limit_small": (46, 200)},
+    "limit_patterns_by_dimension": {
         "dense": (50_000, 1000),
         "random": (50_000, 1000),
         "cycle": (50_000, 1000),
         "disjoint": (50_000, 1000),
     },
-    "limit_splits": {"test": (46, 1000), "train": (46, 1000)},
+    "limit_table3": {"test": (46, 1000), "train": (46, 1000)},
+    "multiconir_tables": {
+        "people": (400, 400),
+        "books": (400, 400),
+        "movies": (400, 400),
+        "medical": (400, 400),
+        "legal": (400, 400),
+    },
+    "niah_lengths": {"haystacks": (1144, 22)},
 }
 TINY = "set: {params.docs: 12, params.queries: 60}"
 
@@ -59,15 +68,15 @@ def test_every_study_is_planned() -> None:
 
 
 def test_what_is_a_study(small: Path, tmp_path: Path) -> None:
-    assert find_study("limit_splits") == bundled_studies()["limit_splits"]
-    assert find_study(bundled_studies()["limit_splits"]) == bundled_studies()["limit_splits"]
+    assert find_study("limit_table3") == bundled_studies()["limit_table3"]
+    assert find_study(bundled_studies()["limit_table3"]) == bundled_studies()["limit_table3"]
     assert find_study(small) is None
     assert find_study(tmp_path) is None
     assert find_study("limit_small") is None
     with pytest.raises(RecipeError) as error:
-        retgen.plan(bundled_studies()["limit_splits"])
+        retgen.plan(bundled_studies()["limit_table3"])
     assert str(error.value) == (
-        f"{bundled_studies()['limit_splits']}: is a study, which `gen eval` runs, and no recipe"
+        f"{bundled_studies()['limit_table3']}: is a study, which `gen eval` runs, and no recipe"
     )
 
 
@@ -136,7 +145,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
         (
             "study: x\ndatasets:\n  a: {recipe: limit_small}\nmodls: [bm25]\n",
             "{path}, line 4, modls: unknown key; did you mean models? Allowed: study, datasets, "
-            "models, dims, metrics, train",
+            "models, dims, metrics, train, effects",
         ),
         (
             "study: x\ndatasets:\n  a: {recipe: limit_smal}\nmodels: [bm25]\n",
@@ -184,10 +193,11 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
     result = gen("eval", path)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1] == "page: outputs/one/eval.html"
-    assert gen("plan", "limit_splits").stdout.splitlines()[2:] == [
+    assert gen("plan", "limit_table3").stdout.splitlines()[2:] == [
         "models: bm25",
         "trainings: 10 of static:minilm",
-        "measured by: gen eval limit_splits",
+        "effects of the paper: 6",
+        "measured by: gen eval limit_table3",
     ]
     path.write_text(path.read_text().replace("60", "50"))
     changed = gen("eval", path)

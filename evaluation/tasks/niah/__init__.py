@@ -12,10 +12,10 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.niah.cells import Cells
 from retgen.evaluation.tasks.niah.compare import HaystackData
 from retgen.evaluation.tasks.niah.haystacks import KEYS
-from retgen.evaluation.tasks.niah.page import sections
+from retgen.evaluation.tasks.niah.page import samples, sections
 from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.niah.summary import summary
-from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, by_label
+from retgen.evaluation.tasks.task import Sample, SystemResult, Task, by_domain, by_label
 from retgen.results.page import Section
 
 __all__ = ["NeedlesInHaystacks"]
@@ -45,6 +45,10 @@ class NeedlesInHaystacks(Task[Cells]):
 
     def sections(self, results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
         return sections(results)
+
+    def samples(self, results: Sequence[SystemResult[Cells]]) -> Iterable[Sample]:
+        """A value a question."""
+        return samples(results)
 
     def sentences(self, results: Sequence[SystemResult[Cells]]) -> Sequence[str]:
         return sentences(by_label(results))

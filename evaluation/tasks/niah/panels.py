@@ -37,6 +37,7 @@ SHOWN = {
         "Normalised: divided by the score of question and needle alone",
     ),
 }  # fmt: skip
+ORDERED = ("auc", "ratio", "normalised")  # measures that stand by order of the needle too
 DIFFERENCES = "Less the first system, paired over questions, with 95% intervals"
 _EFFECTIVE = Measure("effective length", 0)
 _COMPARED = {"auc": "AUC", "ratio": "ratio", "slope": "slope by place"}
@@ -337,7 +338,7 @@ def by_order(row: HaystackRow) -> Panel:
     """AUC, ratio and normalised score by the order of needle and filler."""
     measured = [
         row.measured(name, n, order, of=name, order=order)._replace(measure="value", note="")
-        for name in ("auc", "ratio", "normalised")
+        for name in ORDERED
         for order in row.cells.parts("auc", row.variant, row.lengths[0])
         for n in row.lengths
     ]

@@ -205,7 +205,7 @@ def test_too_few_queries_tell_nothing_apart(dataset: Write, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("limit_patterns", "--leaderboard"), "--leaderboard: about data sets; a study makes its own"),
+        (("limit_density", "--leaderboard"), "--leaderboard: about data sets; a study makes its own"),
         (("limit_small", "--seeds", "2", "--leaderboard"), "--leaderboard: compares systems on data sets; leave --seeds"),
     ],
 )  # fmt: skip
