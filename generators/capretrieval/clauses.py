@@ -1,11 +1,11 @@
-"""Main clauses of English sentences, as people type them: what a sentence says, without articles.
+"""Main clauses of English sentences, as people type them: what they say, without articles.
 
     "This package provides a library that reads archives."  ->  library that reads archives
     "The control file contains an unknown field."           ->  control file contains unknown field
 
 A clause is whole: it begins where its sentence does, or behind a subject and a verb that tell
-nothing in this corpus, and it ends where the clause does, or before a preposition, a noun. Where
-that is not certain there is no query: a passage has other sentences.
+nothing in this corpus, and it ends where the clause does. Where that is not certain, where it is
+long, or only says what a word means, there is no query: a passage has other sentences.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     ]  # fmt: skip
     if not kept or len(kept) > _MOST or folded[kept[0]] in _BE:
         return ""
-    parts = (i for i in kept if tags[i] in _FINITE or folded[i] in _RELATIVES)
-    verb = next(parts, kept[0])
-    if not begin and (tags[verb] == "MD" or folded[verb] in _BE):  # a thread pool is a pattern
+    verb = next((i for i in range(1, len(run)) if tags[i] in _FINITE), 0)
+    defines = folded[verb] in _BE and tags[verb + 1 : verb + 2] == ["DT"]  # a valve is a part
+    if not begin and (folded[0] in _POINTING or defines):
         return ""
     if not _is_complete(kept, run, folded, tags, len(every) == 1):
         return ""

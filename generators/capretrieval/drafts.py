@@ -122,7 +122,7 @@ def _of_document(
         if one.kind == "item"
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
-    first = min((one.start for one in prose), default=0)
+    lead = min((one.start for one in prose), default=0)
     topic = topic_of(document, language, counts, scored)
     name = topic if scored and not document.title else ""
     rules: list[tuple[int, RuleQuery]] = []
@@ -137,24 +137,25 @@ def _of_document(
         if len(passages) > 1:
             made = with_topic(made, topic, passage)
         made.sort(key=lambda one: -one.score)
-        made = [
-            one._replace(start=passage.start + one.start, stop=passage.start + one.stop)
-            for one in made
-        ]
         # in a part of a document "this" may be its section
         own = [
             one.start for one in made
             if one.kind == "summary" and len(passages) == 1
-            and tells_of_document(one.text, document.text[one.start : one.stop], language)
+            and tells_of_document(one.text, passage.text[one.start : one.stop], language)
         ]  # fmt: skip
-        begin = min(own, default=0)  # what stands before is about what the document belongs to
+        begin = min(own, default=0)  # what stands before it is about what the document belongs to
         for one in made:
+            start, stop = passage.start + one.start, passage.start + one.stop
             tells = begin <= one.start and (
                 one.kind == "keyword"
-                or (one.kind == "summary" and (one.start <= first or one.start in own)
-                    and _is_whole(one.text, document.text[one.start : one.stop]))
+                or (
+                    one.kind == "summary"
+                    and (start <= lead or one.start in own)
+                    and _is_whole(one.text, document.text[start:stop])
+                )
             )
-            rules.append((number, one._replace(score=_score(one, tells, counts))))
+            score = _score(one, tells, counts)
+            rules.append((number, one._replace(start=start, stop=stop, score=score)))
     texts = [shown_text(one) for one in passages]
     return Drafts(
         found_queries(document, language, counts, incoming, name),
