@@ -1,8 +1,8 @@
 """Queries that find their own document: whether one would be a fair answer, by the corpus alone.
 
-A query by rules is too general where another document has all its words, any where BM25 ranks others
-before its own (a round trip, as of Promptagator, arXiv 2209.11755). What people wrote in other words
-than their document's is not judged so.
+A query is too general where BM25 ranks others before its own (a round trip, as of Promptagator,
+arXiv 2209.11755); by rules also where another document has all its words. What people wrote in
+other words than their document's is not judged so.
 """
 
 from __future__ import annotations
