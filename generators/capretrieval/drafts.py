@@ -34,6 +34,7 @@ from retgen.generators.capretrieval.offline import (
     Prose,
     RuleQuery,
     keyphrases,
+    sentences,
     summaries,
     tells_of_document,
 )
@@ -139,9 +140,8 @@ def _of_document(
         made.sort(key=lambda one: -one.score)
         # in a part of a document "this" may be its section
         own = [
-            one.start for one in made
-            if one.kind == "summary" and len(passages) == 1
-            and tells_of_document(one.text, passage.text[one.start : one.stop], language)
+            start for start, stop in sentences(passage.text) if len(passages) == 1
+            and tells_of_document(passage.text[start:stop], language, counts)
         ]  # fmt: skip
         begin = min(own, default=0)  # what stands before it is about what the document belongs to
         for one in made:
