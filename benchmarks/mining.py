@@ -18,8 +18,8 @@ from datasets import Dataset
 from sentence_transformers.util import mine_hard_negatives
 
 from retgen.evaluation.embedders.loading import load_model
+from retgen.evaluation.mining import mine
 from retgen.evaluation.retrievers import Options
-from retgen.evaluation.search.mining import mine
 from retgen.streams import Stream
 
 COUNT, DEPTH = 4, 50

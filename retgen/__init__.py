@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from retgen.changes import diff as diff
     from retgen.diagnosis.diagnose import diagnose as diagnose
     from retgen.doctor import doctor as doctor
+    from retgen.draft.draft import draft as draft
     from retgen.errors import RetgenError as RetgenError
     from retgen.evaluation.capacity.all_pairs import capacity as capacity
     from retgen.evaluation.capacity.certify import certify as certify
@@ -48,6 +49,7 @@ _MODULES = {
     "diagnose": "diagnosis.diagnose",
     "diff": "changes",
     "doctor": "doctor",
+    "draft": "draft.draft",
     "evaluate": "evaluation.scoring.evaluate",
     "evaluate_sealed": "sealed.verify",
     "export": "export",

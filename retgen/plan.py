@@ -24,6 +24,8 @@ from retgen.generators.records import Records
 from retgen.generators.source import DocumentSource
 from retgen.licences import licence_fault
 from retgen.recipe import Recipe, choose_judge, load_recipe
+from retgen.results.numbers import duration
+from retgen.write import size_text
 
 if TYPE_CHECKING:  # most plans ask no model
     from retgen.agents.calls import CallReport, ModelOptions
@@ -205,6 +207,47 @@ def _with_prices(
         usd=None if dollars is None else (round(dollars[0], 6), round(dollars[1], 6)),
         seconds=(round(seconds[0], 1), round(seconds[1], 1)),
     )
+
+
+def plan_lines(result: Plan) -> list[str]:
+    """A plan for people."""
+    notes = [f"note: {note}" for note in result.notes]
+    if result.unknown:
+        unknown = ["documents", "queries", "qrels"]
+        unknown += [f"calls of {agent}, {who}" for agent, who in result.models.items()]
+        return [*(f"{'not known':>12}  {what}" for what in unknown), *notes]
+    rows = [
+        (
+            f"{result.documents:,}",
+            "documents"
+            if (n := result.source_documents) is None
+            else f"passages of {n:,} documents",
+        ),
+        (f"{result.queries:,}", "queries, at most about" if result.about else "queries"),
+        (f"{result.qrels:,}", "qrels, about" if result.about else "qrels"),
+        (f"{sum(result.calls.values()):,}", "model calls"),
+    ]
+    if result.calls:
+        rows += [
+            (f"{number:,}", f"  {agent}, {result.models[agent]}")
+            for agent, number in result.calls.items()
+        ]
+        rows.append((f"{result.tokens['in']:,}", "tokens in, about"))
+        rows.append((f"{result.tokens['out']:,}", "tokens out, about"))
+        usd = result.usd
+        rows.append(
+            ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
+        )
+        rows.append((" to ".join(map(duration, result.seconds)), "for the calls"))
+    else:
+        rows.append(("$0.00", "no model calls"))
+    rows.append((size_text(result.bytes), "on disk, about"))
+    width = max(12, *(len(number) for number, _ in rows))
+    return [*(f"{number:>{width}}  {what}" for number, what in rows), *notes]
+
+
+def _usd(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def preview(

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.collection import load
+from retgen.evaluation.mining import check_by
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.evaluate import output_folder, shared_folder
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.search.base import slug
-from retgen.evaluation.search.mining import check_by
 from retgen.evaluation.training.config import (
     Trained,
     discard,

@@ -20,7 +20,7 @@ from retgen.data import open_dataset
 from retgen.engines import Local
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.mining import mine
+from retgen.evaluation.mining import mine
 from retgen.evaluation.training.config import TrainConfig, without_hard_negatives
 from retgen.evaluation.training.pairs import Pairs, read_pairs, training_files
 from retgen.evaluation.training.teachers import Teacher, taught

@@ -118,7 +118,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     traces_labels = True
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
-        from retgen.evaluation.search.mining import check_by
+        from retgen.evaluation.mining import check_by
 
         params = job.params
         mined = (params.mine.by,) if params.mine.negatives else ()

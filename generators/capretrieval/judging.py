@@ -143,7 +143,7 @@ def candidates(
     has come behind, in drawn order. Of more than `judge.pairs` pairs the lowest-ranked are left
     out, so that every query has as many as any other, as far as there are so many.
     """
-    from retgen.evaluation.search.mining import mine
+    from retgen.evaluation.mining import mine
 
     texts = [f"{one.title} {one.text}".strip() for one in passages]
     depth = len(passages) if judge.depth == "all" else min(judge.depth, len(passages))

@@ -48,7 +48,7 @@ async def mine_negatives(
     hardly one has fewer: these get none, and are not trained on. The figures are those of the
     queries that are trained on. Doubtful is one that lacks a single content word of three or more.
     """
-    from retgen.evaluation.search.mining import mine
+    from retgen.evaluation.mining import mine
 
     settings = job.params.mine
     trained = [one for one in queries if one.split == "train"]

@@ -201,7 +201,7 @@ async def write_two_document_questions(
 def _related_pairs(wanted: int, run: PassagesOfRun, seed: int, engine: Engine) -> list[_Pair]:
     """Passages in drawn order, each with the one of another document of its split that BM25 ranks
     first for it; near-duplicates need no second document."""
-    from retgen.evaluation.search.mining import mine
+    from retgen.evaluation.mining import mine
 
     drawn = Stream(seed, f"capretrieval/{TWO}").permutation(len(run.passages)).tolist()
     drawn = drawn[: 2 * _TRIED * wanted]  # of two passages that are near each other one is enough

@@ -277,7 +277,11 @@ class TwinTables:
             if wording != "entailed" or triple.entailed
         ]
         self._contrasts = bool(params.contrasts)
-        asked += self._contrast_queries(params.contrasts, facts)
+        texts = {one.text for one in asked}
+        for one in self._contrast_queries(params.contrasts, facts):
+            if one.text not in texts:  # round numbers: two triples may be asked the same
+                texts.add(one.text)
+                asked.append(one)
         self.questions = Stream(seed, "world_twins/queries").shuffled(asked)
         self._doc_ids, self._triple_ids, self._query_ids = (
             Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))

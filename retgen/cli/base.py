@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # as `gen --help` lists them
 _PANELS = {
-    "Make": ("recipes", "new", "plan", "preview", "run", "world", "schema"),
+    "Make": ("recipes", "new", "draft", "plan", "preview", "run", "world", "schema"),
     "Check": ("validate", "report", "diff"),
     "Score and train": ("diagnose", "eval", "train", "capacity"),
     "People": ("review",),

@@ -1,4 +1,4 @@
-"""`gen recipes`, `new`, `schema`, `plan`, `preview` and `world`: what will be made."""
+"""`gen recipes`, `new`, `draft`, `schema`, `plan`, `preview` and `world`: what will be made."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ import typer
 
 from retgen.cli.base import (
     Json,
+    LedgerOption,
+    MaxUsdOption,
     ModelOption,
     PriceOption,
+    Quiet,
     RecipeArgument,
     Setting,
     app,
     command,
     complete_family,
     given_path,
+    interruptible,
+    model_options_of,
     overrides_of,
     print_json,
     print_result,
+    shown_progress,
 )
 
 
@@ -139,55 +145,9 @@ def print_plan(result: Any, json: bool) -> None:
     if json:
         print_json(result.to_json())
         return
-    from retgen.results.numbers import duration
-    from retgen.write import size_text
+    from retgen.plan import plan_lines
 
-    if result.unknown:
-        for what in ("documents", "queries", "qrels"):
-            print(f"{'not known':>12}  {what}")
-        for agent, who in result.models.items():
-            print(f"{'not known':>12}  calls of {agent}, {who}")
-        _print_notes(result)
-        return
-    rows = [
-        (
-            f"{result.documents:,}",
-            "documents"
-            if (n := result.source_documents) is None
-            else f"passages of {n:,} documents",
-        ),
-        (f"{result.queries:,}", "queries, at most about" if result.about else "queries"),
-        (f"{result.qrels:,}", "qrels, about" if result.about else "qrels"),
-        (f"{sum(result.calls.values()):,}", "model calls"),
-    ]
-    if result.calls:
-        rows += [
-            (f"{number:,}", f"  {agent}, {result.models[agent]}")
-            for agent, number in result.calls.items()
-        ]
-        rows.append((f"{result.tokens['in']:,}", "tokens in, about"))
-        rows.append((f"{result.tokens['out']:,}", "tokens out, about"))
-        usd = result.usd
-        rows.append(
-            ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
-        )
-        rows.append((" to ".join(map(duration, result.seconds)), "for the calls"))
-    else:
-        rows.append(("$0.00", "no model calls"))
-    rows.append((size_text(result.bytes), "on disk, about"))
-    width = max(12, *(len(number) for number, _ in rows))
-    for number, what in rows:
-        print(f"{number:>{width}}  {what}")
-    _print_notes(result)
-
-
-def _print_notes(result: Any) -> None:
-    for note in result.notes:
-        print(f"note: {note}")
-
-
-def _usd(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+    print("\n".join(plan_lines(result)))
 
 
 def _plan_study(path: Path, json: bool) -> None:
@@ -211,6 +171,71 @@ def _plan_study(path: Path, json: bool) -> None:
     if study.train:
         print(f"trainings: {len(study.train.on) * len(study.train.dims)} of {study.train.model}")
     print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
+
+
+@command(
+    "draft",
+    'gen draft "court rulings in German, harder than the paper\'s" --model openai:gpt-5-mini',
+    'gen draft "questions about manuals" --source manuals/ --model openai:gpt-5-mini --max-usd 1',
+)
+def draft_command(
+    wish: Annotated[
+        str,
+        typer.Argument(metavar="SENTENCE", show_default=False, help="Which data set is wanted."),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="PROVIDER:NAME", show_default=False, help="The chat model that drafts."
+        ),
+    ],
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Documents that the recipe may use. What kinds and columns they have is sent to "
+            "the model, and a few texts where it asks for a preview. Repeatable.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=given_path, help="File; default draft.yaml.")
+    ] = None,
+    max_usd: MaxUsdOption = None,
+    price: PriceOption = None,
+    ledger: LedgerOption = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Have a chat model write a recipe from a sentence, checked and with its price."""
+    from retgen.draft.draft import draft
+
+    interruptible()
+    options = model_options_of(model, max_usd, price, None, ledger)
+    with shown_progress(quiet, json) as progress:
+        result = draft(
+            wish,
+            model,
+            sources=source or (),
+            out=out or "draft.yaml",
+            model_options=options,
+            progress=progress,
+        )
+    print_result(result, lambda: _drafted(result), json, quiet)
+
+
+def _drafted(result: Any) -> str:
+    from retgen.plan import plan_lines
+
+    usd = result.costs["usd"]
+    cost = "at a price that is not known" if usd is None else f"for ${usd:.4f}"
+    return "\n".join(
+        [
+            f"wrote {result.path}", *(f"  - {one}" for one in result.choices),
+            *plan_lines(result.plan),
+            f"drafted in {result.costs['calls']:,} calls, {cost}",
+            f"look at it, then: gen run {result.path}",
+        ]
+    )  # fmt: skip
 
 
 _SHOWN = 3  # relevant documents of a query

@@ -33,8 +33,8 @@ DATA: Mapping[str, TestData] = {
         "world_twins",
         {
             "params.lengths": [8],
-            "params.slot_types": ["year", "number"],
-            "params.triples_per_cell": 250,
+            "params.slot_types": ["year", "number", "date"],
+            "params.triples_per_cell": 400,
             "params.wordings": ["literal"],
             "params.contrasts": ["compare", "superlative"],
         },
@@ -55,8 +55,16 @@ DATA: Mapping[str, TestData] = {
         "limit_disjoint", {"params.docs": 600, "params.queries": 300}, {"params.queries": 100,
                                                                        "params.docs": 200}
     ),
-    "album": TestData("capretrieval_album", {"params.training": 0}, {"params.queries": 150}),
-    "album_zh": TestData("capretrieval_album_zh", {"params.training": 0}, {"params.queries": 150}),
+    "album": TestData(
+        "capretrieval_album",
+        {"params.training": 0, "params.queries": 900},
+        {"params.queries": 150},
+    ),
+    "album_zh": TestData(
+        "capretrieval_album_zh",
+        {"params.training": 0, "params.queries": 900},
+        {"params.queries": 150},
+    ),
     "needles": TestData(
         "niah",
         {
@@ -118,7 +126,7 @@ ABILITIES = (
         "the wrong document is about something else",
         ("does not see that one number differs", "often misses that one number differs",
          "sees that one number differs"),
-        ("facts",), choices.changed_numbers, TWINS,
+        ("numbers",), choices.changed_numbers, TWINS,
     ),
     Ability(
         "ranges", "Ranges",

@@ -31,15 +31,17 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints and diagnosis.json holds."""
+        rows = {
+            system: {
+                "abilities": [as_json(name, one) for name, one in of.items()],
+                "details": self.details.get(system, {}),
+            }
+            for system, of in self.scores.items()
+        }  # fmt: skip
+        first = self.systems[0]
         return {
-            "system": self.systems[0], "seed": self.seed, "quick": self.quick,
-            "version": __version__,
-            "systems": {
-                system: {
-                    "abilities": {name: as_json(one) for name, one in of.items()},
-                    "details": self.details.get(system, {}),
-                }
-                for system, of in self.scores.items()
-            },
+            "system": first, "seed": self.seed, "quick": self.quick, "version": __version__,
+            **rows.get(first, {"abilities": []}),
+            "against": {system: of for system, of in rows.items() if system != first},
             "failures": self.failures,
         }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -135,17 +135,16 @@ def score(system: System, choices: Sequence[Choice], progress: Progress) -> Arra
     return result
 
 
-def as_json(one: AbilityScores) -> dict[str, Any]:
-    """Of eval's kind: values with intervals."""
-    named: Mapping[str, Estimate | None] = {
-        "test": one.test, "control": one.control, "loss": one.loss,
-    }  # fmt: skip
+def as_json(name: str, one: AbilityScores) -> dict[str, Any]:
+    """An ability's row of `--json`: fractions in 0..1, of choices won. `n`: choices of the test."""
+    test = one.test
     levels = {level: one.share([level]) for level in one.levels}
     by = {group: one.share(one.levels, group) for group in one.groups()}
-    shown = {name: value._asdict() for name, value in named.items() if value}
     return {
-        "verdict": one.verdict, **shown, "choices": len(one.choices),
-        "units": len({c.unit for c in one.choices}),
-        "levels": {name: value._asdict() for name, value in levels.items() if value},
-        "groups": {name: value._asdict() for name, value in by.items() if value},
+        "name": name, **test._asdict(), "chance": CHANCE, "best": 1.0,
+        "control": one.control.value, "n": sum(c.level != CONTROL for c in one.choices),
+        "verdict": one.verdict, "control_interval": one.control._asdict(),
+        "loss": one.loss._asdict(), "units": len({c.unit for c in one.choices}),
+        "levels": {level: value._asdict() for level, value in levels.items() if value},
+        "groups": {group: value._asdict() for group, value in by.items() if value},
     }  # fmt: skip

@@ -70,7 +70,7 @@ def test_the_same_two_documents(collections_of: Collections) -> None:
 
 
 def test_counts(collections_of: Collections) -> None:
-    """Fourteen triples of seven types of facts; three ladders; 10 documents in pairs."""
+    """Fourteen triples of seven types of facts, 24 of numbers; three ladders."""
     counts = {
         name: dict(Counter(one.level for one in read(name, collections_of)))
         for name in (
@@ -87,7 +87,7 @@ def test_counts(collections_of: Collections) -> None:
     assert counts == {
         "exclusions": {"but not": 14, CONTROL: 14},
         "names": {"one fact": 8, CONTROL: 8},
-        "numbers": {"one fact": 6, CONTROL: 6},
+        "numbers": {"one fact": 24, CONTROL: 24},
         "words": {"other words": 14, CONTROL: 14},
         "step": {"one step up": 10, CONTROL: 10},
         "conditions": {"10 conditions": 3, CONTROL: 3},

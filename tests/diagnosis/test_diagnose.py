@@ -45,9 +45,10 @@ def test_what_is_printed_and_written(gen: Gen, tmp_path: Path) -> None:
     assert done.stdout.endswith("page: outputs/diagnose_bm25/diagnosis.html\n")
     folder = tmp_path / "outputs" / "diagnose_bm25"
     value = json.loads((folder / "diagnosis.json").read_text())
-    one = value["systems"]["bm25"]["abilities"]["combinations"]
-    assert (value["seed"], value["quick"], one["verdict"]) == (7, True, "yes")
-    assert (one["test"]["value"], one["choices"]) == (1.0, 600)
+    (one,) = value["abilities"]
+    assert (value["system"], value["seed"], value["quick"]) == ("bm25", 7, True)
+    assert (one["name"], one["verdict"], one["value"]) == ("combinations", "yes", 1.0)
+    assert (one["chance"], one["best"], one["n"], value["against"]) == (0.5, 1.0, 400, {})
     html = (folder / "diagnosis.html").read_text()
     assert "What bm25 can do" in html
     assert (folder / "figures" / "abilities.svg").is_file()

@@ -105,9 +105,10 @@ def test_what_is_no_number() -> None:
 
 
 def test_as_json() -> None:
-    value = as_json(scores(0.6, 0.9))
+    value = as_json("exclusions", scores(0.6, 0.9))
     assert list(value) == [
-        "verdict", "test", "control", "loss", "choices", "units", "levels", "groups",
+        "name", "value", "low", "high", "chance", "best", "control", "n", "verdict",
+        "control_interval", "loss", "units", "levels", "groups",
     ]  # fmt: skip
-    assert (value["verdict"], value["choices"], value["units"]) == ("partly", 400, 200)
-    assert value["levels"]["not"] == value["test"]
+    assert (value["verdict"], value["n"], value["units"]) == ("partly", 200, 200)
+    assert value["levels"]["not"] == {key: value[key] for key in ("value", "low", "high")}

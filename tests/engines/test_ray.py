@@ -15,8 +15,8 @@ import pytest
 
 from retgen.engines.ray_cluster import RayCluster
 from retgen.errors import DatasetError, WorkerLost
-from retgen.evaluation.search import mining
-from retgen.evaluation.search.mining import mine
+from retgen.evaluation import mining
+from retgen.evaluation.mining import mine
 from retgen.validators import decontamination
 from retgen.validators.decontamination import HeldOut, drop_overlapping
 from tests.conftest import Gen

@@ -19,10 +19,10 @@ from retgen.evaluation.embedders.similarity import (
     each_pair,
     similarity_of,
 )
+from retgen.evaluation.mining import mine
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.search.dense import DenseRetriever
-from retgen.evaluation.search.mining import mine
 from retgen.progress import no_progress
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -20,11 +20,11 @@ from retgen.errors import RanksMissing, RunDirectoryError
 from retgen.evaluation.collection import load, text_blocks
 from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.embedders.shares import BLOCK
+from retgen.evaluation.mining import mine
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.by_rank import encode_share
 from retgen.evaluation.scoring.evaluate import evaluate, shared_folder
 from retgen.evaluation.search.base import slug
-from retgen.evaluation.search.mining import mine
 from retgen.evaluation.training.pairs import read_pairs
 from retgen.evaluation.training.variants import with_mined_negatives
 from retgen.progress import no_progress

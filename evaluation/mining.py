@@ -15,18 +15,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from retgen.engines import Engine, Local, Result
 from retgen.engines.packing import pack_data, unpack_data
 from retgen.errors import UsageError
+from retgen.evaluation import retrievers
+from retgen.evaluation.collection import load
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import EMBEDDERS, names_embedder
+from retgen.evaluation.search.base import CandidateSet, names_embedder
 from retgen.evaluation.search.lexical import BM25Index, stem_all
 from retgen.evaluation.search.rankings import best
-from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
-from retgen.write import cache_folder
+from retgen.write import cache_folder, scratch_folder, write_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,11 +43,15 @@ _Candidates = tuple[NDArray[np.int64], NDArray[np.float32], float | None]
 
 def check_by(by: str) -> None:
     """Raise `UsageError` where `mine` knows no such way."""
-    names = ["bm25", *EMBEDDERS]
-    if by != "bm25" and not names_embedder(by):
+    try:
+        retrievers.check_name(by)
+    except UsageError as error:
+        reason = str(error).removeprefix(f"--model {by}: ")
+        raise UsageError(f"mining by {by!r}: {reason}") from None
+    if not retrievers.ranks_a_corpus(by) or retrievers.asked_models(by):
         raise UsageError(
-            f"mining by {by!r}: there is no such model{did_you_mean(by, names) or '.'} "
-            f"Known: {', '.join(names)}, a folder or Hub id (owner/name)"
+            f"mining by {by!r}: it takes what ranks a whole corpus on this machine: bm25, minilm, "
+            "a folder, a Hub id, sparse:MODEL, late:MODEL, ..."
         )
 
 
@@ -65,9 +71,10 @@ def mine(
 ) -> list[list[int]]:
     """Up to `count` hard negatives of every query: indices of documents, the best-ranked first.
 
-    `positives`: for every query, the indices of its relevant documents. `by`: bm25, or an embedder
-    (minilm, static:minilm, a folder, a Hub id), whose vectors are kept on disk; `options` say how
-    it runs; `engine`: who ranks by words. Of equal scores the document that stands first in the
+    `positives`: for every query, the indices of its relevant documents. `by`: bm25, an embedder
+    (minilm, static:minilm, a folder, a Hub id), whose vectors are kept on disk, or what else ranks
+    a corpus and gives scores to pairs (sparse:MODEL, late:MODEL); `options` say how it runs;
+    `engine`: who ranks by bm25. Of equal scores the document that stands first in the
     corpus ranks first.
 
     A negative is one of the `depth` best-ranked documents that are not positives (`range_max`),
@@ -93,8 +100,9 @@ def mine(
     if by == "bm25":
         ranked = _by_bm25(documents, queries, positives, depth, engine or Local(1), progress)
     else:
-        options = options or Options(cache=cache_folder())
-        ranked = _by_embedder(by, documents, queries, positives, depth, options, progress)
+        options = replace(options or Options(cache=cache_folder()), dims=())
+        ranked_by = _by_embedder if names_embedder(by) else _by_retriever
+        ranked = ranked_by(by, documents, queries, positives, depth, options, progress)
     result: list[list[int]] = []
     for query, (order, scores, low) in enumerate(ranked):
         bar = math.inf
@@ -211,9 +219,7 @@ def _by_embedder(
     from retgen.evaluation.embedders.similarity import each_pair
     from retgen.evaluation.search.dense import BLOCK, DenseRetriever, search
 
-    dense = DenseRetriever(
-        name, load_embedder(name, replace(options, dims=())), replace(options, dims=())
-    )
+    dense = DenseRetriever(name, load_embedder(name, options), options)
     embedder = dense.embedder
     cut = {"documents": 0, "queries": 0}
     asked = dense.queries(queries, cut, progress)
@@ -247,3 +253,39 @@ def _by_embedder(
     for row in range(len(queries)):
         low = float(lowest[row]) if len(positives[row]) else None
         yield ranked.documents[row], ranked.scores[row], low
+
+
+def _by_retriever(
+    name: str,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    depth: int,
+    options: Options,
+    progress: Progress,
+) -> Iterator[_Candidates]:
+    """By what ranks a data set, which is written for it: of equal scores the first comes first."""
+    kind, loaded = retrievers.type_of(name), retrievers.retriever(name, options)
+    systems = kind.systems(name, loaded, options) if kind is not None else []
+    if not systems:
+        raise UsageError(
+            f"mining by {name!r}: it gives no score to a pair, so nothing says how near a negative "
+            "comes to a positive; name one of its parts"
+        )
+    last = len(documents) - 1
+    with scratch_folder("retgen-mining-") as folder:
+        for table, rows in (
+            ("corpus", ((f"{last - i:012d}", text) for i, text in enumerate(documents))),
+            ("queries", ((f"{i:012d}", text) for i, text in enumerate(queries))),
+        ):
+            lines = (orjson.dumps({"_id": one, "title": "", "text": text}) for one, text in rows)
+            write_file(folder / f"{table}.jsonl", b"\n".join(lines))
+        collection = load(folder, every_query=True)
+        most = min(depth + max(map(len, positives)), len(documents))
+        (ranked,) = (one.rankings for one in loaded.rank(collection, most, progress))
+    own = [i for i, known in enumerate(positives) if known]
+    sets = [CandidateSet(queries[i], tuple(documents[d] for d in positives[i])) for i in own]
+    scores = systems[0].scorer.score(sets, progress)
+    lowest = {i: float(values.min()) for i, values in zip(own, scores, strict=True)}
+    for row in range(len(queries)):
+        yield ranked.documents[row], ranked.scores[row], lowest.get(row)

@@ -10,9 +10,9 @@ import pytest
 from retgen.engines.files import ResultFiles
 from retgen.engines.ranks import Rank, Share
 from retgen.errors import UsageError
+from retgen.evaluation import mining, retrievers
 from retgen.evaluation.embedders.loading import load_model
-from retgen.evaluation.search import mining
-from retgen.evaluation.search.mining import mine
+from retgen.evaluation.mining import mine
 from tests.engines.work import Eager
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -90,9 +90,33 @@ def test_a_name_that_means_nothing() -> None:
     with pytest.raises(UsageError) as error:
         mine(CORPUS, [QUERY], [[0]], by="bm52")
     assert str(error.value) == (
-        "mining by 'bm52': there is no such model; did you mean bm25? Known: bm25, minilm, "
-        "static:minilm, a folder or Hub id (owner/name)"
+        f"mining by 'bm52': there is no such model; did you mean bm25? Known: {retrievers.known()}"
     )
+
+
+@pytest.mark.parametrize("name", ["cross:a/b", "openai:text-embedding-3-small"])
+def test_what_ranks_no_corpus_here(name: str) -> None:
+    with pytest.raises(UsageError) as error:
+        mine(CORPUS, [QUERY], [[0]], by=name)
+    assert str(error.value) == (
+        f"mining by {name!r}: it takes what ranks a whole corpus on this machine: bm25, minilm, "
+        "a folder, a Hub id, sparse:MODEL, late:MODEL, ..."
+    )
+
+
+def test_a_fusion_gives_no_score_to_a_pair() -> None:
+    with pytest.raises(UsageError) as error:
+        mine(CORPUS, [QUERY], [[0]], by="hybrid:bm25+tfidf")
+    assert str(error.value) == (
+        "mining by 'hybrid:bm25+tfidf': it gives no score to a pair, so nothing says how near a "
+        "negative comes to a positive; name one of its parts"
+    )
+
+
+def test_by_any_retriever_that_scores_pairs() -> None:
+    """Of equals the first in the corpus; a bar as elsewhere."""
+    assert mine(CORPUS, [QUERY], [[0]], by="tfidf", count=3, margin=None) == [[1, 2, 3]]
+    assert mine(CORPUS, [QUERY], [[0]], by="tfidf", count=3, margin=0.4) == [[4]]
 
 
 def generated(documents: int) -> tuple[list[str], list[str], list[list[int]]]:

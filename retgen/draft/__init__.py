@@ -1,0 +1,1 @@
+"""`gen draft`: a model with tools writes a recipe from a sentence."""

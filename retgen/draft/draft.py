@@ -1,0 +1,196 @@
+"""A recipe from a sentence: a model calls tools until it has one that parses and plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retgen.agents.calls import (
+    CallReport,
+    ModelOptions,
+    call_models,
+    check_model,
+    with_call_report,
+)
+from retgen.agents.chat import Unusable
+from retgen.agents.context import Context
+from retgen.agents.models import ModelSettings, settings_of
+from retgen.draft.desk import Desk
+from retgen.errors import ChecksFailed, OutputError, RetgenError, UsageError
+from retgen.generators.family import Plan
+from retgen.progress import Progress, no_progress
+from retgen.prompts import bundled
+from retgen.write import make_folder, scratch_folder, write_file
+
+AGENT = "draft_recipe"
+STEPS = 20  # calls of tools
+_CHOICES = 3  # sentences about what was chosen
+
+
+@dataclass
+class Draft:
+    """A recipe that was written to `path`, why it is as it is, and what it will make and cost."""
+
+    path: Path
+    recipe: str
+    choices: list[str]
+    plan: Plan
+    costs: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {
+            "path": str(self.path), "choices": self.choices, "plan": self.plan.to_json(),
+            "costs": self.costs,
+        }  # fmt: skip
+
+
+def draft(
+    wish: str,
+    model: str,
+    *,
+    sources: Sequence[str] = (),
+    out: str | Path = "draft.yaml",
+    model_options: ModelOptions | None = None,
+    progress: Progress = no_progress,
+) -> Draft:
+    """Have `model` (PROVIDER:NAME) write a recipe for `wish` to `out`, which must not be there.
+
+    `sources`: documents that the recipe may use. Nothing else is written but the ledger; a repeated
+    call takes the answers of the first from there. Raises `ChecksFailed` where the model comes to
+    no recipe that parses and plans.
+    """
+    path, options = Path(out), model_options or ModelOptions()
+    settings = _settings(wish, model, path, sources, options)
+    desk, report, done = Desk(sources, path.parent), CallReport(), list[tuple[str, list[str]]]()
+    folder = Path("outputs") / f"draft_{path.stem}"  # what the ledger calls it
+    make_folder(folder.parent)
+
+    async def work(context: Context) -> None:
+        report.stages = context.stages
+        stage = context.stage("draft", 1)
+        done.append(await _converse(wish, settings, sources, desk, context))
+        stage.done = 1
+
+    with scratch_folder("retgen-draft-") as scratch, with_call_report(report):
+        call_models(
+            work, scratch, folder, {AGENT: settings}, options, report, None, progress
+        )  # fmt: skip
+    recipe, choices = done[0]
+    lines = [
+        f"# gen run {path}",
+        f"# Drafted by {settings.full_name} for: {' '.join(wish.split())}",
+    ]
+    lines += [f"# - {' '.join(one.split())}" for one in choices]
+    text = "\n".join([*lines, recipe.strip(), ""])
+    write_file(path, text)
+    return Draft(path, text, choices, desk.plan_of(recipe), report.costs())
+
+
+def _settings(
+    wish: str, model: str, path: Path, sources: Sequence[str], options: ModelOptions
+) -> ModelSettings:
+    """Raise `UsageError` or `OutputError` for what cannot be, before anything is paid for."""
+    if not wish.strip():
+        raise UsageError("say in a sentence which data set is wanted")
+    try:
+        settings = settings_of(model) if ":" in model else None
+    except ValueError as error:
+        raise UsageError(f"--model {model}: name a chat model as PROVIDER:NAME") from error
+    if settings is None:
+        raise UsageError(
+            f"--model {model}: a chat model drafts the recipe; name one, as openai:gpt-5-mini"
+        )
+    check_model(settings, options)
+    if path.exists():
+        raise OutputError(f"{path} is there already; choose another file with --out")
+    if not path.parent.is_dir():
+        raise OutputError(f"there is no folder {path.parent} to write {path.name} in; make it")
+    for source in sources:
+        if ":" not in source and not (path.parent / source).exists():
+            raise UsageError(
+                f"--source {source}: is not there (paths count from the folder of --out)"
+            )
+    return settings
+
+
+async def _converse(
+    wish: str, settings: ModelSettings, sources: Sequence[str], desk: Desk, context: Context
+) -> tuple[str, list[str]]:
+    """The recipe's text and the reasons of the choices. Raises `ChecksFailed`."""
+    from langchain.agents import create_agent
+    from langchain.agents.structured_output import ToolStrategy
+    from langchain_core.tools import StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.errors import GraphRecursionError
+    from langsmith import tracing_context
+    from pydantic import BaseModel, Field, field_validator
+
+    from retgen.draft.model import LedgerChat
+
+    class Answer(BaseModel):
+        """End with the finished recipe: its YAML text, and three sentences about what was chosen
+        and why.
+        """
+
+        recipe: str
+        choices: list[str] = Field(min_length=_CHOICES, max_length=_CHOICES)
+
+        @field_validator("recipe")
+        @classmethod
+        def plans(cls, text: str) -> str:
+            """What neither parses nor plans goes back to the model with the reason."""
+            try:
+                desk.plan_of(text)
+            except RetgenError as error:
+                raise ValueError(str(error)) from None
+            return text
+
+    Answer.__name__ = "Draft"
+    tools = [StructuredTool.from_function(one) for one in desk.tools()]
+    every: list[Any] = [*tools, Answer]
+    shown = "\n".join(_shown(convert_to_openai_tool(one)["function"]) for one in every)
+    system, user = bundled("draft/draft_recipe").render(
+        {"wish": wish, "sources": "\n".join(f"- {one}" for one in sources) or "(none)",
+         "tools": shown}
+    )  # fmt: skip
+    agent: Any = create_agent(
+        LedgerChat(settings=settings, ask=lambda request: context.ask(AGENT, request)),
+        tools,
+        system_prompt=system.content,
+        response_format=ToolStrategy(Answer, handle_errors=_refused),
+    )
+    asked = {"messages": [{"role": "user", "content": user.content}]}
+    try:
+        with tracing_context(enabled=False):  # whatever the environment says
+            state = await agent.ainvoke(asked, {"recursion_limit": 2 * STEPS + 1})
+    except GraphRecursionError as error:
+        raise ChecksFailed(
+            f"{settings.full_name} came to no recipe in {STEPS} calls of tools; say more exactly "
+            "what is wanted, or try another model"
+        ) from error
+    except (Unusable, ValueError) as error:
+        raise ChecksFailed(f"{settings.full_name} came to no recipe: {error}") from error
+    answer = state["structured_response"]
+    return answer.recipe, answer.choices
+
+
+def _shown(tool: dict[str, Any]) -> str:
+    """A tool as the prompt describes it."""
+    arguments = ", ".join(tool["parameters"].get("properties", {}))
+    return f"- {tool['name']}({arguments}): {' '.join(tool['description'].split())}"
+
+
+def _refused(error: Exception) -> str:
+    """What a model is told of a recipe that does not plan, or of another number of sentences."""
+    from pydantic import ValidationError
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ValidationError):
+        cause = getattr(cause, "source", None) or cause.__cause__
+    if cause is None:
+        return f"refused: {error}. Call one tool, Draft once."
+    faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors()]
+    return f"refused: {'; '.join(faults)}. Mend it, plan it, and call Draft again."
