@@ -1,4 +1,4 @@
-"""Main clauses of English sentences, as people type them: what they say, without articles.
+"""Main clauses of English sentences, as people type them: what a sentence says, without articles.
 
     "This package provides a library that reads archives."  ->  library that reads archives
     "The control file contains an unknown field."           ->  control file contains unknown field

@@ -48,7 +48,7 @@ def general_queries(
     owners = np.array(document_of)
     number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
     in_language = Counter({one.source: one.language for one in passages}.values())
-    same: dict[str, set[int]] = defaultdict(set)  # documents that people wrote a text for
+    same: dict[str, set[int]] = defaultdict(set)  # documents that a text was written for
     for one in queries:
         same[_key(one, passages)].add(document_of[one.passage])
     faults: dict[int, str] = {}
