@@ -25,7 +25,7 @@ from retgen.generators.capretrieval.tagging import (
     word_classes,
 )
 
-_MOST, _FEWEST = 12, 3  # words of a query, and of these with content
+_MOST, _FEWEST = 16, 3  # words of a query, and of these with content
 _TELLING = 2  # of which the corpus does not have in many documents
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _BE = frozenset({"is", "are", "was", "were", "be"})

@@ -47,7 +47,7 @@ def _is_common(word: str) -> bool:
          "tcgetattr call reads terminal attributes"),
         # too long
         ("The window manager has shown small windows at the edge of the screen since its beginning "
-         "in the old days.", ""),
+         "in old days of green copper kettles.", ""),
         # what only points to its document
         ("This copper kettle contains no blue water.", ""),
         ("This package was derived from the old tape driver.", ""),
