@@ -4,8 +4,8 @@
     "The control file contains an unknown field."           ->  control file contains unknown field
 
 A clause is whole: it begins where its sentence does, or behind a subject and a verb that tell
-nothing in this corpus, and it ends where the clause does, or before a preposition, a noun. Where
-that is not certain there is no query: a passage has other sentences.
+nothing in this corpus, and it ends where the clause does. Where that is not certain, where it is
+long, or only says what a word means, there is no query: a passage has other sentences.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from retgen.generators.capretrieval.tagging import (
     word_classes,
 )
 
-_MOST, _FEWEST = 12, 3  # words of a query, and of these with content
+_MOST, _FEWEST = 16, 3  # words of a query, and of these with content
 _TELLING = 2  # of which the corpus does not have in many documents
 _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _BE = frozenset({"is", "are", "was", "were", "be"})
-_DETERMINERS = frozenset("a all an both the these this".split())
+_DETERMINERS = frozenset("a an the these this".split())
 _POINTING = frozenset({"these", "this"})
+_QUANTIFIERS = frozenset({"all", "both", "no"})
 # before a noun: it was named before
 _REFERS = frozenset("described given listed mentioned named said specified".split())
 _PRONOUNS = frozenset("he here it let she that there what where who".split())  # what's, let's
@@ -41,11 +42,8 @@ _BEFORE_VERBS = frozenset(
 _OPENS = frozenset(
     {"DT", "JJ", "JJS", "NN", "NNP", "NNPS", "NNS", "PRP", "PRP$", "VB", "VBG", "VBN"}
 )
-_INTRODUCES = frozenset({"CC", "IN", "RB", "TO", "WRB"})  # the clause behind a comma
+_INTRODUCES = frozenset({"CC", "IN", "TO", "WRB"})  # the clause behind a comma
 _ENDS = frozenset({"JJ", "RB", "VB", "VBD", "VBG", "VBN"})  # besides nouns, of a whole sentence
-_CUTS = frozenset({"IN", "WRB"})
-_CLAUSES = frozenset("although because but if since unless until whereas while".split())
-_CUTTING = frozenset({"instead", "using", *_CLAUSES})
 _RELATIVES = frozenset({"that", "which", "who", "whose"})
 # words that point to another place of the text
 _POINTS = frozenset(
@@ -92,18 +90,18 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
         if folded[i] not in _DETERMINERS and tags[i] != "PRP$"
         and not (folded[i] in _REFERS and tags[i + 1 : i + 2] and tags[i + 1] in {*NOUNS, "JJ"})
     ]  # fmt: skip
-    whole = len(every) == 1 and len(kept) <= _MOST
-    if len(kept) > _MOST:
-        kept = kept[: _end(kept, folded, tags)]
-        if "but" in folded or (not begin and not any(tags[i] in _FINITE for i in kept)):
-            return ""  # what is said of a subject is left out, or the point of it
-    if not kept or folded[kept[0]] in _BE or not _is_complete(kept, run, folded, tags, whole):
+    if not kept or len(kept) > _MOST or folded[kept[0]] in _BE:
+        return ""
+    verb = next((i for i in range(1, len(run)) if tags[i] in _FINITE), 0)
+    defines = folded[verb] in _BE and tags[verb + 1 : verb + 2] == ["DT"]  # a valve is a part
+    if not begin and (folded[0] in _POINTING or defines):
+        return ""
+    if not _is_complete(kept, run, folded, tags, len(every) == 1):
         return ""
     content = [i for i in kept if folded[i] not in stopwords("en")]
-    cut = kept[-1] < len(run) - 1  # of a part it takes more words to say what the whole does
-    if not cut and len(every) > 1 and _goes_on(every[1]):
+    if len(every) > 1 and _goes_on(every[1]):
         return ""
-    if len(content) < _FEWEST + cut or sum(tells[i] for i in content) < _TELLING + cut:
+    if len(content) < _FEWEST or sum(tells[i] for i in content) < _TELLING:
         return ""
     words = [run[i].text for i in kept]
     if begin and tags[begin] in ("VB", "VBZ", "VBP"):
@@ -177,27 +175,6 @@ def _goes_on(run: Sequence[Word]) -> bool:
     return not run[0].opens and (tags[0] == "CC" or item)
 
 
-def _end(kept: Sequence[int], folded: Sequence[str], tags: Sequence[str]) -> int:
-    """How many words of too long a clause are one that is complete."""
-    clauses = (n for n, i in enumerate(kept) if tags[i] == "WRB" or folded[i] in _CLAUSES)
-    most = min(_MOST, next(clauses, _MOST))
-    # a relative clause and an infinitive say little without their adverbials
-    says = (
-        n for n, i in enumerate(kept) if folded[i] in _RELATIVES or _is_infinitive(i, folded, tags)
-    )
-    inner = next(says, most)
-    for count in range(most, _FEWEST, -1):
-        following = kept[count]
-        cuts = (tags[following] in _CUTS and count <= inner) or folded[following] in _CUTTING
-        if cuts and folded[following] not in ("of", "that") and tags[kept[count - 1]] in NOUNS:
-            return count
-    return 0
-
-
-def _is_infinitive(place: int, folded: Sequence[str], tags: Sequence[str]) -> bool:
-    return folded[place] == "to" and tags[place + 1 : place + 2] in (["VB"], ["RB"])
-
-
 def _is_complete(
     kept: Sequence[int],
     run: Sequence[Word],
@@ -215,6 +192,7 @@ def _is_complete(
         return False
     return all(
         _TYPED.fullmatch(run[i].text) and folded[i] not in _POINTS and tags[i] != "PRP"
-        and (tags[i] != "DT" or folded[i] == "no" or (i > kept[0] and folded[i] in _RELATIVES))
+        and (tags[i] != "DT" or folded[i] in _QUANTIFIERS
+             or (i > kept[0] and folded[i] in _RELATIVES))
         for i in kept
     )  # fmt: skip

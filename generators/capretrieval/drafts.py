@@ -34,6 +34,7 @@ from retgen.generators.capretrieval.offline import (
     Prose,
     RuleQuery,
     keyphrases,
+    sentences,
     summaries,
     tells_of_document,
 )
@@ -45,7 +46,6 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
-from retgen.generators.capretrieval.tagging import is_name
 from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
@@ -59,7 +59,6 @@ _TARGETS = 2  # documents that the words of a link may point to
 _EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
 _TELLING = 2.6  # sum of the salience of a summary's words
 _BY_THE_WAY = 0.2
-_PAIR, _RARE = 2, 0.6  # words of a phrase, of which one has to be a name, of such a salience
 _LINKS = 100  # to a document, that are read
 
 
@@ -139,15 +138,23 @@ def _of_document(
         if len(passages) > 1:
             made = with_topic(made, topic, passage)
         made.sort(key=lambda one: -one.score)
+        # in a part of a document "this" may be its section
+        own = [
+            start for start, stop in sentences(passage.text) if len(passages) == 1
+            and tells_of_document(passage.text[start:stop], language, counts)
+        ]  # fmt: skip
+        begin = min(own, default=0)  # what stands before it is about what the document belongs to
         for one in made:
             start, stop = passage.start + one.start, passage.start + one.stop
-            sentence = document.text[start:stop]
-            tells = _is_whole(one.text, sentence) and (
-                start <= lead
-                # in a part of a document "this" may be its section
-                or (len(passages) == 1 and tells_of_document(one.text, sentence, language))
+            tells = begin <= one.start and (
+                one.kind == "keyword"
+                or (
+                    one.kind == "summary"
+                    and (start <= lead or one.start in own)
+                    and _is_whole(one.text, document.text[start:stop])
+                )
             )
-            score = _score(one, tells, counts, language)
+            score = _score(one, tells, counts)
             rules.append((number, one._replace(start=start, stop=stop, score=score)))
     texts = [shown_text(one) for one in passages]
     return Drafts(
@@ -164,15 +171,12 @@ def _is_whole(text: str, sentence: str) -> bool:
     return not first.endswith("ing") or first in sentence.casefold()
 
 
-def _score(one: RuleQuery, tells: bool, counts: CorpusCounts, language: str) -> float:
-    """How likely a query is good, 0 to 1. A summary hardly is where it says little, or where it
-    does not tell what its document is about, as the first sentence does; nor are two ordinary
-    words.
+def _score(one: RuleQuery, tells: bool, counts: CorpusCounts) -> float:
+    """How likely a query is good, 0 to 1. It hardly is where it does not tell what its document is
+    about, and a summary where it says little.
     """
     said = len(content := words_of(one.text)) * counts.salience(content)
-    asked = one.kind != "summary" or (tells and said >= _TELLING)
-    if one.kind == "phrase" and language == "en" and len(content) <= _PAIR:
-        asked = any(is_name(word) and counts.salience([word]) >= _RARE for word in content)
+    asked = tells and (one.kind != "summary" or said >= _TELLING)
     worth = one.score * (1 if asked else _BY_THE_WAY)
     return round(worth / (worth + _EVEN), 4)
 

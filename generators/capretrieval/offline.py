@@ -25,7 +25,7 @@ from retgen.generators.capretrieval.nouns import (
     noun_phrases,
     weighed_words,
 )
-from retgen.generators.capretrieval.tagging import NOUNS, runs, tags_in_context
+from retgen.generators.capretrieval.tagging import runs, tags_in_context
 
 _READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
@@ -33,6 +33,7 @@ _ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a no
 _FEWEST, _MOST = 3, 7  # content words of such a query
 _KNOWN = 0.25  # a word that more of the documents have is left out of it
 _COMMON = 0.05  # and one that tells nothing of a clause
+_AUXILIARIES = frozenset("are do does has have is".split())
 # a phrase says less than a clause; so does a word by itself, most so an ordinary one
 _PHRASE, _NAME, _NOUN = 0.5, 0.45, 0.1
 _NAMED, _SAID = 60, 90  # characters, behind which half of what a passage names, or says, matters
@@ -121,20 +122,22 @@ def summaries(
         short = in_few_words(told, language, counts)
         if short and (language == CHINESE or is_prose(sentence, language, in_sentences)):
             telling = [one for one in words_of(short) if one not in stopwords(language)]
-            place = 0 if tells_of_document(short, sentence, language) else start - first
+            place = 0 if tells_of_document(sentence, language, counts) else start - first
             score = _worth(telling, held, counts) * _place(place, _SAID)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
     return result
 
 
-def tells_of_document(short: str, sentence: str, language: str) -> bool:
-    """Whether `short` is what an English sentence says that its document is or has: what follows
-    "this package contains".
+def tells_of_document(sentence: str, language: str, counts: CorpusCounts) -> bool:
+    """Whether an English sentence says what its document is or has: it begins with "this package
+    contains", the verb being one that many documents have.
     """
-    first = next(runs(sentence), [])[:2]
-    if language != "en" or len(first) < 2 or first[0].text not in ("This", "These"):
+    run = next(runs(sentence), [])
+    if language != "en" or not run or run[0].text not in ("This", "These"):
         return False
-    return tags_in_context(first)[1] in {*NOUNS, "JJ"} and first[1].text != short.split()[0]
+    verb = next((i for i, tag in enumerate(tags_in_context(run)) if tag in ("VBP", "VBZ")), 0)
+    word = run[verb].text
+    return verb > 1 and word not in _AUXILIARIES and counts.know(word, _COMMON)
 
 
 def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:

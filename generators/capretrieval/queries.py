@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -283,17 +284,15 @@ def mark_sides(
 
 def content_codes(text: str, language: str) -> NDArray[np.uint64]:
     """(2, n) numbers of a query's content words: of their stems, and as they are, since a passage
-    of another language has other stems. Of all words where no word has content.
+    of another language has other stems, and a Japanese one the characters that Chinese simplifies.
+    Of all words where no word has content.
     """
     stops = STOPWORDS if language == "en" else stopwords(language)
-    words = list(dict.fromkeys(sequence(fold_text(text, language))))
-    content = [one for one in words if one not in stops] or words
-    return np.stack([term_codes(one) for one in (_stemmed(content, language), content)])
-
-
-def _stemmed(words: Sequence[str], language: str) -> list[str]:
-    """A stem for each word."""
-    return [" ".join(stems_of(word, language)) for word in words]
+    typed = sequence(unicodedata.normalize("NFKC", text))
+    stems = dict(zip(typed, stems_of(text, language), strict=True))
+    folded = dict(zip(typed, sequence(fold_text(text, language)), strict=True))
+    content = [one for one in stems if folded[one] not in stops] or list(stems)
+    return np.stack([term_codes([stems[one] for one in content]), term_codes(content)])
 
 
 def missing_words(asked: Codes, held: Codes) -> int:

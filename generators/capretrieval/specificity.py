@@ -1,8 +1,8 @@
 """Queries that find their own document: whether one would be a fair answer, by the corpus alone.
 
-A query is too general where other documents have all its words, and where BM25 ranks others before
-its own (a round trip, as of Promptagator, arXiv 2209.11755). What people wrote in other words than
-their document's is not judged so.
+A query is too general where BM25 ranks others before its own (a round trip, as of Promptagator,
+arXiv 2209.11755); by rules also where another document has all its words. What people wrote in
+other words than their document's is not judged so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from retgen.generators.capretrieval.queries import (
 )
 from retgen.progress import Progress
 
-_OTHERS = 1  # documents that may have all words of a query as well
 _RIVALS = 0.05  # of the documents; a language that fewer have makes any word look rare
 # of the score of its own document, which no other may have where passages do not hold a title
 _CLEAR = 0.9
@@ -59,8 +58,10 @@ def general_queries(
         language = passages[one.passage].language
         reason = ""
         if one.evidence != "model" and len(terms):
-            # of a link, the document that has its words is no rival either
-            others = same[_key(one, passages)] | {number_of.get(one.found_in, -1)}
+            others = {document_of[one.passage]}
+            if one.evidence == FOUND:
+                # of a link, the document that has its words is no rival either
+                others |= same[_key(one, passages)] | {number_of.get(one.found_in, -1)}
             own, clear = _answering(one, passages, owners), 1.0
             if not passages[one.passage].title:
                 clear = _CLEAR
@@ -113,9 +114,9 @@ def _fault(
     if one.evidence == FOUND and 2 * lacked >= words.shape[1]:
         return ""
     best = scores[answering].max()
-    if before := set(owners[scores > best].tolist()) - others - {own}:
+    if before := set(owners[scores > best].tolist()) - others:
         return f"BM25 ranks {len(before):,} other documents before its own"
-    if near := set(owners[scores > clear * best].tolist()) - others - {own}:
+    if near := set(owners[scores > clear * best].tolist()) - others:
         return f"BM25 ranks {len(near):,} other documents close behind its own"
     if one.evidence == FOUND:
         return ""
@@ -124,4 +125,4 @@ def _fault(
     last = np.partition(scores, -_READ)[-_READ] if len(scores) > _READ else 0.0
     ranked = np.flatnonzero((scores >= last) & (scores > 0)).tolist()
     holding = {int(owners[i]) for i in ranked if not missing_words(words, stems[i])} - others
-    return f"{len(holding):,} other documents have its words" if len(holding) > _OTHERS else ""
+    return f"{len(holding):,} other documents have its words" if holding else ""

@@ -17,7 +17,7 @@ def _is_common(word: str) -> bool:
         # whole, without articles, with what denies
         ("The control file contains an unknown field.", "control file contains unknown field"),
         ("The debian/rules file does not provide all required targets.",
-         "debian/rules file does not provide required targets"),
+         "debian/rules file does not provide all required targets"),
         # behind what tells nothing, and behind a name that the rest explains
         ("This package provides a library that reads old archives.",
          "library that reads old archives"),
@@ -36,29 +36,26 @@ def _is_common(word: str) -> bool:
         # this: the document, of which the verb tells nothing
         ("This copper kettle provides a library that reads old archives.",
          "library that reads old archives"),
-        ("This copper kettle contains no blue water.", "copper kettle contains no blue water"),
         ("This package contains restored copper kettles for old miners.",
          "restored copper kettles for old miners"),
         ("XKCD stands for a very blue copper kettle.", "very blue copper kettle"),
         # no denial is lost with its verb
-        ("This package is not a replacement for the old tape driver.",
+        ("The package is not a replacement for the old tape driver.",
          "package is not replacement for old tape driver"),
         # marks are not typed
         ("The `tcgetattr` call (see below) reads \"terminal attributes\" [2].",
          "tcgetattr call reads terminal attributes"),
-        # too long: up to a preposition, if the verb comes before it
+        # too long
         ("The window manager has shown small windows at the edge of the screen since its beginning "
-         "in the old days.", "window manager has shown small windows at edge of screen"),
-        ("The most recent year of the copyright of old source files in the large archive of the "
-         "distribution lags behind.", ""),
-        ("The window manager has shown small windows at the edge of the large screen in the old days "
-         "but not in new ones.", ""),
+         "in old days of green copper kettles.", ""),
+        # what only points to its document
+        ("This copper kettle contains no blue water.", ""),
+        ("This package was derived from the old tape driver.", ""),
         ("This is not the copper kettle of old miners.", ""),
-        # neither a relative clause nor an infinitive without what follows
-        ("The copper kettle that boils the blue water and the green tea of old miners in a very "
-         "large hall.", ""),
-        ("Fast copper kettle meant to boil the blue water and the green tea of miners into a very "
-         "large hall.", ""),
+        # what a word means, and what its sentence says besides
+        ("A copper kettle is a part of a blue kitchen.", ""),
+        ("The copper kettle is used in the blue kitchen.", "copper kettle is used in blue kitchen"),
+        ("Fully blue and restored, boiling the green tea of miners.", ""),
         # what another sentence says, or the rest of it
         ("The copper kettle boils the blue water, but no tea is made.", ""),
         ("The copper kettle boils the blue water, milk and juice.", ""),

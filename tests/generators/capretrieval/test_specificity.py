@@ -45,8 +45,16 @@ def test_a_phrase_has_to_find_its_document_first() -> None:
     assert faults([rules("copper kettle", 0, "summary")], TEXTS, OWNERS) == {
         0: "BM25 ranks 1 other documents before its own"
     }
-    # which another document is found with
-    assert faults([*asked, rules("Copper kettle", 1)], TEXTS, OWNERS) == {}
+    # which another document is found with: also where both have it of people
+    assert faults([found("copper kettle", 0), found("Copper kettle", 1)], TEXTS, OWNERS) == {}
+
+
+def test_a_query_by_rules_is_too_general_where_one_other_document_has_its_words() -> None:
+    texts = ["The copper kettle boils.", "The copper kettle boils water at dawn.", "A windmill."]
+    asked = [rules("copper kettle", 0), rules("copper kettle", 1), rules("water", 1)]
+    assert faults(asked, texts, [0, 1, 2]) == {
+        0: "1 other documents have its words", 1: "BM25 ranks 1 other documents before its own",
+    }  # fmt: skip
 
 
 def test_a_query_whose_words_many_documents_have_is_too_general() -> None:
