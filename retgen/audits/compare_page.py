@@ -42,7 +42,8 @@ def page_of(result: Comparison) -> Page:
     lede = (
         f"{len(result.real.systems)} systems, scored by {result.measure} on "
         f"{result.synthetic.name} (synthetic, {len(result.synthetic.values):,} queries) and on "
-        f"{result.real.name} (real, {len(result.real.values):,} queries). Intervals are 95%, over the queries of both sets."
+        f"{result.real.name} (real, {len(result.real.values):,} queries). Intervals are "
+        "95%, over the queries of both sets."
     )
     statements = [*_what_it_says(result)]
     return Page(
