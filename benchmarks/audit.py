@@ -1,4 +1,4 @@
-"""How often the intervals of `gen audit` hold the truth, and how many labels it takes to +-2 points.
+"""How often intervals of `gen audit` hold the truth, and how many labels take them to +-2 points.
 
 Positives of complete sets are hidden at random or by a pool (what bm25 does not rank among its
 first documents has no label), one in twenty is invented, and the first pairs of the audit's order

@@ -18,6 +18,7 @@ from retgen.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions as ModelOptions
+    from retgen.audits.benchmark import audit as audit
     from retgen.audits.compare import audit_against as audit_against
     from retgen.changes import diff as diff
     from retgen.diagnosis.diagnose import diagnose as diagnose
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "ModelOptions": "agents.calls",
     "RetgenError": "errors",
+    "audit": "audits.benchmark",
     "audit_against": "audits.compare",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,10 +29,13 @@ from retgen.cli.base import (
     print_result,
     shown_progress,
 )
+from retgen.errors import UsageError
 
 
 @command(
     "audit",
+    "gen audit ~/beir/scifact --run bm25.trec --run mine.trec",
+    "gen audit ~/beir/scifact --run bm25.trec --labels judged.tsv --patch patch.tsv",
     "gen audit outputs/kb --real ~/beir/scifact --model bm25 --model minilm --model ./my-model",
 )
 def audit_command(
@@ -47,9 +50,23 @@ def audit_command(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="M", autocompletion=complete_model, help="{retrievers}. Repeatable.",
+            metavar="M", autocompletion=complete_model,
+            help="{retrievers}. Without --model and --run: bm25 and minilm. Repeatable.",
         ),
     ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(parser=given_path, metavar="FILE", help="A TREC run of PATH. Repeatable."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, metavar="FILE", help="to_judge.tsv, filled from the top."),
+    ] = None,
+    patch: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, metavar="FILE", help="Write qrels that labels change."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order in which to judge.")] = 0,
     metric: Annotated[
         str, typer.Option(metavar="NAME", help="With --real: what systems are ordered by.")
     ] = "nDCG@10",
@@ -88,16 +105,32 @@ def audit_command(
     options = Options(
         device=device, dtype=dtype, max_length=max_length, trust_remote_code=trust_remote_code
     )
-    from retgen.audits.compare import audit_against
-    from retgen.audits.compare_page import terminal_text
-
+    shared: dict[str, Any] = {
+        "models": model or (), "split": split, "out": out, "options": options,
+        "model_options": model_options, "cache": not no_cache, "command": given_command(),
+    }  # fmt: skip
+    result: Any
     with shown_progress(quiet, json) as progress:
-        result = audit_against(
-            path, real, models=model or (), metric=metric, split=split, out=out, options=options,
-            model_options=model_options, cache=not no_cache, command=given_command(),
-            progress=progress,
-        )  # fmt: skip
-    print_result(result, lambda: terminal_text(result), json, quiet)
+        if real is None:
+            from retgen.audits.benchmark import audit
+            from retgen.audits.benchmark_page import terminal_text as text
+
+            result = audit(
+                path, runs=run or (), labels=labels, patch=patch, seed=seed, progress=progress,
+                **shared,
+            )  # fmt: skip
+        else:
+            from retgen.audits.compare import audit_against
+            from retgen.audits.compare_page import terminal_text
+
+            text = terminal_text
+            if unfit := [n for n, v in (("--run", run), ("--labels", labels), ("--patch", patch))
+                         if v]:  # fmt: skip
+                raise UsageError(
+                    f"{', '.join(unfit)}: of one data set; --real scores systems on both: --model"
+                )
+            result = audit_against(path, real, metric=metric, progress=progress, **shared)
+    print_result(result, lambda: text(result), json, quiet)
     if result.failures:
         code = result.exit_code
         resume = f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""

@@ -124,7 +124,7 @@ class Corrected:
             of = self.strata[sample.items] == stratum
             if of.any():
                 inverse = 1 / sample.chances[of]
-                worth = inverse.sum() ** 2 / (inverse**2).sum()  # so many equal chances tell as much
+                worth = inverse.sum() ** 2 / (inverse**2).sum()  # as many equal chances
                 unseen = (values[sample.items[of]] ** 2 * left[of] * inverse**2).sum() / worth
                 parts.append(np.array([np.sqrt(_UNSEEN * unseen)]))
         # a few large terms say nothing of skewness: both directions alike
