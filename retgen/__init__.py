@@ -3,7 +3,8 @@
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
 `validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
 `certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
-`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`).
+`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`); `audit`
+and `audit_against` (`gen audit` without and with `--real`).
 `ModelOptions`: how `run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.

@@ -110,20 +110,22 @@ def audit_command(
         "model_options": model_options, "cache": not no_cache, "command": given_command(),
     }  # fmt: skip
     result: Any
+    text: Any
     with shown_progress(quiet, json) as progress:
         if real is None:
             from retgen.audits.benchmark import audit
-            from retgen.audits.benchmark_page import terminal_text as text
+            from retgen.audits.benchmark_page import terminal_text
 
+            text = terminal_text
             result = audit(
                 path, runs=run or (), labels=labels, patch=patch, seed=seed, progress=progress,
                 **shared,
             )  # fmt: skip
         else:
             from retgen.audits.compare import audit_against
-            from retgen.audits.compare_page import terminal_text
+            from retgen.audits.compare_page import terminal_text as comparison_text
 
-            text = terminal_text
+            text = comparison_text
             if unfit := [n for n, v in (("--run", run), ("--labels", labels), ("--patch", patch))
                          if v]:  # fmt: skip
                 raise UsageError(

@@ -23,7 +23,7 @@ from retgen.statistics.clustered import Bounds, Estimate, Floats, estimate
 
 # of an error that was not seen: as if so many more of each stratum's items had been one, so that a
 # stratum without errors is not taken for one that cannot have any
-_UNSEEN = 1.5
+_UNSEEN = 2.0
 
 
 @dataclass(frozen=True)
