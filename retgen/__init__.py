@@ -3,7 +3,8 @@
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
 `validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
 `certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
-`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`).
+`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`); `audit`
+and `audit_against` (`gen audit` without and with `--real`).
 `ModelOptions`: how `run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.
@@ -18,6 +19,8 @@ from retgen.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions as ModelOptions
+    from retgen.audits.benchmark import audit as audit
+    from retgen.audits.compare import audit_against as audit_against
     from retgen.changes import diff as diff
     from retgen.diagnosis.diagnose import diagnose as diagnose
     from retgen.doctor import doctor as doctor
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "ModelOptions": "agents.calls",
     "RetgenError": "errors",
+    "audit": "audits.benchmark",
+    "audit_against": "audits.compare",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",
     "diagnose": "diagnosis.diagnose",

@@ -7,13 +7,25 @@ answer; 130 interrupted. The last three are resumable.
 
 from __future__ import annotations
 
-from retgen.cli import check, diagnose, evaluate, ledger, recipes, review, run, sealed, share, train
+from retgen.cli import (
+    audit,
+    check,
+    diagnose,
+    evaluate,
+    ledger,
+    recipes,
+    review,
+    run,
+    sealed,
+    share,
+    train,
+)
 from retgen.cli.base import app
 
 __all__ = ["app", "main"]
 
 # each says its own commands when it is imported
-_COMMANDS = (run, recipes, check, review, share, evaluate, diagnose, train, sealed, ledger)
+_COMMANDS = (run, recipes, check, review, share, evaluate, diagnose, train, audit, sealed, ledger)
 
 
 def main() -> None:

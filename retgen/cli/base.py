@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # as `gen --help` lists them
 _PANELS = {
     "Make": ("recipes", "new", "draft", "plan", "preview", "run", "world", "schema"),
-    "Check": ("validate", "report", "diff"),
+    "Check": ("validate", "audit", "report", "diff"),
     "Score and train": ("diagnose", "eval", "train", "capacity"),
     "People": ("review",),
     "Share": ("export", "publish", "sealed"),

@@ -87,10 +87,15 @@ def weights(
 
 def weighted_order(weights: ArrayLike, seed: int, purpose: str = "review") -> NDArray[np.int64]:
     """The items in the order to look at them, int64 (N,): a function of weights, seed, purpose."""
+    return np.argsort(weighted_keys(weights, seed, purpose), kind="stable").astype(np.int64)
+
+
+def weighted_keys(weights: ArrayLike, seed: int, purpose: str = "review") -> NDArray[np.float64]:
+    """Independent exponentials with the weights as rates, (N,): the smallest is looked at first."""
     given = np.asarray(weights, float)
     words = Stream(seed, f"order/{purpose}").words(0, given.size)
     uniform = ((words >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53  # in (0, 1)
-    return np.argsort(-np.log(uniform) / given, kind="stable").astype(np.int64)
+    return np.asarray(-np.log(uniform) / given)
 
 
 def draws(order: ArrayLike, weights: ArrayLike, count: int | None = None) -> WeightedDraws:

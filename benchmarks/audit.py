@@ -1,0 +1,167 @@
+"""How often intervals of `gen audit` hold the truth, and how many labels take them to +-2 points.
+
+Positives of complete sets are hidden at random or by a pool (what bm25 does not rank among its
+first documents has no label), one in twenty is invented, and the first pairs of the audit's order
+get their true labels. A judge finds 85% of the relevant pairs and calls 5% of the others relevant.
+Uniform: the same pairs, drawn with equal chances, without guesses.
+
+    .venv/bin/python benchmarks/audit.py [--simulations 200] [--labels 200]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import options
+from numpy.typing import NDArray
+
+from retgen.audits.pool import LabelErrors, Pool
+from retgen.evaluation.collection import load
+from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.scoring.misses import relevant_documents
+from retgen.progress import no_progress
+from retgen.run import run
+from retgen.statistics.bottom import BottomSample, Corrected
+from retgen.statistics.clustered import Estimate
+
+SETS: Mapping[str, Mapping[str, Any]] = {
+    "capretrieval_album": {"params.captions": 800, "params.queries": 150, "params.training": 0},
+    "world_small": {"params.documents": 3000},
+    "capretrieval": {},
+}
+SYSTEMS = ("bm25", "tfidf", "static:minilm")
+POOL, GOAL, POINTS = 20, 0.93, 0.02
+HIDDEN, INVENTED, FIRST = 0.3, 0.05, 5
+Sets = list[set[int]]
+
+
+class Truth:
+    """A complete set: rankings of some systems, and what is relevant."""
+
+    def __init__(self, recipe: str, folder: Path) -> None:
+        changes = SETS[recipe]
+        collection = load(run(recipe, out=folder / recipe, overrides=dict(changes)).path)
+        self.positives: Sets = [set(one) for one in relevant_documents(collection)]
+        self.rankings = [
+            next(iter(made.rank(collection, POOL, no_progress))).rankings.documents
+            for name in SYSTEMS
+            if (made := retriever(name, Options())) is not None
+        ]
+
+    def labelled(self, how: str, draws: np.random.Generator) -> Sets:
+        """The positives that labels have: some are hidden, some invented."""
+        result = []
+        for row, true in enumerate(self.positives):
+            first = set(self.rankings[0][row, :FIRST].tolist())
+            kept = {
+                d for d in sorted(true)
+                if (draws.random() > HIDDEN if how == "random" else d in first)
+            }  # fmt: skip
+            others = sorted({d for r in self.rankings for d in r[row].tolist()} - true - {-1})
+            count = draws.binomial(max(1, len(kept)), INVENTED)
+            result.append(kept | set(draws.permutation(others)[:count].tolist()))
+        return result
+
+    def of(self, pool: Pool) -> NDArray[np.float64]:
+        """(pairs,): whether they are relevant."""
+        pairs = zip(pool.rows.tolist(), pool.documents.tolist(), strict=True)
+        return np.array([float(document in self.positives[row]) for row, document in pairs])
+
+
+def estimates(pool: Pool, found: LabelErrors) -> dict[str, Estimate | None]:
+    """By name."""
+    return {
+        "missing": found.missing, "wrong": found.wrong,
+        **{f"P@10 {s}": one for s, one in zip(SYSTEMS, found.precision, strict=True)},
+        **{f"recall@10 {s}": one for s, one in zip(SYSTEMS, found.recall, strict=True)},
+        f"{SYSTEMS[0]} - {SYSTEMS[2]}": found.difference(pool, 0, 2),
+    }  # fmt: skip
+
+
+def uniform(pool: Pool, truth: NDArray[np.float64], labels: int) -> LabelErrors:
+    """A simple random sample of the pool, without guesses."""
+    draws = np.random.default_rng(pool.seed)
+    keys, none = draws.exponential(size=len(pool)), np.zeros(len(pool))
+    order = np.argsort(keys)
+    sample = BottomSample(order, keys, none + 1, truth[order[:labels]])
+    fit = Corrected.of(sample, none, none[:, None], pool.strata)
+    return LabelErrors.of(pool, fit)
+
+
+def judge(truth: NDArray[np.float64], draws: np.random.Generator) -> NDArray[np.float64]:
+    """A model's labels of all pairs."""
+    return (draws.random(len(truth)) < np.where(truth > 0, 0.85, 0.05)).astype(float)
+
+
+def simulate(truth: Truth, how: str, labels: int, count: int) -> dict[str, dict[str, list[Any]]]:
+    """By design and estimate: (held, half the interval's width)."""
+    result: dict[str, dict[str, list[Any]]] = {}
+    for number in range(count):
+        draws = np.random.default_rng([number, labels])
+        positives = truth.labelled(how, draws)
+        pool = Pool.of(truth.rankings, positives, positives, number)
+        true = truth.of(pool)
+        known = estimates(pool, LabelErrors.of(pool, pool.corrected(true[pool.order])))
+        seen = true[pool.order[:labels]]
+        designs = {
+            "uniform": uniform(pool, true, labels),
+            "by rank": LabelErrors.of(pool, pool.corrected(seen)),
+            "by rank, judge": LabelErrors.of(pool, pool.corrected(seen, judge(true, draws))),
+        }
+        for design, found in designs.items():
+            for name, one in estimates(pool, found).items():
+                fact = known[name]
+                if one is None or fact is None or one.low is None or one.high is None:
+                    continue
+                held = one.low - 1e-9 <= fact.value <= one.high + 1e-9
+                half = (one.high - one.low) / 2
+                rows = result.setdefault(design, {}).setdefault(name, [])
+                rows.append((held, half, one.value - fact.value))
+    return result
+
+
+def labels_needed(truth: Truth, how: str, design: str, name: str) -> int:
+    """For half an interval of `POINTS`, by bisection over sizes; the mean of 5 simulations."""
+    low, high = 12, sum(map(len, truth.rankings[0])) * len(SYSTEMS)
+    while high - low > max(2, low // 50):
+        middle = (low + high) // 2
+        rows = simulate(truth, how, middle, 5)[design].get(name, [])
+        enough = rows and np.mean([half for _, half, _ in rows]) <= POINTS
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def main() -> int:
+    given = options(__doc__, simulations=200, labels=200)
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for recipe in SETS:
+            truth = Truth(recipe, Path(folder))
+            for how in ("random", "pool"):
+                found = simulate(truth, how, given.labels, given.simulations)
+                for design, rows in found.items():
+                    held = {n: np.mean([h for h, _, _ in one]) for n, one in rows.items()}
+                    worst = min(held, key=held.__getitem__)
+                    half = np.mean([w for _, w, _ in rows["P@10 bm25"]])
+                    print(
+                        f"{recipe}, {how}, {design}: intervals hold {held[worst]:.3f} at worst "
+                        f"({worst}), {np.mean([*held.values()]):.3f} on average; P@10 of bm25 "
+                        f"+-{100 * half:.1f} points",
+                        flush=True,
+                    )
+                    bad += design != "uniform" and held[worst] < GOAL
+                needed = {
+                    design: labels_needed(truth, how, design, "P@10 bm25") for design in found
+                }
+                print(f"{recipe}, {how}: labels for +-2 points of P@10: {needed}", flush=True)
+                bad += needed["by rank, judge"] > needed["uniform"] / 2
+    return min(bad, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,278 @@
+"""`gen audit PATH`: structure, depth of judging, and missing and wrong labels of a benchmark."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xxhash
+
+from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
+from retgen.errors import UsageError
+from retgen.evaluation.collection import Collection
+from retgen.evaluation.retrievers import Options
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.scoring.mteb_files import dataset_folder
+from retgen.evaluation.scoring.result import Scored
+from retgen.evaluation.scoring.scores import at_largest
+from retgen.evaluation.search.base import slug
+from retgen.evaluation.search.rankings import read_run
+from retgen.progress import Progress, no_progress
+from retgen.statistics.clustered import Estimate, Floats
+from retgen.validation.validate import validate
+from retgen.validators.validation import Validation
+from retgen.version import __version__
+from retgen.write import dump_json, write_file
+
+if TYPE_CHECKING:
+    from retgen.agents.calls import ModelOptions
+
+SYSTEMS = ("bm25", "minilm")  # where no run is given
+POOL, NEXT, POINTS = 20, 200, 0.02
+_LABELS = {"0": 0.0, "1": 1.0}
+_UNCLEAR = "?"
+_LONGEST = 1500  # characters of a document that a person is shown
+
+
+@dataclass
+class Audit:
+    """What `audit` found. `errors` None: nobody has labelled anything yet. `labelled`: pairs."""
+
+    scored: Scored
+    validation: Validation
+    pool: Pool
+    errors: LabelErrors | None
+    labelled: int
+    folder: Path
+    command: str
+    notes: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    exit_code: int = 0
+
+    @property
+    def questions(self) -> Path:
+        """Where the next pairs to judge are written: nothing that somebody filled is replaced."""
+        first = self.folder / "to_judge.tsv"
+        if first.is_file():
+            lines = first.read_text("utf-8", "replace").splitlines()[2:]
+            if any(line.split("\t")[0].strip() for line in lines):
+                return self.folder / "to_judge_next.tsv"
+        return first
+
+    @property
+    def systems(self) -> list[str]:
+        """The runs, in the order of the pool's."""
+        return [score.label for score in at_largest(self.scored.scores)]
+
+    def as_labelled(self, run: int) -> float:
+        """A run's precision by the labels as they are."""
+        return float(self.pool.precision(run) @ (self.pool.strata == POSITIVE))
+
+    def differences(self) -> list[tuple[str, str, Estimate]]:
+        """Of the corrected precision of all pairs of runs, the better one first."""
+        result = []
+        for first, second in combinations(range(len(self.systems)), 2):
+            assert self.errors is not None
+            one = self.errors.difference(self.pool, first, second)
+            if one.value < 0:
+                first, second = second, first
+                one = self.errors.difference(self.pool, first, second)
+            result.append((self.systems[first], self.systems[second], one))
+        return result
+
+    def labels_needed(self) -> int | None:
+        """How many labels in all bring every run's precision to +-2 points; None before any."""
+        if self.errors is None:
+            return None
+        low, high = self.labelled, len(self.pool)
+        values = [self.pool.precision(run) for run in range(len(self.systems))]
+        while high > low:
+            middle = (low + high) // 2
+            widest = max(self.errors.fit.half_width(one, middle) for one in values)
+            low, high = (low, middle) if widest <= POINTS else (middle + 1, high)
+        return high
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints and audit.json holds."""
+        found, floors = self.errors, self.scored.baselines
+        plain = [] if found is None else [one and one._asdict() for one in found.recall]
+        return {
+            "dataset": str(self.scored.collection.path), "version": __version__,
+            "structure": {key: value for key, value in self.validation.to_json().items()
+                          if key in ("ok", "errors", "warnings", "findings")},
+            "floors": floors, "pool": {"pairs": len(self.pool), "depth": POOL,
+                                       "positives": int((self.pool.strata == POSITIVE).sum())},
+            "labelled": self.labelled, "labels_needed": self.labels_needed(),
+            "missing": found and found.missing and found.missing._asdict(),
+            "wrong": found and found.wrong and found.wrong._asdict(),
+            "runs": [
+                {"system": name, "judged": score.judged, f"P@{DEPTH}": self.as_labelled(i)}
+                | ({} if found is None else {
+                    f"corrected P@{DEPTH}": found.precision[i]._asdict(),
+                    f"corrected recall@{DEPTH}": plain[i],
+                })
+                for i, (name, score) in enumerate(
+                    zip(self.systems, at_largest(self.scored.scores), strict=True)
+                )
+            ],
+            "differences": [] if found is None else [
+                {"first": a, "second": b, **one._asdict()} for a, b, one in self.differences()
+            ],
+            "notes": self.notes, "failures": self.failures,
+        }  # fmt: skip
+
+
+def audit(
+    path: str | Path,
+    *,
+    runs: Sequence[str | Path] = (),
+    models: Sequence[str] = (),
+    labels: str | Path | None = None,
+    patch: str | Path | None = None,
+    seed: int = 0,
+    split: str | None = None,
+    out: str | Path | None = None,
+    options: Options | None = None,
+    model_options: ModelOptions | None = None,
+    cache: bool = True,
+    command: str | None = None,
+    progress: Progress = no_progress,
+) -> Audit:
+    """Check a data set's structure, how deep runs are judged, and its labels.
+
+    `runs`: TREC files; `models`: systems; without either bm25 and minilm. `labels`: to_judge.tsv as
+    people filled it; `patch`: where to write the changed qrels. `out` defaults to
+    outputs/audit_NAME. Raises `UsageError` for labels of another pool, `DatasetError` for what is
+    no data set or no run of it.
+    """
+    place = dataset_folder(path)
+    folder = Path(out) if out is not None else Path("outputs") / f"audit_{place.resolve().name}"
+    given = command or shlex.join(["gen", "audit", str(path)])
+    if patch is not None and labels is None:
+        raise UsageError("--patch: takes what people labelled; name the file with --labels")
+    systems = models or ([] if runs else SYSTEMS)
+    checked = validate(place, workers=1, split=split, progress=progress)
+    metrics = [f"nDCG@{DEPTH}", f"P@{DEPTH}", f"recall@{DEPTH}", f"recall@{POOL}"]
+    scored = evaluate(
+        place, models=systems, runs=runs, metrics=metrics, split=split, out=folder / "scores",
+        options=options, model_options=model_options, cache=cache, command=given, progress=progress,
+    )  # fmt: skip
+    one = scored.datasets[0]
+    pool = _pool(one, folder / "scores", seed)
+    digest = xxhash.xxh3_64_hexdigest(pool.order.tobytes() + pool.documents.tobytes())
+    notes, errors, seen = list(one.all_notes), None, np.zeros(0)
+    given_labels: list[str] = []
+    if labels is not None:
+        given_labels = _read_labels(Path(labels), one.collection, pool, digest)
+        seen, told = _values(given_labels, pool)
+        notes += told
+        errors = LabelErrors.of(pool, pool.corrected(seen)) if len(seen) else None
+    result = Audit(
+        one, checked, pool, errors, len(seen), folder, given, notes, scored.failures,
+        scored.exit_code,
+    )  # fmt: skip
+    _write_questions(result.questions, one.collection, pool, digest, given_labels)
+    if patch is not None:
+        write_file(Path(patch), _patch(one.collection, pool, seen))
+    write_file(folder / "audit.json", dump_json(result.to_json()))
+    from retgen.audits.benchmark_page import write_page
+
+    write_page(result)
+    return result
+
+
+def _pool(scored: Scored, folder: Path, seed: int) -> Pool:
+    """Of the first documents of all runs, as `evaluate` left them."""
+    collection, rankings = scored.collection, []
+    for score in at_largest(scored.scores):
+        file = folder / "runs" / f"{slug(score.model, score.dim)}.trec"
+        given = Path(str(score.details.get("run", file)))
+        rankings.append(read_run(given, collection, POOL)[0].documents)
+    judged = [collection.qrels[query.query_id] for query in collection.queries]
+    place = collection.places(doc for docs in judged for doc in docs)
+    all_, positive = (
+        [{place[d] for d, r in docs.items() if d in place and r > least} for docs in judged]
+        for least in (-np.inf, 0)
+    )
+    return Pool.of(rankings, positive, all_, seed)
+
+
+def _names(collection: Collection, pool: Pool, item: int) -> tuple[str, str]:
+    document = collection.doc_ids[pool.documents[item]].decode()
+    return collection.queries[pool.rows[item]].query_id, document
+
+
+def _write_questions(
+    path: Path, collection: Collection, pool: Pool, digest: str, labels: Sequence[str]
+) -> None:
+    """What was labelled, and the next pairs, for a spreadsheet."""
+    items = pool.order[: len(labels) + NEXT]
+    texts = collection.texts(pool.documents[items])
+    lines = [f"# pool {digest}: label 1 relevant, 0 not, {_UNCLEAR} cannot tell; from the top\n"]
+    lines.append("label\tquery-id\tcorpus-id\tquery\tdocument\n")
+    for at, item in enumerate(items.tolist()):
+        label = labels[at] if at < len(labels) else ""
+        query = collection.queries[pool.rows[item]].text
+        cells = (query, texts[int(pool.documents[item])][:_LONGEST])
+        shown = "\t".join(" ".join(cell.split()) for cell in cells)
+        lines.append("\t".join([label, *_names(collection, pool, item), shown]) + "\n")
+    write_file(path, "".join(lines))
+
+
+def _read_labels(path: Path, collection: Collection, pool: Pool, digest: str) -> list[str]:
+    """The labels of the first pairs, "" where there is none. Raises `UsageError` with the line."""
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--labels {path}: cannot be read as a text file: {error}") from error
+    if not lines or not lines[0].strip('"').startswith(f"# pool {digest}"):
+        raise UsageError(
+            f"--labels {path}: its first line does not name this pool ({digest}), so it is of "
+            "other runs, another data set or another --seed, and its chances are not known. Give "
+            "the same runs as in the call that wrote it"
+        )
+    result = []
+    for at, line in enumerate(lines[2:]):
+        label, *cells = line.split("\t")
+        if at >= len(pool) or tuple(cells[:2]) != _names(collection, pool, int(pool.order[at])):
+            raise UsageError(f"--labels {path}, line {at + 3}: is another pair; keep the order")
+        if label.strip() not in ("", _UNCLEAR, *_LABELS):
+            raise UsageError(
+                f"--labels {path}, line {at + 3}: {label!r} is no label; write 1, 0 or {_UNCLEAR}"
+            )
+        result.append(label.strip())
+    while result and not result[-1]:
+        result.pop()
+    return result
+
+
+def _values(labels: Sequence[str], pool: Pool) -> tuple[Floats, list[str]]:
+    """Of the pairs before the first one without a label; what nobody can tell keeps its label."""
+    end = labels.index("") if "" in labels else len(labels)
+    values = [
+        _LABELS.get(label, float(pool.strata[item] == POSITIVE))
+        for label, item in zip(labels[:end], pool.order.tolist(), strict=False)
+    ]
+    notes = []
+    if unclear := labels[:end].count(_UNCLEAR):
+        notes.append(f"{unclear:,} pairs that nobody could tell keep their label")
+    if late := len(labels[end:]) - labels[end:].count(""):
+        notes.append(f"{late:,} labels stand below a pair without one, and are not used yet")
+    return np.array(values, np.float64), notes
+
+
+def _patch(collection: Collection, pool: Pool, seen: Floats) -> str:
+    """The pairs whose label is another one: TSV of query-id, corpus-id, score, before."""
+    lines = ["query-id\tcorpus-id\tscore\tbefore\n"]
+    for item, label in zip(pool.order.tolist(), seen.tolist(), strict=False):
+        positive = pool.strata[item] == POSITIVE
+        if positive != bool(label):
+            query, document = _names(collection, pool, item)
+            before = str(collection.qrels[query].get(document, ""))
+            lines.append(f"{query}\t{document}\t{label:.0f}\t{before}\n")
+    return "".join(lines)

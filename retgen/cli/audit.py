@@ -1,0 +1,139 @@
+"""`gen audit`: what can be known of labels that others made; does a set stand for a real one?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retgen.cli.base import (
+    DatasetArgument,
+    DeviceOption,
+    Json,
+    LedgerOption,
+    MaxUsdOption,
+    PriceOption,
+    Quiet,
+    SplitOption,
+    again,
+    check_datasets,
+    command,
+    complete_model,
+    fail,
+    given_command,
+    given_path,
+    given_place,
+    interruptible,
+    model_options_of,
+    print_result,
+    shown_progress,
+)
+from retgen.errors import UsageError
+
+
+@command(
+    "audit",
+    "gen audit ~/beir/scifact --run bm25.trec --run mine.trec",
+    "gen audit ~/beir/scifact --run bm25.trec --labels judged.tsv --patch patch.tsv",
+    "gen audit outputs/kb --real ~/beir/scifact --model bm25 --model minilm --model ./my-model",
+)
+def audit_command(
+    path: DatasetArgument,
+    real: Annotated[
+        Path | None,
+        typer.Option(
+            parser=given_place, metavar="OTHER",
+            help="A set of people's queries: does PATH order systems as it does?",
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="M", autocompletion=complete_model,
+            help="{retrievers}. Without --model and --run: bm25 and minilm. Repeatable.",
+        ),
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(parser=given_path, metavar="FILE", help="A TREC run of PATH. Repeatable."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, metavar="FILE", help="to_judge.tsv, filled from the top."),
+    ] = None,
+    patch: Annotated[
+        Path | None,
+        typer.Option(parser=given_path, metavar="FILE", help="Write qrels that labels change."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order in which to judge.")] = 0,
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", help="With --real: what systems are ordered by.")
+    ] = "nDCG@10",
+    split: SplitOption = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=given_path, help="Folder; default outputs/audit_NAME.")
+    ] = None,
+    device: DeviceOption = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved."),
+    ] = None,
+    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
+    ] = False,
+    max_usd: MaxUsdOption = None,
+    price: PriceOption = None,
+    ledger: LedgerOption = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Say how far a benchmark's labels, or a synthetic set's order of systems, can be trusted."""
+    check_datasets(path, real)
+    from retgen.evaluation.retrievers import Options, asked_models, check_name
+
+    for name in model or ():
+        check_name(name)
+    model_options = None
+    if any(asked_models(name) for name in model or ()):
+        interruptible()
+        model_options = model_options_of(str(path), max_usd, price, None, ledger)
+    options = Options(
+        device=device, dtype=dtype, max_length=max_length, trust_remote_code=trust_remote_code
+    )
+    shared: dict[str, Any] = {
+        "models": model or (), "split": split, "out": out, "options": options,
+        "model_options": model_options, "cache": not no_cache, "command": given_command(),
+    }  # fmt: skip
+    result: Any
+    text: Any
+    with shown_progress(quiet, json) as progress:
+        if real is None:
+            from retgen.audits.benchmark import audit
+            from retgen.audits.benchmark_page import terminal_text
+
+            text = terminal_text
+            result = audit(
+                path, runs=run or (), labels=labels, patch=patch, seed=seed, progress=progress,
+                **shared,
+            )  # fmt: skip
+        else:
+            from retgen.audits.compare import audit_against
+            from retgen.audits.compare_page import terminal_text as comparison_text
+
+            text = comparison_text
+            if unfit := [n for n, v in (("--run", run), ("--labels", labels), ("--patch", patch))
+                         if v]:  # fmt: skip
+                raise UsageError(
+                    f"{', '.join(unfit)}: of one data set; --real scores systems on both: --model"
+                )
+            result = audit_against(path, real, metric=metric, progress=progress, **shared)
+    print_result(result, lambda: text(result), json, quiet)
+    if result.failures:
+        code = result.exit_code
+        resume = f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""
+        fail("\n".join(result.failures.values()) + resume, code)

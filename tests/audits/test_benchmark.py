@@ -1,0 +1,119 @@
+"""`gen audit`: what is printed and written, labels that people fill, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Gen, Write
+
+QUERIES, NEAR = 30, 4
+
+
+@pytest.fixture
+def made(dataset: Write) -> Path:
+    """Each query has two relevant documents of four about its word; one has no label."""
+    documents = {f"d{i}-{j}": f"word{i} text {j}" for i in range(QUERIES) for j in range(NEAR)}
+    queries = {f"q{i}": f"word{i}" for i in range(QUERIES)}
+    return dataset(documents, queries, [(f"q{i}", f"d{i}-0", 1) for i in range(QUERIES)])
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[str]:
+    """One run has the relevant documents first, the other has one of them."""
+    result = []
+    for name, ranked in (("good", (0, 1, 2)), ("poor", (2, 3, 0))):
+        lines = [
+            f"q{i} Q0 d{i}-{j} {rank} {9 - rank} x\n"
+            for i in range(QUERIES)
+            for rank, j in enumerate(ranked)
+        ]
+        (tmp_path / f"{name}.trec").write_text("".join(lines))
+        result += ["--run", str(tmp_path / f"{name}.trec")]
+    return result
+
+
+def fill(path: Path, count: int, to: Path) -> None:
+    """The first labels, by what is so: documents 0 and 1 are relevant."""
+    lines = path.read_text().splitlines()
+    for at in range(2, 2 + count):
+        cells = lines[at].split("\t")
+        cells[0] = "1" if cells[2][-1] in "01" else "0"
+        lines[at] = "\t".join(cells)
+    to.write_text("\n".join(lines) + "\n")
+
+
+def test_from_runs_to_corrected_scores(
+    gen: Gen, tmp_path: Path, made: Path, runs: list[str]
+) -> None:
+    first = gen("audit", made, *runs, "-q")
+    assert (first.returncode, first.stderr) == (0, "")
+    folder = tmp_path / "outputs" / "audit_made"
+    value = json.loads((folder / "audit.json").read_text())
+    assert value["pool"] == {"pairs": 120, "depth": 20, "positives": 30}
+    assert (value["labelled"], value["missing"], value["labels_needed"]) == (0, None, None)
+    assert [one["P@10"] for one in value["runs"]] == pytest.approx([0.1, 0.1])
+    assert value["runs"][0]["judged"]["Judged@10"] == pytest.approx(1 / 3)
+    assert "nobody has looked" in (folder / "audit.html").read_text()
+
+    fill(folder / "to_judge.tsv", 80, tmp_path / "some.tsv")
+    some = gen("audit", made, *runs, "--labels", "some.tsv", "--json")
+    value = json.loads(some.stdout)
+    assert value["labelled"] == 80
+    assert value["missing"]["low"] <= 0.5 <= value["missing"]["high"]
+    assert value["wrong"]["low"] == 0
+    good, poor = (one["corrected P@10"] for one in value["runs"])
+    assert good["low"] <= 0.2 <= good["high"]
+    assert poor["low"] <= 0.1 <= poor["high"]
+
+    fill(folder / "to_judge.tsv", 120, tmp_path / "all.tsv")
+    done = gen("audit", made, *runs, "--labels", "all.tsv", "--patch", "patch.tsv")
+    assert (done.returncode, done.stderr) == (0, "")
+    value = json.loads((folder / "audit.json").read_text())
+    assert value["missing"]["value"] == pytest.approx(0.5)
+    assert value["runs"][0]["corrected P@10"]["value"] == pytest.approx(0.2)
+    assert value["differences"][0]["value"] == pytest.approx(0.1)
+    patch = (tmp_path / "patch.tsv").read_text().splitlines()
+    assert patch[0] == "query-id\tcorpus-id\tscore\tbefore"
+    assert sorted(patch[1:]) == sorted(f"q{i}\td{i}-1\t1\t" for i in range(QUERIES))
+
+
+def test_what_somebody_filled_is_kept(
+    gen: Gen, tmp_path: Path, made: Path, runs: list[str]
+) -> None:
+    gen("audit", made, *runs, "-q")
+    file = tmp_path / "outputs" / "audit_made" / "to_judge.tsv"
+    fill(file, 5, file)
+    before = file.read_text()
+    assert gen("audit", made, *runs, "-q").returncode == 0
+    assert file.read_text() == before
+    assert gen("audit", made, *runs, "-q", "--labels", file).returncode == 0
+    after = file.with_name("to_judge_next.tsv").read_text()
+    assert after.splitlines()[2:7] == before.splitlines()[2:7]
+
+
+def test_what_is_refused(gen: Gen, tmp_path: Path, made: Path, runs: list[str]) -> None:
+    gen("audit", made, *runs, "-q")
+    file = tmp_path / "outputs" / "audit_made" / "to_judge.tsv"
+    fill(file, 3, tmp_path / "x.tsv")
+    other = gen("audit", made, *runs[:2], "--labels", "x.tsv")
+    assert other.returncode == 2
+    assert "--labels x.tsv: its first line does not name this pool (" in other.stderr
+    text = (tmp_path / "x.tsv").read_text()
+    (tmp_path / "x.tsv").write_text(
+        text.replace("\n1\t", "\nyes\t", 1).replace("\n0\t", "\nyes\t", 1)
+    )
+    wrong = gen("audit", made, *runs, "--labels", "x.tsv")
+    assert (wrong.returncode, wrong.stderr) == (
+        2, "gen: --labels x.tsv, line 3: 'yes' is no label; write 1, 0 or ?\n",
+    )  # fmt: skip
+    alone = gen("audit", made, *runs, "--patch", "p.tsv")
+    assert (alone.returncode, alone.stderr) == (
+        2, "gen: --patch: takes what people labelled; name the file with --labels\n",
+    )  # fmt: skip
+    (tmp_path / "foreign.trec").write_text("z1 Q0 d1-1 1 1.0 x\n")
+    foreign = gen("audit", made, "--run", "foreign.trec")
+    assert foreign.returncode == 2
+    assert "ranks no query of" in foreign.stderr
