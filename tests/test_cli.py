@@ -33,7 +33,7 @@ COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defin
 def test_commands_of_this_version() -> None:
     named = typer.main.get_command(app)
     assert named.list_commands(typer.Context(named)) == [  # type: ignore[attr-defined]
-        "recipes", "new", "plan", "preview", "run", "world", "schema", "validate", "audit", "report", "diff",
+        "recipes", "new", "draft", "plan", "preview", "run", "world", "schema", "validate", "audit", "report", "diff",
         "diagnose", "eval", "train", "capacity", "review", "export", "publish", "sealed", "ledger",
         "doctor",
     ]  # fmt: skip
