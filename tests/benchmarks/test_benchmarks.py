@@ -22,6 +22,10 @@ CASES: dict[str, tuple[str, str]] = {
         rf"   16 in flight: {F} times less CPU, {F} times the calls; at most 1.0 ms and at least .*",
     ),
     "agents long": ("--long --calls 40", rf"  40 calls: {N} MB, {N} MB"),
+    "audit": (
+        "--simulations 3 --needed 0 --sets capretrieval_album",
+        rf"capretrieval_album, pool, by rank: intervals hold {F} at worst .*",
+    ),
     "haystacks": ("--sample 1 --rounds 1", rf"  ratio, with the check: {N} \({N} to {N}\)"),
     "ledger": ("--calls 400", rf"three turns, prompt of 3 kB: {N} bytes a call .*"),
     "bm25": ("--documents 500", rf"  a query: {N} times as fast"),
