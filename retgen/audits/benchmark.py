@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
 
+from retgen.audits.benchmark_page import write_page
 from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
+from retgen.audits.result import NEXT, POOL, Audit
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options
@@ -23,108 +23,17 @@ from retgen.evaluation.scoring.scores import at_largest
 from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.rankings import read_run
 from retgen.progress import Progress, no_progress
-from retgen.statistics.clustered import Estimate, Floats
+from retgen.statistics.clustered import Floats
 from retgen.validation.validate import validate
-from retgen.validators.validation import Validation
-from retgen.version import __version__
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
 
 SYSTEMS = ("bm25", "minilm")  # where no run is given
-POOL, NEXT, POINTS = 20, 200, 0.02
 _LABELS = {"0": 0.0, "1": 1.0}
 _UNCLEAR = "?"
 _LONGEST = 1500  # characters of a document that a person is shown
-
-
-@dataclass
-class Audit:
-    """What `audit` found. `errors` None: nobody has labelled anything yet. `labelled`: pairs."""
-
-    scored: Scored
-    validation: Validation
-    pool: Pool
-    errors: LabelErrors | None
-    labelled: int
-    folder: Path
-    command: str
-    notes: list[str] = field(default_factory=list)
-    failures: dict[str, str] = field(default_factory=dict)
-    exit_code: int = 0
-
-    @property
-    def questions(self) -> Path:
-        """Where the next pairs to judge are written: nothing that somebody filled is replaced."""
-        first = self.folder / "to_judge.tsv"
-        if first.is_file():
-            lines = first.read_text("utf-8", "replace").splitlines()[2:]
-            if any(line.split("\t")[0].strip() for line in lines):
-                return self.folder / "to_judge_next.tsv"
-        return first
-
-    @property
-    def systems(self) -> list[str]:
-        """The runs, in the order of the pool's."""
-        return [score.label for score in at_largest(self.scored.scores)]
-
-    def as_labelled(self, run: int) -> float:
-        """A run's precision by the labels as they are."""
-        return float(self.pool.precision(run) @ (self.pool.strata == POSITIVE))
-
-    def differences(self) -> list[tuple[str, str, Estimate]]:
-        """Of the corrected precision of all pairs of runs, the better one first."""
-        result = []
-        for first, second in combinations(range(len(self.systems)), 2):
-            assert self.errors is not None
-            one = self.errors.difference(self.pool, first, second)
-            if one.value < 0:
-                first, second = second, first
-                one = self.errors.difference(self.pool, first, second)
-            result.append((self.systems[first], self.systems[second], one))
-        return result
-
-    def labels_needed(self) -> int | None:
-        """How many labels in all bring every run's precision to +-2 points; None before any."""
-        if self.errors is None:
-            return None
-        low, high = self.labelled, len(self.pool)
-        values = [self.pool.precision(run) for run in range(len(self.systems))]
-        while high > low:
-            middle = (low + high) // 2
-            widest = max(self.errors.fit.half_width(one, middle) for one in values)
-            low, high = (low, middle) if widest <= POINTS else (middle + 1, high)
-        return high
-
-    def to_json(self) -> dict[str, Any]:
-        """What `--json` prints and audit.json holds."""
-        found, floors = self.errors, self.scored.baselines
-        plain = [] if found is None else [one and one._asdict() for one in found.recall]
-        return {
-            "dataset": str(self.scored.collection.path), "version": __version__,
-            "structure": {key: value for key, value in self.validation.to_json().items()
-                          if key in ("ok", "errors", "warnings", "findings")},
-            "floors": floors, "pool": {"pairs": len(self.pool), "depth": POOL,
-                                       "positives": int((self.pool.strata == POSITIVE).sum())},
-            "labelled": self.labelled, "labels_needed": self.labels_needed(),
-            "missing": found and found.missing and found.missing._asdict(),
-            "wrong": found and found.wrong and found.wrong._asdict(),
-            "runs": [
-                {"system": name, "judged": score.judged, f"P@{DEPTH}": self.as_labelled(i)}
-                | ({} if found is None else {
-                    f"corrected P@{DEPTH}": found.precision[i]._asdict(),
-                    f"corrected recall@{DEPTH}": plain[i],
-                })
-                for i, (name, score) in enumerate(
-                    zip(self.systems, at_largest(self.scored.scores), strict=True)
-                )
-            ],
-            "differences": [] if found is None else [
-                {"first": a, "second": b, **one._asdict()} for a, b, one in self.differences()
-            ],
-            "notes": self.notes, "failures": self.failures,
-        }  # fmt: skip
 
 
 def audit(
@@ -180,8 +89,6 @@ def audit(
     if patch is not None:
         write_file(Path(patch), _patch(one.collection, pool, seen))
     write_file(folder / "audit.json", dump_json(result.to_json()))
-    from retgen.audits.benchmark_page import write_page
-
     write_page(result)
     return result
 

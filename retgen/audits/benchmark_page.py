@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from retgen.audits.benchmark import NEXT, POOL, Audit
 from retgen.audits.pool import DEPTH
+from retgen.audits.result import NEXT, POOL, Audit
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.numbers import listed
 from retgen.results.page import Box, Page, Section, Verdict

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from retgen.audits.compare_page import write_page
 from retgen.audits.order import (
-    Agreement,
     SystemScores,
-    WriterBias,
     agreement,
-    difference,
-    is_certain,
     writer_bias,
 )
-from retgen.audits.overlap import mean_overlap, word_overlap
+from retgen.audits.result import Comparison, OverlapGap
 from retgen.errors import UsageError
 from retgen.evaluation.collection import manifest_of
 from retgen.evaluation.retrievers import Options
@@ -28,81 +24,12 @@ from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.result import Scored
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.progress import Progress, no_progress
-from retgen.statistics.clustered import Estimate
-from retgen.version import __version__
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
 
 MEASURE = "nDCG@10"
-
-
-class OverlapGap:
-    """The share of a query's content words in its relevant documents, on both sets."""
-
-    def __init__(self, synthetic: Scored, real: Scored) -> None:
-        values = [word_overlap(one.collection) for one in (synthetic, real)]
-        units = [one.units for one in (synthetic, real)]
-        self.synthetic, self.real = (
-            mean_overlap(one, of) for one, of in zip(values, units, strict=True)
-        )
-        self.gap: Estimate | None = None
-        if self.synthetic is not None and self.real is not None:
-            rows = [np.flatnonzero(~np.isnan(one)) for one in values]
-            of = [one.within(at) for one, at in zip(units, rows, strict=True)]
-            mine, theirs = (one[at][:, None] for one, at in zip(values, rows, strict=True))
-            self.gap = difference(mine, of[0], theirs, of[1])
-
-    def to_json(self) -> dict[str, Any]:
-        """Estimates, None where no query has content words."""
-        named = {"synthetic": self.synthetic, "real": self.real, "gap": self.gap}
-        return {name: one and one._asdict() for name, one in named.items()}
-
-
-@dataclass
-class Comparison:
-    """What `audit_against` found. `bias`: None where no writer is known; `failures`: by system."""
-
-    measure: str
-    synthetic: SystemScores
-    real: SystemScores
-    agreement: Agreement
-    bias: WriterBias | None
-    overlap: OverlapGap
-    folder: Path
-    command: str
-    notes: list[str] = field(default_factory=list)
-    failures: dict[str, str] = field(default_factory=dict)
-    exit_code: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """What `--json` prints and audit.json holds."""
-        tau, chance = self.agreement.tau, self.agreement.chance
-        return {
-            "synthetic": self.synthetic.name, "real": self.real.name, "measure": self.measure,
-            "version": __version__,
-            "tau": tau and {**tau._asdict(), "share_of_random_orders": chance},
-            "systems": [
-                {"system": name, "synthetic": mine, "real": theirs}
-                for name, mine, theirs in zip(
-                    self.real.systems, self.synthetic.means.tolist(), self.real.means.tolist(),
-                    strict=True,
-                )
-            ],
-            "pairs": [
-                {"first": one.first, "second": one.second, "certain_on_real": one.certain,
-                 "same_on_synthetic": one.same, "certain_on_synthetic": is_certain(one.synthetic),
-                 "real": one.real._asdict(), "synthetic": one.synthetic._asdict()}
-                for one in self.agreement.pairs
-            ],
-            "writer_bias": self.bias and {
-                "writer": self.bias.writer, "maker": self.bias.maker, "systems": self.bias.own,
-                **self.bias.bias._asdict(),
-            },
-            "word_overlap": self.overlap.to_json(), "notes": self.notes,
-            "failures": self.failures,
-        }  # fmt: skip
 
 
 def audit_against(
@@ -159,8 +86,6 @@ def audit_against(
         scored.failures, scored.exit_code,
     )  # fmt: skip
     write_file(folder / "audit.json", dump_json(result.to_json()))
-    from retgen.audits.compare_page import write_page
-
     write_page(result)
     return result
 

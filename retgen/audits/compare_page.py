@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from retgen.audits.compare import Comparison
 from retgen.audits.order import SystemPair, SystemScores, is_certain
+from retgen.audits.result import Comparison
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.numbers import listed
 from retgen.results.page import Box, Page, Section, Verdict
