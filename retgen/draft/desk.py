@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from retgen.errors import RetgenError, UsageError
 from retgen.generators import families, family
 from retgen.generators.family import Plan
-from retgen.generators.source import describe_source
+from retgen.generators.source import DocumentSource, describe_source
 from retgen.messages import did_you_mean
 from retgen.plan import plan, plan_lines, preview
-from retgen.recipe import load_recipe
+from retgen.recipe import Recipe, load_recipe
 from retgen.recipes import about, bundled
 from retgen.yaml_text import parse_yaml, read_yaml
 
@@ -86,6 +88,7 @@ class Desk:
 
         def shown() -> str:
             with self._file(recipe) as path:
+                self._load(path)
                 made = preview(path, 2)
             texts = {row["_id"]: row["text"] for row in made["relevant"]}
             lines = []
@@ -103,7 +106,7 @@ class Desk:
     def plan_of(self, recipe: str) -> Plan:
         """The plan of a recipe's text. Raises `RetgenError` for what is wrong with it."""
         with self._file(recipe) as path:
-            return plan(load_recipe(path))
+            return plan(self._load(path))
 
     def _scaffold(self, name: str) -> str:
         if name not in families():
@@ -122,16 +125,26 @@ class Desk:
 
     def _refuse_other_files(self, recipe: str) -> None:
         """Raise `UsageError` for a recipe that names a file, or a place, which was not given."""
-        allowed = {str((self._folder / one).resolve()) for one in self._sources}
         for text in _texts(parse_yaml(recipe, "recipe")):
-            if text in self._sources:
-                continue
-            path = (self._folder / Path(text).expanduser()).resolve()
-            there = ("/" in text or "." in text) and len(text) < 1000 and path.exists()
-            if (there and str(path) not in allowed) or text.startswith(_ELSEWHERE):
-                raise UsageError(
-                    f"{text} was not given, so a draft may not name it; given: {self._given()}"
-                )
+            if text.startswith(_ELSEWHERE) or "/" in text or "." in text:
+                self._refuse_other(text)
+
+    def _load(self, path: Path) -> Recipe:
+        """A recipe, whose parameters hold no path of another file: names without a dot too."""
+        recipe = load_recipe(path)
+        for one in _paths(recipe.params):
+            self._refuse_other(str(one))
+        return recipe
+
+    def _refuse_other(self, text: str) -> None:
+        if text in self._sources or len(text) > _MOST:
+            return
+        path = (self._folder / Path(text).expanduser()).resolve()
+        allowed = {(self._folder / one).resolve() for one in self._sources}
+        if text.startswith(_ELSEWHERE) or (path.exists() and path not in allowed):
+            raise UsageError(
+                f"{text} was not given, so a draft may not name it; given: {self._given()}"
+            )
 
     def _told(self, work: Callable[[], str], recipe: str = "") -> str:
         """What a tool finds, or in words what is wrong: the model can mend that."""
@@ -162,7 +175,7 @@ class _RecipeFile:
         self._path.unlink(missing_ok=True)
         if isinstance(error, RetgenError):
             text = str(error).replace(str(self._path), "recipe").replace(self._path.stem, "recipe")
-            raise type(error)(text) from error
+            raise UsageError(text) from error
 
 
 def _texts(tree: Any) -> Iterator[str]:
@@ -175,3 +188,17 @@ def _texts(tree: Any) -> Iterator[str]:
     elif isinstance(tree, list | tuple):
         for one in tree:
             yield from _texts(one)
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    """All paths in the values of a model."""
+    if isinstance(value, Path):
+        yield value
+    elif isinstance(value, DocumentSource):
+        yield Path(value.path)  # a folder's is text
+    elif isinstance(value, BaseModel):
+        for _, one in value:
+            yield from _paths(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _paths(one)

@@ -49,6 +49,8 @@ def results(server: Server) -> list[str]:
 
 def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("not for a model")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "a.txt").write_text("not for a model")
     stranger = "name: x\nfamily: capretrieval\nparams: {source: {path: secret.txt}}\n"
     server.say = script(
         "I would take films.",
@@ -61,6 +63,7 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
         call("plan", recipe=RECIPE),
         call("preview", recipe=RECIPE),
         finished(stranger),
+        call("preview", recipe=stranger.replace("secret.txt", "private")),
         finished(choices=CHOICES[:2]),
         finished(),
     )
@@ -74,7 +77,7 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
         "          60  documents\n"
     )
     assert done.stdout.endswith(
-        "drafted in 12 calls, at a price that is not known\nlook at it, then: gen run draft.yaml\n"
+        "drafted in 13 calls, at a price that is not known\nlook at it, then: gen run draft.yaml\n"
     )
     assert (tmp_path / "draft.yaml").read_text() == (
         "# gen run draft.yaml\n"
@@ -99,10 +102,16 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
     assert told[7].startswith("Result of plan:\n          60  documents\n")
     assert told[8].startswith("Result of preview:\nquery: ")
     assert "secret.txt was not given, so a draft may not name it; given: none" in told[9]
-    assert "choices: List should have at least 3 items" in told[10]
+    assert told[10].endswith("private was not given, so a draft may not name it; given: none")
+    assert "choices: List should have at least 3 items" in told[11]
     assert "not for a model" not in json.dumps(server.requests)
     # nothing but the recipe and the ledger
-    assert {one.name for one in tmp_path.iterdir()} == {"draft.yaml", "outputs", "secret.txt"}
+    assert {one.name for one in tmp_path.iterdir()} == {
+        "draft.yaml",
+        "outputs",
+        "private",
+        "secret.txt",
+    }
     assert all(one.name.startswith("ledger.sqlite") for one in (tmp_path / "outputs").iterdir())
     assert retgen.plan(tmp_path / "draft.yaml").documents == 60
 
