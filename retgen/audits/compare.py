@@ -15,7 +15,7 @@ from retgen.audits.order import (
     agreement,
     writer_bias,
 )
-from retgen.audits.result import Comparison, OverlapGap
+from retgen.audits.result import OrderComparison, OverlapGap
 from retgen.errors import UsageError
 from retgen.evaluation.collection import manifest_of
 from retgen.evaluation.retrievers import Options
@@ -45,7 +45,7 @@ def audit_against(
     cache: bool = True,
     command: str | None = None,
     progress: Progress = no_progress,
-) -> Comparison:
+) -> OrderComparison:
     """Score `models` on a synthetic set and on a real one, and compare the orders.
 
     Both are run directories or data sets of any layout. `out` defaults to outputs/audit_NAME, where
@@ -79,7 +79,7 @@ def audit_against(
             f"{'is one' if systems else 'is none'}.\n{reasons}".rstrip()
         )
     synthetic, on_real = (_scores(one, systems) for one in sets)
-    result = Comparison(
+    result = OrderComparison(
         metric, synthetic, on_real, agreement(synthetic, on_real),
         writer_bias(_writers(sets[0]), synthetic, on_real), OverlapGap(*sets), folder, given,
         [f"{one.name}: {note}" for one in sets for note in (*one.all_notes, *_aside(one))],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from retgen.audits.order import SystemPair, SystemScores, is_certain
-from retgen.audits.result import Comparison
+from retgen.audits.result import OrderComparison
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.numbers import listed
 from retgen.results.page import Box, Page, Section, Verdict
@@ -21,14 +21,14 @@ _FEW = 6  # systems below which tau tells little, whatever it is
 _GOOD = 0.8  # tau from which two test collections are called equivalent (Voorhees, SIGIR 1998: .9)
 
 
-def write_page(result: Comparison) -> None:
+def write_page(result: OrderComparison) -> None:
     """figures/, audit.md, audit.html and measurements.jsonl."""
     page = page_of(result)
     page.write(result.folder, "audit")
     write_measurements(result.folder / "measurements.jsonl", page.measurements())
 
 
-def terminal_text(result: Comparison) -> str:
+def terminal_text(result: OrderComparison) -> str:
     """For a terminal."""
     page = page_of(result)
     verdict = page.verdicts[0]
@@ -37,7 +37,7 @@ def terminal_text(result: Comparison) -> str:
     return page.terminal(result.folder / "audit.html", _notes(result), ["\n".join(lines)])
 
 
-def page_of(result: Comparison) -> Page:
+def page_of(result: OrderComparison) -> Page:
     """All that is shown."""
     lede = (
         f"{len(result.real.systems)} systems, scored by {result.measure} on "
@@ -54,7 +54,7 @@ def page_of(result: Comparison) -> Page:
     )  # fmt: skip
 
 
-def _verdict(result: Comparison) -> Verdict:
+def _verdict(result: OrderComparison) -> Verdict:
     """Whether one may choose systems by the synthetic set."""
     of, names = result.agreement, (result.synthetic.name, result.real.name)
     if of.tau is None:
@@ -80,7 +80,7 @@ def _verdict(result: Comparison) -> Verdict:
     return Verdict(kind, word, f"{tau}; {counted}. {end}")
 
 
-def _what_it_says(result: Comparison) -> Iterator[tuple[str, str]]:
+def _what_it_says(result: OrderComparison) -> Iterator[tuple[str, str]]:
     of, synthetic, real = result.agreement, result.synthetic.name, result.real.name
     if turned := [one for one in of.pairs if one.certain and not one.same]:
         pairs = listed([f"{one.first} is better than {one.second}" for one in turned])
@@ -111,7 +111,7 @@ def _what_it_says(result: Comparison) -> Iterator[tuple[str, str]]:
         yield "Writer's family.", _bias_text(result)
 
 
-def _bias_text(result: Comparison) -> str:
+def _bias_text(result: OrderComparison) -> str:
     bias = result.bias
     assert bias is not None
     whose = f"{listed(bias.own)} {'is' if len(bias.own) == 1 else 'are'} {bias.maker}'s, as the "
@@ -124,7 +124,7 @@ def _bias_text(result: Comparison) -> str:
     return f"{whose}them {amount}: no bias can be told."
 
 
-def _scores(result: Comparison) -> Section:
+def _scores(result: OrderComparison) -> Section:
     measure = Measure(result.measure)
     sets = [("synthetic", result.synthetic), ("real", result.real)]
     rows = [
@@ -153,7 +153,7 @@ def _estimates(one: SystemScores) -> list[Estimate]:
     return [Estimate.of(mean, span) for mean, span in zip(one.means.tolist(), spans, strict=True)]
 
 
-def _pairs(result: Comparison) -> Section:
+def _pairs(result: OrderComparison) -> Section:
     rows = [
         [f"{one.first} − {one.second}", _difference(one, "real"), _difference(one, "synthetic"),
          _says(one)]
@@ -183,7 +183,7 @@ def _says(pair: SystemPair) -> str:
     return "reversed, certain" if pair.reversed_for_certain else "not the same"
 
 
-def _words(result: Comparison) -> Section:
+def _words(result: OrderComparison) -> Section:
     overlap = result.overlap
     rows = [
         Measurement.of(name, one.name, value)
@@ -204,5 +204,5 @@ def _words(result: Comparison) -> Section:
     )  # fmt: skip
 
 
-def _notes(result: Comparison) -> list[str]:
+def _notes(result: OrderComparison) -> list[str]:
     return [*result.notes, *(f"not scored: {n}: {why}" for n, why in result.failures.items())]

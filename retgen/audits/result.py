@@ -138,7 +138,7 @@ class OverlapGap:
 
 
 @dataclass
-class Comparison:
+class OrderComparison:
     """What `audit_against` found. `bias`: None where no writer is known; `failures`: by system."""
 
     measure: str

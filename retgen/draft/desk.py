@@ -81,7 +81,7 @@ class Desk:
 
     def plan(self, recipe: str) -> str:
         """What a recipe will make and cost, or what is wrong with it. `recipe`: its YAML text."""
-        return self._told(lambda: "\n".join(plan_lines(self.plan_of(recipe))), recipe)
+        return self._told(lambda: "\n".join(plan_lines(self.plan_of(recipe))))
 
     def preview(self, recipe: str) -> str:
         """Two queries of a recipe and what is relevant to them, where no model has to be asked."""
@@ -101,7 +101,7 @@ class Desk:
                 ][:2]
             return "\n".join(lines)
 
-        return self._told(shown, recipe)
+        return self._told(shown)
 
     def plan_of(self, recipe: str) -> Plan:
         """The plan of a recipe's text. Raises `RetgenError` for what is wrong with it."""
@@ -146,7 +146,7 @@ class Desk:
                 f"{text} was not given, so a draft may not name it; given: {self._given()}"
             )
 
-    def _told(self, work: Callable[[], str], recipe: str = "") -> str:
+    def _told(self, work: Callable[[], str]) -> str:
         """What a tool finds, or in words what is wrong: the model can mend that."""
         try:
             result = work()

@@ -43,7 +43,7 @@ _VALUE, _CHANGE = Measure("value", 3), Measure("difference", 3, signed=True)
 _NUMBER = re.compile(r"\d{1,3}(,\d{3})+")
 
 
-class Sample(NamedTuple):
+class QueryValues(NamedTuple):
     """Values (queries,) of one data set, NaN where one has none, and what its queries vary by."""
 
     dataset: str
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     """A measurement, with its values query by query where it is the mean of these."""
 
     measurement: Measurement
-    sample: Sample | None = None
+    sample: QueryValues | None = None
 
     @property
     def levels(self) -> dict[str, str]:
@@ -309,7 +309,7 @@ def evaluation_rows(result: Evaluation) -> Iterator[Row]:
                 each = np.arange(len(values))
                 units = Units(each, each, f"{len(values):,} {scored.task.task.item}s")
                 part = f"{scored.name}: {scored.task.task.item}s"
-                yield Row(one._replace(by={**one.by, **name}), Sample(part, units, values))
+                yield Row(one._replace(by={**one.by, **name}), QueryValues(part, units, values))
             yield from _of_sections(scored.task.task.sections(scored.task.results), scored.name)
     if len(result.datasets) > 1:
         for task, results in result.of_tasks():
@@ -364,5 +364,5 @@ def _means(
     spans = units.interval(values)
     for at, measure in enumerate(measures):
         of = Estimate.of(float(values[:, at].mean()), spans[at])
-        sample = Sample(dataset, units, values[:, at])
+        sample = QueryValues(dataset, units, values[:, at])
         yield Row(Measurement.of(system, measure, of, by), sample)

@@ -14,7 +14,7 @@ from retgen.errors import RecipeError
 from retgen.results.measurements import Measurement
 from retgen.statistics.clustered import Units
 from retgen.studies import Effect, load_study
-from retgen.studies.effects import Outcome, Row, Sample, conclusion, outcomes
+from retgen.studies.effects import Outcome, QueryValues, Row, conclusion, outcomes
 
 Write = Callable[..., Path]
 
@@ -83,7 +83,10 @@ def test_of_the_same_queries_pairs_are_compared() -> None:
     units = Units(range(40), range(40), "40 queries")
     first, second = np.tile([1.0, 0.0], 20), np.tile([0.5, 0.0], 20)
     rows = [
-        Row(Measurement(name, "recall@2", {}, values.mean(), 0.0, 1.0), Sample("a", units, values))
+        Row(
+            Measurement(name, "recall@2", {}, values.mean(), 0.0, 1.0),
+            QueryValues("a", units, values),
+        )
         for name, values in (("x", first), ("y", second), ("z", first))
     ]
     of = {"cell": {"system": "x", "measure": "recall@2"}, "above": 0}
