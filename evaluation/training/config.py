@@ -289,6 +289,7 @@ class Trained:
     reads, see `models.cut_share`. `teacher_temperature`: by which the teacher's scores
     were divided, None without one.
     `collapse`: how it failed, "" if it did not. `seconds`: of training, without evaluations.
+    `processes`: that trained together, each on its device.
     `repeated`: it had been finished before, and nothing was done.
     """
 
@@ -312,7 +313,12 @@ class Trained:
     cut: dict[str, float] = field(default_factory=dict)
     teacher_temperature: float | None = None
     collapse: str = ""
+    processes: int = 1
     repeated: bool = False
+
+    def devices(self) -> str:
+        """As "cuda", or "4 x cuda"."""
+        return self.device if self.processes == 1 else f"{self.processes} x {self.device}"
 
     def scores(self, when: str) -> dict[str, float]:
         """The scores "before", of "idf" alone, or "after"; empty where nothing was evaluated."""

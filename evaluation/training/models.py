@@ -26,6 +26,7 @@ from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.embedders.base import length_limit
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import out_of_memory, prompts_of
+from retgen.evaluation.training import distributed
 from retgen.evaluation.training.config import TrainConfig, Trained
 from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
@@ -41,6 +42,16 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
             "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take "
             "mnrl: such a model needs so little memory that a batch may be the full data set."
         )
+    if distributed.ranks() > 1:
+        if isinstance(first, StaticEmbedding):
+            raise UsageError(
+                "a static embedding trains on one processor: start it without torchrun"
+            )
+        if config.loss in ("margin", "listwise"):
+            raise UsageError(
+                f"loss {config.loss} compares the documents of one process. Take mnrl or "
+                "cached-mnrl, or start it without torchrun"
+            )
     network = getattr(first, "auto_model", None)
     for option in ("lora", "gradient_checkpointing", "weight_decay"):
         if getattr(config, option) and network is None:
