@@ -34,6 +34,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.embedders.base import fingerprint
 from retgen.evaluation.embedders.loading import out_of_memory, quiet
 from retgen.evaluation.training import distributed
+from retgen.evaluation.training.adapters import add_adapters, merge_adapters
 from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, prepare, schedule
 from retgen.evaluation.training.config import (
     TrainConfig,
@@ -45,7 +46,6 @@ from retgen.evaluation.training.config import (
 from retgen.evaluation.training.kinds import can_cache, resolve, split_name
 from retgen.evaluation.training.models import (
     ALIKE_OF,
-    add_adapters,
     add_head,
     batch_sizes,
     check_fit,
@@ -55,7 +55,6 @@ from retgen.evaluation.training.models import (
     extend_card,
     keep_few_activations,
     limit_reading,
-    merge_adapters,
     pick_device,
     products_dtype,
     reading_limit,
@@ -251,6 +250,7 @@ class _Training:
         if self.config.gradient_checkpointing:
             keep_few_activations(self.model)
         add_adapters(self.model, self.config)
+        self.result.weights_dtype = self.config.quantize or self.result.weights_dtype
         self._read("training")
         trainer = self._trainer()
         if unfinished:
