@@ -88,7 +88,7 @@ def uniform(pool: Pool, truth: NDArray[np.float64], labels: int) -> LabelErrors:
     keys, none = draws.exponential(size=len(pool)), np.zeros(len(pool))
     order = np.argsort(keys)
     sample = BottomSample(order, keys, none + 1, truth[order[:labels]])
-    fit = Corrected.of(sample, none, none[:, None], pool.strata)
+    fit = Corrected.of(sample, none, none[:, None])
     return LabelErrors.of(pool, fit)
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.statistics.bottom import BottomSample, Corrected
+from retgen.statistics.bottom import BottomSample, Corrected, JudgeLabels
 from retgen.statistics.clustered import CHANGE, SHARE, Estimate, Floats
 from retgen.statistics.sequences import weighted_keys
 
@@ -120,17 +120,20 @@ class Pool:
         """The share of relevant documents among a run's first `DEPTH`."""
         return np.asarray(self.counted[run] / (DEPTH * self.queries))
 
-    def corrected(self, labels: Floats, judged: Floats | None = None) -> Corrected:
-        """With labels of the first pairs in order, and a judge's of all (0, 1; NaN: none)."""
+    def corrected(
+        self, labels: Floats, judged: Floats | None = None, count: int | None = None
+    ) -> Corrected:
+        """By people's labels of the first pairs in order, and a judge's of the first `count` (all,
+        if None): `judged` (pairs,), 0 or 1, NaN where it gave none.
+        """
         kinds = [self.strata == kind for kind in (UNJUDGED, POSITIVE)]
-        columns = [column for kind in kinds for column in (kind, kind / self.best)]
-        if judged is not None:
-            known = ~np.isnan(judged)
-            said = np.where(known, judged, 0) - np.where(known, self.prior, 0)
-            columns += [column for kind in kinds for column in (kind * said, kind * known)]
+        guesses = np.stack([one for kind in kinds for one in (kind, kind / self.best)], axis=1)
         sample = BottomSample(self.order, self.keys, self.weights, labels)
-        guesses = np.stack(columns, axis=1).astype(float)
-        return Corrected.of(sample, self.prior, guesses, self.strata)
+        judge = None
+        if judged is not None:
+            columns = np.stack([kind * (np.nan_to_num(judged) - self.prior) for kind in kinds], 1)
+            judge = JudgeLabels(judged, len(self) if count is None else count, columns)
+        return Corrected.of(sample, self.prior, guesses.astype(float), judge)
 
 
 @dataclass(frozen=True)
