@@ -9,7 +9,7 @@ import numpy as np
 from retgen.audits.pool import DEPTH
 from retgen.audits.result import NEXT, POOL, SHARE, Audit
 from retgen.results.measurements import Measure, Measurement, write_measurements
-from retgen.results.numbers import listed
+from retgen.results.numbers import count_text, listed
 from retgen.results.page import Box, Page, Section, Verdict
 from retgen.results.panel import Column, Panel
 from retgen.results.tables import TableView
@@ -39,7 +39,7 @@ def page_of(result: Audit) -> Page:
     name, pool = result.scored.name, result.pool
     lede = (
         f"{result.scored.collection.documents:,} documents, {pool.queries:,} queries with a "
-        f"relevant document, {len(result.systems)} runs. {_pool(result)} Intervals are 95%, over "
+        f"relevant document, {count_text(len(result.systems), 'run')}. {_pool(result)} Intervals are 95%, over "
         "labels; the queries are as they are."
     )
     sections = [_runs(result)]
@@ -76,7 +76,8 @@ def _structure(result: Audit) -> Verdict:
         return Verdict("good", "Structure", "no defects found.")
     first = [f"{one.rule} ({len(one.ids):,} records)" for one in found.findings]
     kind = "bad" if found.errors else "fair"
-    text = f"{found.errors:,} errors, {found.warnings:,} warnings: {listed(first)}."
+    counts = count_text(found.errors, "error"), count_text(found.warnings, "warning")
+    text = f"{', '.join(counts)}: {listed(first)}."
     return Verdict(kind, "Structure", text)
 
 
@@ -102,7 +103,7 @@ def _labels(result: Audit) -> Verdict:
     few = f", too few for intervals ({FEWEST} needed)" if result.labelled < FEWEST else ""
     worst = max(one.low or 0.0 for one in (found.missing, found.wrong) if one is not None)
     kind = "bad" if worst > 0.1 else "fair"
-    return Verdict(kind, "Labels", f"{text}. By {result.labelled:,} looks{few}.")
+    return Verdict(kind, "Labels", f"{text}. By {count_text(result.labelled, 'look')}{few}.")
 
 
 def _judge(result: Audit) -> Iterator[Verdict]:
@@ -125,7 +126,7 @@ def _next(result: Audit) -> Iterator[tuple[str, str]]:
     if not result.labelled:
         also = " and the same `--judge`: its labels are kept, and cost nothing" * bool(result.judge)
         yield (
-            "Judge.",
+            "Label.",
             f"Fill the first column of {file} from the top ({min(NEXT, len(result.pool)):,} pairs),"
             f" then call again with `--labels {file}`{also}.",
         )
@@ -133,7 +134,7 @@ def _next(result: Audit) -> Iterator[tuple[str, str]]:
     needed = result.labels_needed() or 0
     if needed > result.labelled:
         yield (
-            "Judge more.",
+            "Label more.",
             f"About {needed:,} labels in all bring every run's P@{DEPTH} to 2 points; the next "
             f"stand in {file}.",
         )
