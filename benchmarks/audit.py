@@ -159,13 +159,11 @@ def main() -> None:
                     rows = simulate(truth, how, design, given.labels, given.simulations)
                     held = {n: np.mean([h for h, _ in one]) for n, one in rows.items()}
                     worst, halves[design] = min(held, key=held.__getitem__), width(rows)
-                    bm25 = (
-                        f"P@10 of bm25 {held['P@10 bm25']:.3f}, +-{100 * halves[design]:.1f} points"
-                    )
+                    points = f"{held['P@10 bm25']:.3f}, +-{100 * halves[design]:.1f} points"
                     print(
                         f"{case}, {design}: intervals hold {held[worst]:.3f} at worst "
                         f"({worst}; {GOAL} asked), {np.mean([*held.values()]):.3f} on average, "
-                        f"{bm25}",
+                        f"P@10 of bm25 {points}",
                         flush=True,
                     )
                 if given.needed:

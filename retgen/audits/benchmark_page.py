@@ -39,8 +39,8 @@ def page_of(result: Audit) -> Page:
     name, pool = result.scored.name, result.pool
     lede = (
         f"{result.scored.collection.documents:,} documents, {pool.queries:,} queries with a "
-        f"relevant document, {count_text(len(result.systems), 'run')}. {_pool(result)} Intervals are 95%, over "
-        "labels; the queries are as they are."
+        f"relevant document, {count_text(len(result.systems), 'run')}. {_pool(result)} Intervals "
+        "are 95%, over labels; the queries are as they are."
     )
     sections = [_runs(result)]
     if result.labelled and len(result.systems) > 1:
