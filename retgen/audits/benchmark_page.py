@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from retgen.audits.pool import DEPTH
-from retgen.audits.result import NEXT, POOL, SHARE, Audit
-from retgen.results.measurements import Measure, Measurement, write_measurements
+from retgen.audits.result import NEXT, POOL, Audit
+from retgen.results.measurements import PERCENT, Measure, Measurement, write_measurements
 from retgen.results.numbers import count_text, listed
 from retgen.results.page import Box, Page, Section, Verdict
 from retgen.results.panel import Column, Panel
@@ -90,10 +90,10 @@ def _labels(result: Audit) -> Verdict:
         )
     parts = [complete[:-2]] if complete else []
     if found.missing is not None:
-        parts.append(f"{SHARE.spanned(found.missing)} of the relevant pairs in the pool have no "
+        parts.append(f"{PERCENT.spanned(found.missing)} of the relevant pairs in the pool have no "
                      "positive label")  # fmt: skip
     if found.wrong is not None:
-        parts.append(f"{SHARE.spanned(found.wrong)} of the positives are not relevant")
+        parts.append(f"{PERCENT.spanned(found.wrong)} of the positives are not relevant")
     text = "; ".join(parts)
     if not result.labelled:
         return Verdict(

@@ -21,11 +21,10 @@ from retgen.agents.calls import (
 )
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, chat_model_of, model_description
-from retgen.audits.result import SHARE
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress
 from retgen.prompts import bundled
-from retgen.results.measurements import Measure
+from retgen.results.measurements import PERCENT, Measure
 from retgen.statistics.clustered import CHANGE, Estimate, Floats, estimate
 
 _INDEX = Measure("Youden's index", digits=2, signed=True, small_digits=2)
@@ -114,8 +113,8 @@ class JudgeReport:
         if self.sensitivity is None or self.specificity is None:
             return "it is not known how often it is right"
         return (
-            f"it finds {SHARE.spanned(self.sensitivity)} of the relevant pairs and rejects "
-            f"{SHARE.spanned(self.specificity)} of the others"
+            f"it finds {PERCENT.spanned(self.sensitivity)} of the relevant pairs and rejects "
+            f"{PERCENT.spanned(self.specificity)} of the others"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from retgen.audits.overlap import mean_overlap, word_overlap
 from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
 from retgen.evaluation.scoring.result import Scored
 from retgen.evaluation.scoring.scores import at_largest
-from retgen.results.measurements import Measure
 from retgen.statistics.clustered import FEWEST, Estimate
 from retgen.validators.validation import Validation
 from retgen.version import __version__
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from retgen.audits.judge import JudgeReport
 
 POOL, NEXT, POINTS = 20, 200, 0.02
-SHARE = Measure("share", digits=1, percent=True, sign="%", small_digits=1)
 
 
 @dataclass
