@@ -2,8 +2,9 @@
 
 Positives of complete sets are hidden at random or by a pool (what bm25 does not rank among its
 first documents has no label), one in twenty is invented, and the first pairs of the audit's order
-get their true labels. A judge finds 85% of the relevant pairs and calls 5% of the others relevant.
-Uniform: the same pairs, drawn with equal chances, without guesses.
+get their true labels. A good judge finds 85% of the relevant pairs and calls 5% of the others
+relevant; a poor one is right in 80% of both. Uniform: the same pairs, drawn with equal chances,
+without guesses.
 
     .venv/bin/python benchmarks/audit.py [--simulations 200] [--labels 200] [--sets NAME ...]
 """
@@ -34,6 +35,8 @@ SETS: Mapping[str, Mapping[str, Any]] = {
     "capretrieval": {},
 }
 SYSTEMS = ("bm25", "tfidf", "static:minilm")
+DESIGNS = ("uniform", "people", "good judge", "poor judge", "poor judge of some")
+SOME = 1000  # pairs that it labels
 POOL, GOAL, POINTS = 20, 0.93, 0.02
 HIDDEN, INVENTED, FIRST = 0.3, 0.05, 5
 Sets = list[set[int]]
@@ -88,49 +91,59 @@ def uniform(pool: Pool, truth: NDArray[np.float64], labels: int) -> LabelErrors:
     keys, none = draws.exponential(size=len(pool)), np.zeros(len(pool))
     order = np.argsort(keys)
     sample = BottomSample(order, keys, none + 1, truth[order[:labels]])
-    fit = Corrected.of(sample, none, none[:, None], pool.strata)
+    fit = Corrected.of(sample, none, none[:, None])
     return LabelErrors.of(pool, fit)
 
 
-def judge(truth: NDArray[np.float64], draws: np.random.Generator) -> NDArray[np.float64]:
-    """A model's labels of all pairs."""
-    return (draws.random(len(truth)) < np.where(truth > 0, 0.85, 0.05)).astype(float)
+def judge(
+    truth: NDArray[np.float64], number: int, found: float, alarms: float
+) -> NDArray[np.float64]:
+    """A model's labels of all pairs. Shares: of the relevant ones found, of alarms in others."""
+    draws = np.random.default_rng([number, len(truth)])
+    return (draws.random(len(truth)) < np.where(truth > 0, found, alarms)).astype(float)
 
 
-def simulate(truth: Truth, how: str, labels: int, count: int) -> dict[str, dict[str, list[Any]]]:
-    """By design and estimate: (held, half the interval's width)."""
-    result: dict[str, dict[str, list[Any]]] = {}
+def labelled(design: str, pool: Pool, true: NDArray[np.float64], labels: int) -> LabelErrors:
+    """What so many labels of people say."""
+    if design == "uniform":
+        return uniform(pool, true, labels)
+    seen, judges = true[pool.order[:labels]], {"good judge": (0.85, 0.05)}
+    if design == "people":
+        return LabelErrors.of(pool, pool.corrected(seen))
+    word = judge(true, pool.seed, *judges.get(design, (0.8, 0.2)))
+    count = max(SOME, labels) if design == "poor judge of some" else None
+    return LabelErrors.of(pool, pool.corrected(seen, word, count))
+
+
+def simulate(truth: Truth, how: str, design: str, labels: int, count: int) -> dict[str, list[Any]]:
+    """By estimate: (held, half the interval's width)."""
+    result: dict[str, list[Any]] = {}
     for number in range(count):
         draws = np.random.default_rng([number, labels])
         positives = truth.labelled(how, draws)
         pool = Pool.of(truth.rankings, positives, positives, number)
         true = truth.of(pool)
         known = estimates(pool, LabelErrors.of(pool, pool.corrected(true[pool.order])))
-        seen = true[pool.order[:labels]]
-        designs = {
-            "uniform": uniform(pool, true, labels),
-            "by rank": LabelErrors.of(pool, pool.corrected(seen)),
-            "by rank, judge": LabelErrors.of(pool, pool.corrected(seen, judge(true, draws))),
-        }
-        for design, found in designs.items():
-            for name, one in estimates(pool, found).items():
-                fact = known[name]
-                if one is None or fact is None or one.low is None or one.high is None:
-                    continue
-                held = one.low - 1e-9 <= fact.value <= one.high + 1e-9
-                half = (one.high - one.low) / 2
-                rows = result.setdefault(design, {}).setdefault(name, [])
-                rows.append((held, half, one.value - fact.value))
+        for name, one in estimates(pool, labelled(design, pool, true, labels)).items():
+            fact = known[name]
+            if one is None or fact is None or one.low is None or one.high is None:
+                continue
+            held = one.low - 1e-9 <= fact.value <= one.high + 1e-9
+            result.setdefault(name, []).append((held, (one.high - one.low) / 2))
     return result
 
 
-def labels_needed(truth: Truth, how: str, design: str, name: str) -> int:
-    """For half an interval of `POINTS`, by bisection over sizes; the mean of 5 simulations."""
+def width(rows: Mapping[str, list[Any]]) -> float:
+    """Half an interval of P@10 of bm25, the mean."""
+    return float(np.mean([half for _, half in rows[f"P@10 {SYSTEMS[0]}"]]))
+
+
+def labels_needed(truth: Truth, how: str, design: str, goal: float) -> int:
+    """For half an interval of P@10 of bm25, by bisection over sizes; the mean of 10 simulations."""
     low, high = 12, sum(map(len, truth.rankings[0])) * len(SYSTEMS)
     while high - low > max(2, low // 50):
         middle = (low + high) // 2
-        rows = simulate(truth, how, middle, 5)[design].get(name, [])
-        enough = rows and np.mean([half for _, half, _ in rows]) <= POINTS
+        enough = width(simulate(truth, how, design, middle, 10)) <= goal
         low, high = (low, middle) if enough else (middle, high)
     return high
 
@@ -141,20 +154,25 @@ def main() -> None:
         for recipe in given.sets:
             truth = Truth(recipe, Path(folder))
             for how in ("random", "pool"):
-                found = simulate(truth, how, given.labels, given.simulations)
-                for design, rows in found.items():
-                    held = {n: np.mean([h for h, _, _ in one]) for n, one in rows.items()}
-                    worst = min(held, key=held.__getitem__)
-                    half = np.mean([w for _, w, _ in rows["P@10 bm25"]])
+                case, halves = f"{recipe}, {how}", dict[str, float]()
+                for design in DESIGNS:
+                    rows = simulate(truth, how, design, given.labels, given.simulations)
+                    held = {n: np.mean([h for h, _ in one]) for n, one in rows.items()}
+                    worst, halves[design] = min(held, key=held.__getitem__), width(rows)
+                    points = f"{held['P@10 bm25']:.3f}, +-{100 * halves[design]:.1f} points"
                     print(
-                        f"{recipe}, {how}, {design}: intervals hold {held[worst]:.3f} at worst "
-                        f"({worst}; {GOAL} asked), {np.mean([*held.values()]):.3f} on average; "
-                        f"P@10 of bm25 +-{100 * half:.1f} points",
+                        f"{case}, {design}: intervals hold {held[worst]:.3f} at worst "
+                        f"({worst}; {GOAL} asked), {np.mean([*held.values()]):.3f} on average, "
+                        f"P@10 of bm25 {points}",
                         flush=True,
                     )
                 if given.needed:
-                    needed = {one: labels_needed(truth, how, one, "P@10 bm25") for one in found}
-                    print(f"{recipe}, {how}: labels for +-2 points of P@10: {needed}", flush=True)
+                    needed = {one: labels_needed(truth, how, one, POINTS) for one in DESIGNS[:2]}
+                    print(f"{case}: labels for +-2 points of P@10: {needed}")
+                    alone = {one: labels_needed(truth, how, "people", halves[one])
+                             for one in DESIGNS[2:]}  # fmt: skip
+                    print(f"{case}: people alone, as exact as {given.labels} with a judge: {alone}",
+                          flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -19,14 +19,14 @@ import xxhash
 from numpy.typing import NDArray
 from torch import Tensor
 
-from retgen.agents.calls import CallReport, call_models, cap_of, missing, notice, with_call_report
+from retgen.agents.announce import announce_price
+from retgen.agents.calls import CallReport, call_models, with_call_report
 from retgen.agents.chat import Unusable
 from retgen.agents.context import Context
 from retgen.agents.embedding import Row, parse_answer
 from retgen.agents.models import embedder_settings
-from retgen.agents.prices import BYTES_A_TOKEN, Prices, table_date
 from retgen.agents.prompt import Message, Request
-from retgen.errors import BudgetReached, EndpointFailed, UsageError
+from retgen.errors import EndpointFailed, UsageError
 from retgen.evaluation.embedders.base import Kind, Report, no_report
 from retgen.evaluation.embedders.options import ModelCalls, Options
 from retgen.evaluation.embedders.similarity import Similarity
@@ -79,30 +79,9 @@ class ApiEmbedder:
         Raises `BudgetReached` where the cap leaves too little for them, before the first is sent.
         """
         batches = ((one, kind) for kind, texts in parts for one in self._batches(texts, kind))
-        given = self._calls
         requests = (self._request(batch, kind) for batch, kind in batches)
-        result = missing(requests, given.folder, given.model_options)
-        if not result.requests:
-            return
-        low, high = sorted(result.size / each for each in BYTES_A_TOKEN)
-        text = (
-            f"{self.name}: {result.texts:,} texts are to be sent in {result.requests:,} requests, "
-            f"{low:,.0f} to {high:,.0f} tokens"
-        )
-        price = Prices(given.model_options.prices).of(self._settings)
-        if price is None:
-            notice(f"{text}; the price is not known: add --price {self.name}=IN,OUT")
-            return
-        least, most = (price.token_in * tokens / 1e9 for tokens in (low, high))
-        source = "" if given.model_options.prices else f" (list prices of {table_date()})"
-        notice(f"{text}: ${least:.4f} to ${most:.4f}{source}")
-        cap = cap_of(given.model_options)
-        if cap is not None and least > (left := max(0, cap - result.nano_usd) / 1e9):
-            raise BudgetReached(
-                f"{self.name}: the texts to be sent cost ${least:.4f} at the least, and "
-                f"${left:.4f} of the cap are left, so none is sent. Raise --max-usd to go on; "
-                "what was answered is kept."
-            )
+        given = self._calls
+        announce_price(self._settings, requests, "texts", given.folder, given.model_options)
 
     def encode(
         self, texts: Sequence[str], kind: Kind, report: Report = no_report

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import xxhash
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, write_rejected
 from retgen.agents.calls import CallReport, call_models, with_call_report
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, model_description
@@ -18,7 +17,6 @@ from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.search.base import Array, CandidateSet, slug
 from retgen.progress import Progress
 from retgen.prompts import bundled
-from retgen.write import AtomicFile
 
 
 class Rank(Question):
@@ -139,7 +137,8 @@ class ChatRanker:
                     report, None, progress,
                 )  # fmt: skip
         finally:
-            self._write()
+            path = self._folder / f"rejected_{slug(self._name)}.jsonl"
+            write_rejected(path, report.rejected)
         self._lists += len(groups)
         return result
 
@@ -163,12 +162,3 @@ class ChatRanker:
             if self._calls.spent and self._calls.priced
             else None,
         }
-
-    def _write(self) -> None:
-        path = self._folder / f"rejected_{slug(self._name)}.jsonl"
-        if not self._calls.rejected:
-            path.unlink(missing_ok=True)  # of an earlier call
-            return
-        with AtomicFile(path) as file:
-            for one in self._calls.rejected:
-                file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))

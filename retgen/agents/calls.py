@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
+
 from retgen.agents.agent import Rejection
 from retgen.agents.caller import Caller
 from retgen.agents.chat import NO_KEY, OFFLINE_COSTS, ChatModel
@@ -91,19 +93,20 @@ class Missing(NamedTuple):
 
     requests: int
     texts: int
-    size: int  # bytes of texts
+    size: int  # bytes of texts, and of the schemas of answers
     nano_usd: int
 
 
 def missing(requests: Iterable[Request], folder: Path, model_options: ModelOptions) -> Missing:
     """What of some requests of a run would have to be sent."""
-    path, sizes = ledger_of(folder, model_options), list[list[int]]()
+    path, sizes, schemas = ledger_of(folder, model_options), list[list[int]](), 0
     name = run_name(folder, path)
     with _ledger(path, None, name) as ledger:
         for request in requests:
             if not ledger.ended(request):
                 sizes.append([len(message.content.encode()) for message in request.messages])
-        texts, size = sum(map(len, sizes)), sum(map(sum, sizes))
+                schemas += len(orjson.dumps(request.schema)) if request.schema else 0
+        texts, size = sum(map(len, sizes)), sum(map(sum, sizes)) + schemas
         return Missing(len(sizes), texts, size, ledger.spent(name).nano_usd)
 
 

@@ -189,6 +189,17 @@ def settings_of(model: str | ModelSettings) -> ModelSettings | None:
     return ModelSettings(provider=provider, name=name)
 
 
+def chat_model_of(option: str, name: str, work: str) -> ModelSettings:
+    """A chat model that an option names. Raises `UsageError` for another name; `work`: it does."""
+    try:
+        settings = settings_of(name) if ":" in name else None
+    except ValueError as error:
+        raise UsageError(f"{option} {name}: name a chat model as PROVIDER:NAME") from error
+    if settings is None:
+        raise UsageError(f"{option} {name}: a chat model {work}; name one, as openai:gpt-5-mini")
+    return settings
+
+
 def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
     """The key of a model. Raises `UsageError` where there is none and one is needed."""
     if settings.api_key_env:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from retgen.audits.benchmark_page import write_page
 from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
@@ -29,11 +30,13 @@ from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.calls import ModelOptions
+    from retgen.audits.judge import JudgeReport
 
 SYSTEMS = ("bm25", "minilm")  # where no run is given
 _LABELS = {"0": 0.0, "1": 1.0}
 _UNCLEAR = "?"
-_LONGEST = 1500  # characters of a document that a person is shown
+_LONGEST = 1500  # characters of a document that whoever judges it is shown
+JUDGE_PAIRS = 2000
 
 
 def audit(
@@ -43,6 +46,8 @@ def audit(
     models: Sequence[str] = (),
     labels: str | Path | None = None,
     patch: str | Path | None = None,
+    judge: str | None = None,
+    judge_pairs: int = JUDGE_PAIRS,
     seed: int = 0,
     split: str | None = None,
     out: str | Path | None = None,
@@ -55,9 +60,11 @@ def audit(
     """Check a data set's structure, how deep runs are judged, and its labels.
 
     `runs`: TREC files; `models`: systems; without either bm25 and minilm. `labels`: to_judge.tsv as
-    people filled it; `patch`: where to write the changed qrels. `out` defaults to
-    outputs/audit_NAME. Raises `UsageError` for labels of another pool, `DatasetError` for what is
-    no data set or no run of it.
+    people filled it; `patch`: where to write the changed qrels. `judge`: a chat model
+    (PROVIDER:NAME) that labels the first `judge_pairs` pairs of the pool, or those that people
+    labelled if these are more. `out` defaults to outputs/audit_NAME. Raises `UsageError` for labels
+    of another pool, `DatasetError` for what is no data set or no run of it, `ChecksFailed` for a
+    judge that is no better than chance.
     """
     place = dataset_folder(path)
     folder = Path(out) if out is not None else Path("outputs") / f"audit_{place.resolve().name}"
@@ -65,6 +72,12 @@ def audit(
     if patch is not None and labels is None:
         raise UsageError("--patch: takes what people labelled; name the file with --labels")
     systems = models or ([] if runs else SYSTEMS)
+    settings, report = None, None
+    if judge is not None:
+        # slow to import, and most audits have none
+        from retgen.audits.judge import judge_model, judged_labels
+
+        settings = judge_model(judge, model_options)
     checked = validate(place, workers=1, split=split, progress=progress)
     metrics = [f"nDCG@{DEPTH}", f"P@{DEPTH}", f"recall@{DEPTH}", f"recall@{POOL}"]
     scored = evaluate(
@@ -74,16 +87,30 @@ def audit(
     one = scored.datasets[0]
     pool = _pool(one, folder / "scores", seed)
     digest = xxhash.xxh3_64_hexdigest(pool.order.tobytes() + pool.documents.tobytes())
-    notes, errors, seen = list(one.all_notes), None, np.zeros(0)
-    given_labels: list[str] = []
+    notes, given_labels = list(one.all_notes), list[str]()
     if labels is not None:
         given_labels = _read_labels(Path(labels), one.collection, pool, digest)
-        seen, told = _values(given_labels, pool)
-        notes += told
-        errors = LabelErrors.of(pool, pool.corrected(seen)) if len(seen) else None
+    read, told = _values(given_labels)
+    items = pool.order[: len(read)]
+    seen = np.where(np.isnan(read), pool.strata[items] == POSITIVE, read)
+    notes += told
+    if settings is not None:
+        asked = pool.order[: max(judge_pairs, len(read))]
+        report = judged_labels(
+            settings, _pairs(one.collection, pool, asked), len(pool), folder / "scores",
+            model_options, progress,
+        )  # fmt: skip
+        _write_judged(folder / "judged.tsv", one.collection, pool, report)
+        if failed := len(report.calls.rejected):
+            notes.append(f"the judge gave no label that can be taken of {failed:,} pairs, which "
+                         "stand in rejected.jsonl")  # fmt: skip
+    fit = pool.corrected(seen, *((report.labels, report.asked) if report is not None else ()))
+    if report is not None:
+        report.compare(items, read, fit.sample.chances[items])
+    errors = LabelErrors.of(pool, fit) if len(seen) or report else None
     result = Audit(
         one, checked, pool, errors, len(seen), folder, given, notes, scored.failures,
-        scored.exit_code,
+        scored.exit_code, report,
     )  # fmt: skip
     _write_questions(result.questions, one.collection, pool, digest, given_labels)
     if patch is not None:
@@ -106,7 +133,7 @@ def _pool(scored: Scored, folder: Path, seed: int) -> Pool:
         [{place[d] for d, r in docs.items() if d in place and r > least} for docs in judged]
         for least in (-np.inf, 0)
     )
-    return Pool.of(rankings, positive, all_, seed)
+    return Pool.of(rankings, positive, None if collection.complete else all_, seed)
 
 
 def _names(collection: Collection, pool: Pool, item: int) -> tuple[str, str]:
@@ -114,20 +141,37 @@ def _names(collection: Collection, pool: Pool, item: int) -> tuple[str, str]:
     return collection.queries[pool.rows[item]].query_id, document
 
 
+def _pairs(
+    collection: Collection, pool: Pool, items: NDArray[np.int64]
+) -> dict[int, tuple[str, str]]:
+    """The query and the document of some pairs, as whoever judges them is shown them."""
+    texts, queries = collection.texts(pool.documents[items]), collection.queries
+    return {
+        item: (queries[pool.rows[item]].text, texts[int(pool.documents[item])][:_LONGEST])
+        for item in items.tolist()
+    }
+
+
 def _write_questions(
     path: Path, collection: Collection, pool: Pool, digest: str, labels: Sequence[str]
 ) -> None:
     """What was labelled, and the next pairs, for a spreadsheet."""
-    items = pool.order[: len(labels) + NEXT]
-    texts = collection.texts(pool.documents[items])
     lines = [f"# pool {digest}: label 1 relevant, 0 not, {_UNCLEAR} cannot tell; from the top\n"]
     lines.append("label\tquery-id\tcorpus-id\tquery\tdocument\n")
-    for at, item in enumerate(items.tolist()):
+    pairs = _pairs(collection, pool, pool.order[: len(labels) + NEXT])
+    for at, (item, pair) in enumerate(pairs.items()):
         label = labels[at] if at < len(labels) else ""
-        query = collection.queries[pool.rows[item]].text
-        cells = (query, texts[int(pool.documents[item])][:_LONGEST])
-        shown = "\t".join(" ".join(cell.split()) for cell in cells)
-        lines.append("\t".join([label, *_names(collection, pool, item), shown]) + "\n")
+        shown = (" ".join(cell.split()) for cell in pair)
+        lines.append("\t".join([label, *_names(collection, pool, item), *shown]) + "\n")
+    write_file(path, "".join(lines))
+
+
+def _write_judged(path: Path, collection: Collection, pool: Pool, report: JudgeReport) -> None:
+    """The judge's labels: TSV of query-id, corpus-id, label."""
+    lines = ["query-id\tcorpus-id\tlabel\n"]
+    for item in pool.order[: report.asked].tolist():
+        if not np.isnan(label := report.labels[item]):
+            lines.append("\t".join([*_names(collection, pool, item), f"{label:.0f}"]) + "\n")
     write_file(path, "".join(lines))
 
 
@@ -158,13 +202,10 @@ def _read_labels(path: Path, collection: Collection, pool: Pool, digest: str) ->
     return result
 
 
-def _values(labels: Sequence[str], pool: Pool) -> tuple[Floats, list[str]]:
-    """Of the pairs before the first one without a label; what nobody can tell keeps its label."""
+def _values(labels: Sequence[str]) -> tuple[Floats, list[str]]:
+    """Of the pairs before the first one without a label; NaN where nobody can tell."""
     end = labels.index("") if "" in labels else len(labels)
-    values = [
-        _LABELS.get(label, float(pool.strata[item] == POSITIVE))
-        for label, item in zip(labels[:end], pool.order.tolist(), strict=False)
-    ]
+    values = [_LABELS.get(label, np.nan) for label in labels[:end]]
     notes = []
     if unclear := labels[:end].count(_UNCLEAR):
         notes.append(f"{unclear:,} pairs that nobody could tell keep their label")

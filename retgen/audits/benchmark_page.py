@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from retgen.audits.pool import DEPTH
 from retgen.audits.result import NEXT, POOL, Audit
-from retgen.results.measurements import Measure, Measurement, write_measurements
-from retgen.results.numbers import listed
+from retgen.results.measurements import PERCENT, Measure, Measurement, write_measurements
+from retgen.results.numbers import count_text, listed
 from retgen.results.page import Box, Page, Section, Verdict
 from retgen.results.panel import Column, Panel
 from retgen.results.tables import TableView
-from retgen.statistics.clustered import Estimate
+from retgen.statistics.clustered import FEWEST, Estimate
 
-_SHARE = Measure("share", digits=1, percent=True, sign="%", small_digits=1)
 _POINTS = Measure("difference", digits=1, percent=True, signed=True, better="", small_digits=1)
 _LONGEST = 300  # characters of a finding
 
@@ -38,12 +39,11 @@ def page_of(result: Audit) -> Page:
     name, pool = result.scored.name, result.pool
     lede = (
         f"{result.scored.collection.documents:,} documents, {pool.queries:,} queries with a "
-        f"relevant document, {len(result.systems)} runs. The pool: judged positives, and what a "
-        f"run has among its first {POOL} and nobody judged; {len(pool):,} pairs. Intervals are "
-        "95%, over labels; the queries are as they are."
+        f"relevant document, {count_text(len(result.systems), 'run')}. {_pool(result)} Intervals "
+        "are 95%, over labels; the queries are as they are."
     )
     sections = [_runs(result)]
-    if result.errors is not None and len(result.systems) > 1:
+    if result.labelled and len(result.systems) > 1:
         sections.append(_pairs(result))
     findings = [[one.severity, one.rule, f"{len(one.ids):,}", one.message[:_LONGEST]]
                 for one in result.validation.findings]  # fmt: skip
@@ -52,9 +52,22 @@ def page_of(result: Audit) -> Page:
     statements = [*_next(result)]
     return Page(
         name, "retgen audit", lede, [], sections, result.command,
-        verdicts=[_structure(result), _labels(result)],
+        verdicts=[_structure(result), _labels(result), *_judge(result)],
         boxes=[Box("What to do", "fair", statements)],
     )  # fmt: skip
+
+
+def _pool(result: Audit) -> str:
+    count = len(result.pool)
+    if result.complete:
+        return (
+            "The set says that it is complete: a pair without a qrel is not relevant. So no pair "
+            f"is unjudged, and the pool is its {count:,} positives."
+        )
+    return (
+        f"The pool: judged positives, and what a run has among its first {POOL} and nobody judged; "
+        f"{count:,} pairs."
+    )
 
 
 def _structure(result: Audit) -> Verdict:
@@ -63,38 +76,65 @@ def _structure(result: Audit) -> Verdict:
         return Verdict("good", "Structure", "no defects found.")
     first = [f"{one.rule} ({len(one.ids):,} records)" for one in found.findings]
     kind = "bad" if found.errors else "fair"
-    text = f"{found.errors:,} errors, {found.warnings:,} warnings: {listed(first)}."
+    counts = count_text(found.errors, "error"), count_text(found.warnings, "warning")
+    text = f"{', '.join(counts)}: {listed(first)}."
     return Verdict(kind, "Structure", text)
 
 
 def _labels(result: Audit) -> Verdict:
     found = result.errors
+    complete = "the set says that it is complete, so no pair is unjudged; " * result.complete
     if found is None:
-        return Verdict("fair", "Labels", "not known: nobody has looked at a pair yet.")
-    parts = []
+        return Verdict(
+            "fair", "Labels", f"{complete}not known if right: nobody has looked at a pair yet."
+        )
+    parts = [complete[:-2]] if complete else []
     if found.missing is not None:
-        parts.append(f"{_SHARE.spanned(found.missing)} of the relevant pairs in the pool have no "
+        parts.append(f"{PERCENT.spanned(found.missing)} of the relevant pairs in the pool have no "
                      "positive label")  # fmt: skip
     if found.wrong is not None:
-        parts.append(f"{_SHARE.spanned(found.wrong)} of the positives are not relevant")
+        parts.append(f"{PERCENT.spanned(found.wrong)} of the positives are not relevant")
+    text = "; ".join(parts)
+    if not result.labelled:
+        return Verdict(
+            "bad", "Labels",
+            f"the judge's word, which nobody has checked, so no interval would hold: {text}.",
+        )  # fmt: skip
+    few = f", too few for intervals ({FEWEST} needed)" if result.labelled < FEWEST else ""
     worst = max(one.low or 0.0 for one in (found.missing, found.wrong) if one is not None)
     kind = "bad" if worst > 0.1 else "fair"
-    return Verdict(kind, "Labels", f"{'; '.join(parts)}. By {result.labelled:,} looks.")
+    return Verdict(kind, "Labels", f"{text}. By {count_text(result.labelled, 'look')}{few}.")
+
+
+def _judge(result: Audit) -> Iterator[Verdict]:
+    judge = result.judge
+    if judge is None:
+        return
+    text = f"{judge.name} labelled {int((~np.isnan(judge.labels)).sum()):,} pairs"
+    if not result.labelled:
+        yield Verdict("fair", "Judge", f"{text}; how often it is right is not known.")
+        return
+    yield Verdict(
+        "good", "Judge",
+        f"{text}. By {judge.compared:,} that people labelled too, {judge.accuracy()}. What it "
+        "misses is corrected by theirs.",
+    )  # fmt: skip
 
 
 def _next(result: Audit) -> Iterator[tuple[str, str]]:
     file = result.questions
-    if result.errors is None:
+    if not result.labelled:
+        also = " and the same `--judge`: its labels are kept, and cost nothing" * bool(result.judge)
         yield (
-            "Judge.",
-            f"Fill the first column of {file} from the top ({NEXT} pairs), then call again with "
-            f"`--labels {file}`.",
+            "Label.",
+            f"Fill the first column of {file} from the top ({min(NEXT, len(result.pool)):,} pairs),"
+            f" then call again with `--labels {file}`{also}.",
         )
         return
     needed = result.labels_needed() or 0
     if needed > result.labelled:
         yield (
-            "Judge more.",
+            "Label more.",
             f"About {needed:,} labels in all bring every run's P@{DEPTH} to 2 points; the next "
             f"stand in {file}.",
         )
@@ -111,26 +151,27 @@ def _runs(result: Audit) -> Section:
     rows: list[Measurement] = []
     scores = {score.label: score for score in result.scored.scores}
     for i, name in enumerate(result.systems):
-        share = scores[name].judged.get(f"Judged@{DEPTH}")
-        rows += [
-            Measurement(name, judged.name, {}, share),
-            Measurement(name, plain.name, {"by": "labels"}, result.as_labelled(i)),
-        ]
+        rows.append(Measurement(name, plain.name, {"by": "labels"}, result.as_labelled(i)))
+        if not result.complete:
+            share = scores[name].judged.get(f"Judged@{DEPTH}")
+            rows.append(Measurement(name, judged.name, {}, share))
         if result.errors is not None:
-            by = {"by": "corrected"}
+            by = {"by": result.by}
             rows += [
                 Measurement.of(name, plain.name, result.errors.precision[i], by),
                 Measurement.of(name, recall.name, result.errors.recall[i], by),
             ]
-    columns = [Column(f"Judged@{DEPTH}", judged), Column(plain.name, plain, {"by": "labels"})]
+    columns = [] if result.complete else [Column(f"Judged@{DEPTH}", judged)]
+    columns.append(Column(plain.name, plain, {"by": "labels"}))
     if result.errors is not None:
-        columns.append(Column(f"corrected {plain.name}", plain, {"by": "corrected"}))
-        columns.append(Column(f"corrected {recall.name}", recall, {"by": "corrected"}))
+        columns += [Column(f"{result.by} {one.name}", one, {"by": result.by})
+                    for one in (plain, recall)]  # fmt: skip
     best = result.scored.baselines.get("best") or {}
     text = [
         f"Judged@{DEPTH}: of a run's first {DEPTH} documents, how many of 100 have a label. "
-        f"P@{DEPTH}: how many are relevant; recall@{DEPTH}: of all relevant pairs in the pool, how "
-        "many are among these. nDCG is not corrected: it is not a sum over pairs."
+        * (not result.complete)
+        + f"P@{DEPTH}: how many are relevant; recall@{DEPTH}: of all relevant pairs in the pool, "
+        "how many are among these. nDCG is not corrected: it is not a sum over pairs."
     ]
     if best.get("ranking"):
         text.append(f"The best query-blind ranking is {best['ranking']}: scores/eval.html.")

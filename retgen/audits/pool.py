@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.statistics.bottom import BottomSample, Corrected
+from retgen.statistics.bottom import BottomSample, Corrected, JudgeLabels
 from retgen.statistics.clustered import CHANGE, SHARE, Estimate, Floats
 from retgen.statistics.sequences import weighted_keys
 
@@ -47,12 +47,13 @@ class Pool:
         cls,
         rankings: Sequence[NDArray[np.int64]],
         positives: Sequence[AbstractSet[int]],
-        judged: Sequence[AbstractSet[int]],
+        judged: Sequence[AbstractSet[int]] | None,
         seed: int = 0,
     ) -> Pool:
         """`rankings`: of each run (queries, depth) documents, -1 where there is none.
 
-        `positives`, `judged`: documents of each query. Pairs judged not relevant stay out.
+        `positives`, `judged`: documents of each query; `judged` None: all of them are, so that the
+        pool holds positives alone. Pairs judged not relevant stay out.
         """
         places: dict[tuple[int, int], list[int]] = {
             (row, document): [0] * len(rankings)
@@ -62,8 +63,8 @@ class Pool:
         for run, ranking in enumerate(rankings):
             for row, documents in enumerate(ranking.tolist()):
                 for rank, document in enumerate(documents, 1):
-                    known = document in positives[row] or document not in judged[row]
-                    if document >= 0 and known:
+                    open_ = judged is not None and document not in judged[row]
+                    if document >= 0 and (open_ or document in positives[row]):
                         places.setdefault((row, document), [0] * len(rankings))[run] = rank
         pairs = np.array([*places], np.int64).reshape(-1, 2)
         kinds = [POSITIVE if d in positives[row] else UNJUDGED for row, d in places]
@@ -120,25 +121,28 @@ class Pool:
         """The share of relevant documents among a run's first `DEPTH`."""
         return np.asarray(self.counted[run] / (DEPTH * self.queries))
 
-    def corrected(self, labels: Floats, judged: Floats | None = None) -> Corrected:
-        """With labels of the first pairs in order, and a judge's of all (0, 1; NaN: none)."""
+    def corrected(
+        self, labels: Floats, judged: Floats | None = None, count: int | None = None
+    ) -> Corrected:
+        """By people's labels of the first pairs in order, and a judge's of the first `count` (all,
+        if None): `judged` (pairs,), 0 or 1, NaN where it gave none.
+        """
         kinds = [self.strata == kind for kind in (UNJUDGED, POSITIVE)]
-        columns = [column for kind in kinds for column in (kind, kind / self.best)]
-        if judged is not None:
-            known = ~np.isnan(judged)
-            said = np.where(known, judged, 0) - np.where(known, self.prior, 0)
-            columns += [column for kind in kinds for column in (kind * said, kind * known)]
+        guesses = np.stack([one for kind in kinds for one in (kind, kind / self.best)], axis=1)
         sample = BottomSample(self.order, self.keys, self.weights, labels)
-        guesses = np.stack(columns, axis=1).astype(float)
-        return Corrected.of(sample, self.prior, guesses, self.strata)
+        judge = None
+        if judged is not None:
+            columns = np.stack([kind * (np.nan_to_num(judged) - self.prior) for kind in kinds], 1)
+            judge = JudgeLabels(judged, len(self) if count is None else count, columns)
+        return Corrected.of(sample, self.prior, guesses.astype(float), judge)
 
 
 @dataclass(frozen=True)
 class LabelErrors:
     """What labels say of the pool. `missing`: of all relevant pairs, the share without a positive
-    label; `wrong`: of the positives, the share that is not relevant. By run: `precision`, of the
-    first `DEPTH` documents the share that is relevant; `recall`: of all relevant pairs, the share
-    that is among these; None where nothing is relevant.
+    label, None where no pair is unjudged; `wrong`: of the positives, the share that is not
+    relevant. By run: `precision`, of the first `DEPTH` documents the share that is relevant;
+    `recall`: of all relevant pairs, the share that is among these; None where nothing is relevant.
     """
 
     missing: Estimate | None
@@ -155,7 +159,7 @@ class LabelErrors:
         count = int(positive.sum())
         runs = range(len(pool.ranks))
         return cls(
-            fit.ratio(unjudged.astype(float), every, SHARE),
+            fit.ratio(unjudged.astype(float), every, SHARE) if unjudged.any() else None,
             fit.mean(positive / -count, SHARE, 1.0) if count else None,
             [fit.mean(pool.precision(run), SHARE) for run in runs],
             [fit.ratio(pool.counted[run].astype(float), every, SHARE) for run in runs],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,16 +20,21 @@ from retgen.audits.overlap import mean_overlap, word_overlap
 from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
 from retgen.evaluation.scoring.result import Scored
 from retgen.evaluation.scoring.scores import at_largest
-from retgen.statistics.clustered import Estimate
+from retgen.statistics.clustered import FEWEST, Estimate
 from retgen.validators.validation import Validation
 from retgen.version import __version__
+
+if TYPE_CHECKING:
+    from retgen.audits.judge import JudgeReport
 
 POOL, NEXT, POINTS = 20, 200, 0.02
 
 
 @dataclass
 class Audit:
-    """What `audit` found. `errors` None: nobody has labelled anything yet. `labelled`: pairs."""
+    """What `audit` found. `errors` None: nobody has labelled anything yet. `labelled`: pairs, by
+    people; 0 where a judge labelled alone, whose word has no interval.
+    """
 
     scored: Scored
     validation: Validation
@@ -41,6 +46,12 @@ class Audit:
     notes: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     exit_code: int = 0
+    judge: JudgeReport | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the set says that a pair without a qrel is not relevant: none is unjudged."""
+        return self.scored.collection.complete
 
     @property
     def questions(self) -> Path:
@@ -51,6 +62,11 @@ class Audit:
             if any(line.split("\t")[0].strip() for line in lines):
                 return self.folder / "to_judge_next.tsv"
         return first
+
+    @property
+    def by(self) -> str:
+        """What scores are, beside those by the labels as they stand."""
+        return "corrected" if self.labelled else "judge's"
 
     @property
     def systems(self) -> list[str]:
@@ -74,8 +90,10 @@ class Audit:
         return result
 
     def labels_needed(self) -> int | None:
-        """How many labels in all bring every run's precision to +-2 points; None before any."""
-        if self.errors is None:
+        """How many labels in all bring every run's precision to +-2 points; None before an
+        interval.
+        """
+        if self.errors is None or self.labelled < FEWEST:
             return None
         low, high = self.labelled, len(self.pool)
         values = [self.pool.precision(run) for run in range(len(self.systems))]
@@ -91,6 +109,7 @@ class Audit:
         plain = [] if found is None else [one and one._asdict() for one in found.recall]
         return {
             "dataset": str(self.scored.collection.path), "version": __version__,
+            "complete": self.complete, "judge": self.judge and self.judge.to_json(),
             "structure": {key: value for key, value in self.validation.to_json().items()
                           if key in ("ok", "errors", "warnings", "findings")},
             "floors": floors, "pool": {"pairs": len(self.pool), "depth": POOL,
@@ -101,8 +120,8 @@ class Audit:
             "runs": [
                 {"system": name, "judged": score.judged, f"P@{DEPTH}": self.as_labelled(i)}
                 | ({} if found is None else {
-                    f"corrected P@{DEPTH}": found.precision[i]._asdict(),
-                    f"corrected recall@{DEPTH}": plain[i],
+                    f"{self.by} P@{DEPTH}": found.precision[i]._asdict(),
+                    f"{self.by} recall@{DEPTH}": plain[i],
                 })
                 for i, (name, score) in enumerate(
                     zip(self.systems, at_largest(self.scored.scores), strict=True)

@@ -10,17 +10,21 @@ import typer
 from retgen.cli.base import (
     DatasetArgument,
     DeviceOption,
+    DtypeOption,
     Json,
     LedgerOption,
+    MaxLengthOption,
     MaxUsdOption,
+    NoCacheOption,
     PriceOption,
     Quiet,
     SplitOption,
-    again,
+    TrustOption,
     check_datasets,
     command,
+    complete_chat_model,
     complete_model,
-    fail,
+    fail_of_systems,
     given_command,
     given_path,
     given_place,
@@ -36,6 +40,7 @@ from retgen.errors import UsageError
     "audit",
     "gen audit ~/beir/scifact --run bm25.trec --run mine.trec",
     "gen audit ~/beir/scifact --run bm25.trec --labels judged.tsv --patch patch.tsv",
+    "gen audit ~/beir/scifact --run bm25.trec --labels judged.tsv --judge openai:gpt-5-mini",
     "gen audit outputs/kb --real ~/beir/scifact --model bm25 --model minilm --model ./my-model",
 )
 def audit_command(
@@ -66,6 +71,17 @@ def audit_command(
         Path | None,
         typer.Option(parser=given_path, metavar="FILE", help="Write qrels that labels change."),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", autocompletion=complete_chat_model,
+            help="A chat model that labels pairs too, e.g. openai:gpt-5-mini; people's labels "
+            "correct it.",
+        ),
+    ] = None,
+    judge_pairs: Annotated[
+        int, typer.Option(min=1, help="Pairs that the judge labels, at most.")
+    ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of the order in which to judge.")] = 0,
     metric: Annotated[
         str, typer.Option(metavar="NAME", help="With --real: what systems are ordered by.")
@@ -75,20 +91,13 @@ def audit_command(
         Path | None, typer.Option(parser=given_path, help="Folder; default outputs/audit_NAME.")
     ] = None,
     device: DeviceOption = None,
-    dtype: Annotated[
-        str | None,
-        typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved."),
-    ] = None,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
-    ] = False,
+    dtype: DtypeOption = None,
+    max_length: MaxLengthOption = None,
+    trust_remote_code: TrustOption = False,
     max_usd: MaxUsdOption = None,
     price: PriceOption = None,
     ledger: LedgerOption = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
-    ] = False,
+    no_cache: NoCacheOption = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -99,7 +108,7 @@ def audit_command(
     for name in model or ():
         check_name(name)
     model_options = None
-    if any(asked_models(name) for name in model or ()):
+    if judge or any(asked_models(name) for name in model or ()):
         interruptible()
         model_options = model_options_of(str(path), max_usd, price, None, ledger)
     options = Options(
@@ -118,22 +127,19 @@ def audit_command(
 
             text = terminal_text
             result = audit(
-                path, runs=run or (), labels=labels, patch=patch, seed=seed, progress=progress,
-                **shared,
+                path, runs=run or (), labels=labels, patch=patch, judge=judge,
+                judge_pairs=judge_pairs, seed=seed, progress=progress, **shared,
             )  # fmt: skip
         else:
             from retgen.audits.compare import audit_against
             from retgen.audits.compare_page import terminal_text as comparison_text
 
             text = comparison_text
-            if unfit := [n for n, v in (("--run", run), ("--labels", labels), ("--patch", patch))
-                         if v]:  # fmt: skip
+            given = {"--run": run, "--labels": labels, "--patch": patch, "--judge": judge}
+            if unfit := [name for name, value in given.items() if value]:
                 raise UsageError(
                     f"{', '.join(unfit)}: of one data set; --real scores systems on both: --model"
                 )
             result = audit_against(path, real, metric=metric, progress=progress, **shared)
     print_result(result, lambda: text(result), json, quiet)
-    if result.failures:
-        code = result.exit_code
-        resume = f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""
-        fail("\n".join(result.failures.values()) + resume, code)
+    fail_of_systems(result.failures, result.exit_code)

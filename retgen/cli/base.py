@@ -12,7 +12,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
@@ -121,7 +121,7 @@ def complete_model(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
-def _complete_chat_model(incomplete: str) -> list[str]:
+def complete_chat_model(incomplete: str) -> list[str]:
     from retgen.agents.prices import Prices
 
     return [name for name in ("offline", *Prices().models()) if name.startswith(incomplete)]
@@ -190,7 +190,7 @@ ModelOption = Annotated[
     str | None,
     typer.Option(
         metavar="MODEL",
-        autocompletion=_complete_chat_model,
+        autocompletion=complete_chat_model,
         help="Model that writes and judges, e.g. openai:gpt-5-mini or offline.",
     ),
 ]
@@ -229,6 +229,18 @@ DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps."
 MaxUsdOption = Annotated[
     float | None, typer.Option("--max-usd", min=0.0, help="Hard limit on model costs, in dollars.")
 ]
+# of systems that are scored
+DtypeOption = Annotated[
+    str | None, typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved.")
+]
+BatchSizeOption = Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")]
+MaxLengthOption = Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")]
+QueryPromptOption = Annotated[str | None, typer.Option(help="Put before every query.")]
+DocumentPromptOption = Annotated[str | None, typer.Option(help="Put before every document.")]
+TrustOption = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
+]
+NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")]
 
 
 def command(
@@ -455,6 +467,13 @@ def print_result(value: Any, text: Callable[[], str], json: bool, quiet: bool = 
         print_json(value.to_json() if hasattr(value, "to_json") else value)
     elif not quiet:
         print(text())
+
+
+def fail_of_systems(failures: Mapping[str, str], code: int) -> None:
+    """End with what failed, where anything did, and how to resume if that is possible."""
+    if failures:
+        resume = f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""
+        fail("\n".join(failures.values()) + resume, code)
 
 
 def plural(count: int, noun: str) -> str:

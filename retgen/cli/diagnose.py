@@ -8,16 +8,22 @@ from typing import Annotated
 import typer
 
 from retgen.cli.base import (
+    BatchSizeOption,
     DeviceOption,
+    DocumentPromptOption,
+    DtypeOption,
     Json,
     LedgerOption,
+    MaxLengthOption,
     MaxUsdOption,
+    NoCacheOption,
     PriceOption,
+    QueryPromptOption,
     Quiet,
-    again,
+    TrustOption,
     command,
     complete_model,
-    fail,
+    fail_of_systems,
     given_command,
     given_path,
     interruptible,
@@ -62,23 +68,16 @@ def diagnose_command(
         typer.Option(parser=given_path, help="Folder; default outputs/diagnose_MODEL."),
     ] = None,
     device: DeviceOption = None,
-    dtype: Annotated[
-        str | None,
-        typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved."),
-    ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
-    query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,
-    document_prompt: Annotated[str | None, typer.Option(help="Put before every document.")] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
-    ] = False,
+    dtype: DtypeOption = None,
+    batch_size: BatchSizeOption = None,
+    max_length: MaxLengthOption = None,
+    query_prompt: QueryPromptOption = None,
+    document_prompt: DocumentPromptOption = None,
+    trust_remote_code: TrustOption = False,
     max_usd: MaxUsdOption = None,
     price: PriceOption = None,
     ledger: LedgerOption = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
-    ] = False,
+    no_cache: NoCacheOption = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -107,7 +106,4 @@ def diagnose_command(
     from retgen.diagnosis.page import terminal_text
 
     print_result(result, lambda: terminal_text(result), json, quiet)
-    if result.failures:
-        code = result.exit_code
-        resume = f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""
-        fail("\n".join(result.failures.values()) + resume, code)
+    fail_of_systems(result.failures, result.exit_code)

@@ -9,19 +9,25 @@ from typing import Annotated, Any
 import typer
 
 from retgen.cli.base import (
+    BatchSizeOption,
     DeviceOption,
+    DocumentPromptOption,
+    DtypeOption,
     Json,
     LedgerOption,
+    MaxLengthOption,
     MaxUsdOption,
+    NoCacheOption,
     PriceOption,
+    QueryPromptOption,
     Quiet,
     SplitOption,
-    again,
+    TrustOption,
     check_datasets,
     command,
     complete_model,
     complete_protocol,
-    fail,
+    fail_of_systems,
     given_command,
     given_path,
     given_place,
@@ -134,21 +140,16 @@ def eval_command(
         str | None,
         typer.Option(help="cpu, cuda, cuda:0, mps; several (cuda:0,cuda:1) share the encoding."),
     ] = None,
-    dtype: Annotated[
-        str | None,
-        typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved."),
-    ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")] = None,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")] = None,
-    query_prompt: Annotated[str | None, typer.Option(help="Put before every query.")] = None,
-    document_prompt: Annotated[str | None, typer.Option(help="Put before every document.")] = None,
+    dtype: DtypeOption = None,
+    batch_size: BatchSizeOption = None,
+    max_length: MaxLengthOption = None,
+    query_prompt: QueryPromptOption = None,
+    document_prompt: DocumentPromptOption = None,
     attn_implementation: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Of transformers: sdpa, eager, flash_attention_2, ..."),
     ] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
-    ] = False,
+    trust_remote_code: TrustOption = False,
     rerank_depth: Annotated[
         int, typer.Option(min=1, help="Documents per query that a re-ranker sees.")
     ] = 100,
@@ -167,9 +168,7 @@ def eval_command(
     max_usd: MaxUsdOption = None,
     price: PriceOption = None,
     ledger: LedgerOption = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")
-    ] = False,
+    no_cache: NoCacheOption = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -281,12 +280,7 @@ def eval_command(
         print_scores(result, opened, json, quiet)
     else:
         print_result(result, lambda: _text(result), json, quiet)
-    if result.failures:
-        code = 2 if study is not None else result.exit_code
-        message = "\n".join(result.failures.values())
-        fail(
-            message + (f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""), code
-        )
+    fail_of_systems(result.failures, 2 if study is not None else result.exit_code)
 
 
 def _encode_share(

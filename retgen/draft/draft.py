@@ -16,7 +16,7 @@ from retgen.agents.calls import (
 )
 from retgen.agents.chat import Unusable
 from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings, settings_of
+from retgen.agents.models import ModelSettings, chat_model_of
 from retgen.draft.desk import Desk
 from retgen.errors import ChecksFailed, OutputError, RetgenError, UsageError
 from retgen.generators.family import Plan
@@ -95,14 +95,7 @@ def _settings(
     """Raise `UsageError` or `OutputError` for what cannot be, before anything is paid for."""
     if not wish.strip():
         raise UsageError("say in a sentence which data set is wanted")
-    try:
-        settings = settings_of(model) if ":" in model else None
-    except ValueError as error:
-        raise UsageError(f"--model {model}: name a chat model as PROVIDER:NAME") from error
-    if settings is None:
-        raise UsageError(
-            f"--model {model}: a chat model drafts the recipe; name one, as openai:gpt-5-mini"
-        )
+    settings = chat_model_of("--model", model, "drafts the recipe")
     check_model(settings, options)
     if path.exists():
         raise OutputError(f"{path} is there already; choose another file with --out")

@@ -8,7 +8,7 @@ from typing import Any
 
 from retgen.highlights import query_examples
 from retgen.reporting import evidence
-from retgen.results.numbers import number, score
+from retgen.results.numbers import count_text, number, score
 from retgen.results.page import Tile, Verdict
 from retgen.validators.origin import is_separable
 
@@ -219,8 +219,3 @@ def value_range(values: Mapping[str, float]) -> str:
     """The least and the greatest of some values, or the one that they all are."""
     low, high = number(values["min"]), number(values["max"])
     return low if low == high else f"{low}–{high}"
-
-
-def count_text(count: int, one: str, many: str = "") -> str:
-    """A count and its noun."""
-    return f"{number(count)} {one if count == 1 else many or one + 's'}"

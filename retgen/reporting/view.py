@@ -14,7 +14,6 @@ from retgen.highlights import text_differences
 from retgen.reporting import evidence
 from retgen.reporting.claims import (
     Report,
-    count_text,
     tiles,
     value_range,
     verdicts,
@@ -22,7 +21,7 @@ from retgen.reporting.claims import (
     what_it_tests,
 )
 from retgen.results.measurements import Measure, Measurement
-from retgen.results.numbers import number
+from retgen.results.numbers import count_text, number
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
 from retgen.results.panel import Panel, columns_by
 from retgen.results.pictures import Bars, Level, Line, Lines, Matrix, Picture, bins

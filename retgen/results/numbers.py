@@ -36,3 +36,8 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} more"]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def count_text(count: int, one: str, many: str = "") -> str:
+    """A count and its noun."""
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from retgen.highlights import Marked
-from retgen.markdown import escape_markdown
+from retgen.markdown import code_spans, escape_markdown
 from retgen.results.tables import TableView
 from retgen.write import write_file
 
@@ -127,7 +127,9 @@ class Tile(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Statements under a title, each a bold beginning and the rest. `kind`: as of `Verdict`."""
+    """Statements under a title, each a bold beginning and the rest, where code stands between
+    backticks. `kind`: as of `Verdict`.
+    """
 
     title: str
     kind: str
@@ -168,7 +170,7 @@ class Page:
         parts = [f"# {escape_markdown(self.name)}"]
         parts += [escape_markdown(self.lede)] if self.lede else []
         for box in self.boxes:
-            lines = (f"- **{escape_markdown(a)}** {escape_markdown(b)}" for a, b in box.statements)
+            lines = (f"- **{escape_markdown(a)}** {code_spans(b)}" for a, b in box.statements)
             parts += [f"## {escape_markdown(box.title)}", "\n".join(lines)]
         parts += [escape_markdown(" ".join(self.summary))] if self.summary else []
         return "\n\n".join([*parts, *(one.markdown() for one in self.sections)]) + "\n"

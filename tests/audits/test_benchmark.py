@@ -7,42 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Gen, Write
-
-QUERIES, NEAR = 30, 4
-
-
-@pytest.fixture
-def made(dataset: Write) -> Path:
-    """Each query has two relevant documents of four about its word; one has no label."""
-    documents = {f"d{i}-{j}": f"word{i} text {j}" for i in range(QUERIES) for j in range(NEAR)}
-    queries = {f"q{i}": f"word{i}" for i in range(QUERIES)}
-    return dataset(documents, queries, [(f"q{i}", f"d{i}-0", 1) for i in range(QUERIES)])
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> list[str]:
-    """One run has the relevant documents first, the other has one of them."""
-    result = []
-    for name, ranked in (("good", (0, 1, 2)), ("poor", (2, 3, 0))):
-        lines = [
-            f"q{i} Q0 d{i}-{j} {rank} {9 - rank} x\n"
-            for i in range(QUERIES)
-            for rank, j in enumerate(ranked)
-        ]
-        (tmp_path / f"{name}.trec").write_text("".join(lines))
-        result += ["--run", str(tmp_path / f"{name}.trec")]
-    return result
-
-
-def fill(path: Path, count: int, to: Path) -> None:
-    """The first labels, by what is so: documents 0 and 1 are relevant."""
-    lines = path.read_text().splitlines()
-    for at in range(2, 2 + count):
-        cells = lines[at].split("\t")
-        cells[0] = "1" if cells[2][-1] in "01" else "0"
-        lines[at] = "\t".join(cells)
-    to.write_text("\n".join(lines) + "\n")
+from tests.audits.conftest import QUERIES
+from tests.audits.people import fill
+from tests.conftest import Gen
 
 
 def test_from_runs_to_corrected_scores(
@@ -117,3 +84,28 @@ def test_what_is_refused(gen: Gen, tmp_path: Path, made: Path, runs: list[str]) 
     foreign = gen("audit", made, "--run", "foreign.trec")
     assert foreign.returncode == 2
     assert "ranks no query of" in foreign.stderr
+
+
+def test_a_complete_set_has_no_unjudged_pair(gen: Gen, tmp_path: Path, limit_run: Path) -> None:
+    done = gen("audit", limit_run, "--model", "bm25", "--out", "audit")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        "Labels: the set says that it is complete, so no pair is unjudged; not known" in done.stdout
+    )
+    assert "Judged@10" not in done.stdout
+    value = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert (value["complete"], value["pool"]) == (
+        True, {"pairs": 200, "depth": 20, "positives": 200},
+    )  # fmt: skip
+    shown = (tmp_path / "audit" / "audit.html").read_text()
+    assert "a pair without a qrel is not relevant" in shown
+    assert "<code>--labels audit/to_judge.tsv</code>" in shown
+    assert "`" not in shown
+
+    lines = (tmp_path / "audit" / "to_judge.tsv").read_text().splitlines()
+    assert len(lines) == 202
+    filled = [*lines[:2], *("1" + line for line in lines[2:])]
+    (tmp_path / "all.tsv").write_text("\n".join(filled) + "\n")
+    gen("audit", limit_run, "--model", "bm25", "--out", "audit", "--labels", "all.tsv", "-q")
+    value = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert (value["missing"], value["wrong"]["value"]) == (None, 0)

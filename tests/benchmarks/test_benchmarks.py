@@ -24,7 +24,7 @@ CASES: dict[str, tuple[str, str]] = {
     "agents long": ("--long --calls 40", rf"  40 calls: {N} MB, {N} MB"),
     "audit": (
         "--simulations 3 --needed 0 --sets capretrieval_album",
-        rf"capretrieval_album, pool, by rank: intervals hold {F} at worst .*",
+        rf"capretrieval_album, pool, good judge: intervals hold {F} at worst .*",
     ),
     "haystacks": ("--sample 1 --rounds 1", rf"  ratio, with the check: {N} \({N} to {N}\)"),
     "ledger": ("--calls 400", rf"three turns, prompt of 3 kB: {N} bytes a call .*"),
