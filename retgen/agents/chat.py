@@ -20,16 +20,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import orjson
 
 from retgen.agents.prompt import Request
 
+if TYPE_CHECKING:
+    from retgen.agents.batches.api import BatchApi
+
 NO_KEY = "none"  # for a server that asks for none, where a client wants one
-# in the place of a status: the package in use cannot make the request; there was no connection,
-# so nothing was sent; it was sent, and nobody knows what became of it
-NOT_SENT, NO_CONNECTION, SILENCE = -2, -1, 0
+# in the place of a status: it was to be in a batch, and nobody worked on it; the package in use
+# cannot make the request, or the batch API refuses it; there was no connection, so nothing was
+# sent; it was sent, and nobody knows what became of it
+NOT_RUN, NOT_SENT, NO_CONNECTION, SILENCE = -3, -2, -1, 0
 
 # of a run that asks no model
 OFFLINE_COSTS: dict[str, Any] = {
@@ -51,7 +55,7 @@ class Usage(NamedTuple):
 class Response(NamedTuple):
     """What came back for one request.
 
-    `raw`: the bytes that are kept, without our key. `status`: of HTTP, or one of the three above;
+    `raw`: the bytes that are kept, without our key. `status`: of HTTP, or one of the four above;
     where a body of status 200 states an error with a status of its own, that one. `begun`: whatever
     the status says, a model may have worked on it. `error`: what
     is wrong, as the server words it, its code first; "" where it says nothing of an error.
@@ -106,13 +110,14 @@ class Backend(ABC):
     `keys`: environment variables that may hold the key, the first that is set counts; none: the
     provider's own package looks for it. `address`: the variable that may name another server.
     `judge`: the model that judges where the writer is another provider's, "" for none;
-    `preference`: among several such, the highest comes first.
+    `preference`: among several such, the highest comes first. `batched`: it has a batch API.
     """
 
     keys: ClassVar[tuple[str, ...]] = ()
     address: ClassVar[str] = ""
     judge: ClassVar[str] = ""
     preference: ClassVar[int] = 0
+    batched: ClassVar[bool] = False
 
     @abstractmethod
     def open(
@@ -135,6 +140,10 @@ class Backend(ABC):
         Raises `UsageError` for a provider that nobody knows.
         """
         return None
+
+    def open_batches(self, chat: Any) -> BatchApi:
+        """The batch API of a chat model that `open` returned, where it is `batched`."""
+        raise NotImplementedError
 
 
 # --- what all backends need: JSON that may be none, errors in any form, masked keys ---------------

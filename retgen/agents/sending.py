@@ -20,6 +20,7 @@ from tenacity.wait import wait_exponential_jitter
 
 from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
 from retgen.agents.attribution import FailureAttribution
+from retgen.agents.batches.queue import BatchQueue
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
 from retgen.agents.flow import ConcurrencyGate, Flight, Probe, Stop
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer
@@ -106,8 +107,9 @@ class Failed(Exception):
 class Sender:
     """Sends the requests of one run to one model. `cap`: of the run, in nano-dollars.
 
-    `attempts`: of one request, the first included; `first_delay`: seconds before the second.
-    `notice`: is told, once each, what a user has to wait for.
+    `batches`: what requests are sent through, if not one by one. `attempts`: of one request, the
+    first included; `first_delay`: seconds before the second. `notice`: is told, once each, what a
+    user has to wait for.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class Sender:
         price: Price | None = None,
         cap: int | None = None,
         tally: Tally | None = None,
+        batches: BatchQueue | None = None,
         attempts: int = 6,
         first_delay: float = 0.5,
         notice: Callable[[str], None] = lambda text: None,
@@ -134,10 +137,12 @@ class Sender:
         self.tally = tally or Tally()
         self._attempts = attempts
         self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
-        self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
+        self._batches, most = batches, settings.concurrency
+        self._gate, self._probe = ConcurrencyGate(most, begin=most if batches else 8), Probe()
         self._requests, self._tokens = settings.requests_per_minute, settings.tokens_per_minute
         self._limited = bool(self._requests or self._tokens)
-        self._timeout, self._lease = settings.timeout, settings.timeout + _LEASE
+        self._timeout = settings.timeout
+        self._lease = batches.lease if batches else settings.timeout + _LEASE
         self._whom = settings.endpoint(), settings.name
         # whose documentation says what costs nothing; nobody's, of a server of one's own
         self._provider = "" if settings.address() else settings.provider
@@ -168,15 +173,16 @@ class Sender:
                     if isinstance(result, Send):
                         token = self._attribution.start() if first else None
                         try:
-                            sent = await self._send(request, result, agent, room)
+                            # a batch that it is in may have had another
+                            sent = await self._send(request, result, agent, result.room or room)
                         finally:
                             self._attribution.finish(token)
                         again = sent.row.outcome in ("retry", "later")
                         # of no account for the pace: an answer that was cut off, or refused
                         in_time = time.monotonic() - entered < self._timeout / _SLOW
-                        well = (
-                            False if again else (in_time and sent.row.outcome == "answer") or None
-                        )
+                        if self._batches is None:
+                            whole = in_time and sent.row.outcome == "answer"
+                            well = False if again else whole or None
                         if again:
                             raise Failed(sent)
                         return sent
@@ -237,7 +243,7 @@ class Sender:
         def reserve() -> LedgerAnswer | Refusal | Send | Busy | OverCap:
             return self._ledger.reserve(
                 request, run=self._run, agent=agent, worst=worst, lease=self._lease, room=room,
-                cap=self._cap, priced=self._priced,
+                cap=self._cap, priced=self._priced, batch=self._batches is not None,
             )  # fmt: skip
 
         result = await self._reservation(reserve)
@@ -280,7 +286,11 @@ class Sender:
         began = time.monotonic()
         token = self._flight.begin(agent)
         try:
-            response = await self._chat.send(request, room)
+            response = (
+                await self._chat.send(request, room)
+                if self._batches is None
+                else await self._batches.send(send, request, room)
+            )
             sent = await self._keep(request, send, response, agent, room)
         except asyncio.CancelledError:
             await self._do(lambda: self._ledger.record_lost(send, "CancelledError"))
@@ -401,7 +411,7 @@ class Sender:
 
     def _give_back(self, future: Future[T]) -> None:
         send = future.result() if not future.exception() else None
-        if isinstance(send, Send):
+        if isinstance(send, Send) and not send.batch:
             self._writer.submit(lambda: self._ledger.record_failure(send, "not sent"))
 
     async def _do(self, call: Callable[[], T]) -> T:
