@@ -24,12 +24,12 @@ from retgen.errors import BatchUnfinished, EndpointFailed
 
 T = TypeVar("T")
 
-_QUIET = 1.0  # seconds without a new request after which those that wait are submitted
+_QUIET = 0.5  # seconds without a new request after which those that wait are submitted
 _LOOK = 0.25  # seconds between two looks at whether any waits
-_FIRST, _GROWTH, _LAST = 0.5, 1.5, 60.0  # seconds between two looks at a batch
+_FIRST, _GROWTH, _LAST = 0.25, 1.5, 60.0  # seconds between two looks at a batch
 # seconds until a batch is listed that was created before a process was killed, or while a
 # connection broke
-_LISTED, _LISTED_AT_LAST = (0.0, 2.0), (0.0, 2.0, 4.0, 8.0, 16.0)
+_LISTED, _LISTED_AT_LAST = (0.0, 1.0), (0.0, 2.0, 4.0, 8.0, 16.0)
 _NO_API = (404, 405, 501)
 
 
