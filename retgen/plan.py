@@ -203,7 +203,7 @@ def _with_prices(
             notes += [] if note in notes else [note]
     if table.batch:
         seconds = [0.0, 0.0]
-        notes.append("a question that needs an answer before waits for its batch: minutes to a day")
+        notes.append("every round of questions and of repairs waits for a batch: minutes to a day")
     return replace(
         result,
         notes=tuple(notes),

@@ -136,7 +136,6 @@ def ledger_of(folder: Path, model_options: ModelOptions) -> Path | ServerAddress
 
 def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
     """Raises `UsageError` for what a model lacks: a key, a provider, a price or a batch API."""
-    check_provider(one, find_key(one))
     if model_options.batch and not one.backend.batched:
         named = sorted(name for name, known in backends().items() if known.batched)
         how = "LangChain" if one.backend is backends()[LANGCHAIN] else "its backend"
@@ -145,6 +144,7 @@ def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
             f"{' and '.join(named)} can be asked in batches. Leave --batch out, or name another "
             "model"
         )
+    check_provider(one, find_key(one))
     if model_options.max_usd is not None and Prices(model_options.prices).of(one) is None:
         raise UsageError(
             f"the price of {one.full_name} is not known, so --max-usd cannot be kept: add "
@@ -221,8 +221,8 @@ def call_models(
             )
         if model_options.batch is None and (count := ledger.count_in_batches(name)):
             raise UsageError(
-                f"{count:,} requests of this run are in batches whose answers were not fetched: "
-                "--batch takes them up; --no-batch asks, and pays for, them again"
+                f"requests of this run in batches whose answers were not fetched: {count:,}. "
+                "--batch takes them up; --no-batch asks again, and pays for them twice"
             )
         call_report.tally.nano_usd = ledger.spent(name).nano_usd
         keys = {

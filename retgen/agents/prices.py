@@ -159,14 +159,19 @@ def _read(path: Path) -> _Table:
             }
             for provider, table in tree["prices"].items()
         }
-        batch = {str(name): float(part) for name, part in (tree.get("batch") or {}).items()}
-        if not all(0 < part <= 1 for part in batch.values()):
-            raise ValueError
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             f"{path}: is no price table. It says, in dollars per million tokens: "
-            "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}; and what batches cost of that: "
-            "batch: {openai: 0.5}"
+            "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"
+        ) from error
+    try:
+        batch = {str(name): float(part) for name, part in tree.get("batch", {}).items()}
+        if not all(0 < part <= 1 for part in batch.values()):
+            raise ValueError
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{path}: its part `batch` says what batches cost of these prices, more than 0 and at "
+            "most 1, as `batch: {openai: 0.5}`"
         ) from error
     if (stated := tree.get("reasoning")) is None:
         return _Table(prices, batch, None, {})

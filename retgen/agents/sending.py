@@ -171,6 +171,8 @@ class Sender:
                     paced = True
                     result = await self._reserve(request, agent, room)
                     if isinstance(result, Send):
+                        if result.batch is not None:  # what it may cost is counted already
+                            self.tally.nano_usd -= result.worst
                         token = self._attribution.start() if first else None
                         try:
                             # a batch that it is in may have had another
@@ -411,7 +413,7 @@ class Sender:
 
     def _give_back(self, future: Future[T]) -> None:
         send = future.result() if not future.exception() else None
-        if isinstance(send, Send) and not send.batch:
+        if isinstance(send, Send) and send.batch is None:
             self._writer.submit(lambda: self._ledger.record_failure(send, "not sent"))
 
     async def _do(self, call: Callable[[], T]) -> T:

@@ -446,7 +446,7 @@ def model_options_of(
         except (ValueError, OSError) as error:
             raise UsageError(".env: is not a text file of NAME=value lines") from error
     if batch_hours is not None and not batch:
-        raise UsageError("--batch-hours: says how long --batch waits, which is not given")
+        raise UsageError("--batch-hours: goes with --batch")
     if (max_usd, replay, ledger, batch) == (None,) * 4 and not prices:
         return None
     from retgen.agents.calls import ModelOptions

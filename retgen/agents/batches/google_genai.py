@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import orjson
 
 from retgen.agents.batches.api import ApiFailure, Batch, BatchApi, lines_of, rest_of
-from retgen.agents.chat import SILENCE, Response, one_line, parse_object, part, parts
+from retgen.agents.chat import NOT_SENT, SILENCE, Response, one_line, parse_object, part, parts
 from retgen.agents.prompt import Request
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class GoogleBatches(BatchApi):
         error, rest = part(tree, "error"), Batch._field_defaults["rest"]
         if error:
             rest = self._error(error)
+            if rest.status < 500 and rest.status != 429:  # the batch is at fault, and no request
+                rest = rest._replace(status=NOT_SENT)
         elif state in ("expired", "cancelled"):
             rest = rest_of(state)
         done, failed = (

@@ -90,7 +90,7 @@ class BatchQueue:
         """
         self._stop.check()
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Item(send, request, room, send.batch, answer))
+        self._waiting.append(_Item(send, request, room, send.batch or "", answer))
         if self._worker is None:
             self._worker = asyncio.create_task(self._work())
         return await answer
@@ -267,6 +267,7 @@ class BatchQueue:
         if batch.full:
             self._hold(items, batch.rest.error)
             return
+        self._most = min(self._api.most_requests, 2 * self._most)
         missing = sum(item.name not in answers for item in items)
         without = f", {_requests(missing)} without an answer ({batch.rest.error})" * bool(missing)
         self._notice(

@@ -177,14 +177,15 @@ class Refusal(NamedTuple):
 class Send(NamedTuple):
     """Leave to send a request once. `worst`: what `run` is charged until it is known better.
 
-    `room`: tokens that its answer may take; `batch`: the tag of the batch that it is in, if any.
+    `room`: tokens that its answer may take; `batch`: of one that is taken up, the tag of its batch,
+    "" where none was submitted.
     """
 
     id: int
     run: str
     worst: int
     room: int = 0
-    batch: str = ""
+    batch: str | None = None
 
 
 class Busy(NamedTuple):
