@@ -255,6 +255,7 @@ def call_models(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
                         price=priced[which], cap=None if model_options.replay else cap,
                         tally=call_report.tally, batches=queue, notice=notice,
+                        first_delay=5.0 if batch else 0.5,
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(

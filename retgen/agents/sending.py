@@ -24,6 +24,7 @@ from retgen.agents.batches.queue import BatchQueue
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
 from retgen.agents.flow import ConcurrencyGate, Flight, Probe, Stop
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer
+from retgen.agents.ledger.owners import this_process
 from retgen.agents.models import ModelSettings
 from retgen.agents.outcomes import OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prices import Price
@@ -136,7 +137,9 @@ class Sender:
         self._notice, self._noticed = notice, set[str]()
         self.tally = tally or Tally()
         self._attempts = attempts
-        self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
+        # what one batch has failed goes into the next one together
+        jitter = first_delay if batches is None else 0.0
+        self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=jitter)
         self._batches, most = batches, settings.concurrency
         self._gate, self._probe = ConcurrencyGate(most, begin=most if batches else 8), Probe()
         self._requests, self._tokens = settings.requests_per_minute, settings.tokens_per_minute
@@ -228,7 +231,8 @@ class Sender:
 
     async def _wait(self, busy: Busy) -> None:
         """Wait a little for a request that somebody else has out."""
-        if busy.owner not in self._noticed and busy.left > _SILENT:
+        # not of this process, which has the same request twice
+        if busy.owner not in {*self._noticed, str(this_process())} and busy.left > _SILENT:
             self._noticed.add(busy.owner)
             self._notice(
                 f"waiting for {busy.owner}, which has sent a request that this run needs: until "

@@ -3,7 +3,7 @@
 A batch is worked on when it is first looked at, unless `modes` says otherwise of the first ones:
 
     done       all its requests are answered
-    slow       the same, at the third look
+    slow       the same, at the third look; at the second, half of them
     never      it stays in progress
     expired    every other request was answered when its time was over
     faulty     every third request fails with status 500

@@ -155,7 +155,9 @@ class BatchQueue:
         tags = {item.tag for item in items if item.tag}
         found = await self._find(tags, _LISTED) if tags else {}
         for tag, batch in found.items():
-            self._watch(batch, [item for item in items if item.tag == tag])
+            inside = [item for item in items if item.tag == tag]
+            self._notice(f"{self._whom}: {_requests(len(inside))} taken up from {batch.name}")
+            self._watch(batch, inside)
         fresh = [item for item in items if item.tag not in found]
         for chunk in self._chunks(fresh):
             await self._submit(*chunk)
