@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 from retgen.agents.agent import Rejection
 from retgen.agents.backends import LANGCHAIN, backends
-from retgen.agents.batches.queue import BatchQueue
+from retgen.agents.batch_queue import BatchQueue
+from retgen.agents.batches import batch_apis
 from retgen.agents.caller import Caller
 from retgen.agents.chat import NO_KEY, OFFLINE_COSTS, ChatModel
 from retgen.agents.context import Context, Stage
@@ -136,13 +137,12 @@ def ledger_of(folder: Path, model_options: ModelOptions) -> Path | ServerAddress
 
 def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
     """Raises `UsageError` for what a model lacks: a key, a provider, a price or a batch API."""
-    if model_options.batch and not one.backend.batched:
-        named = sorted(name for name, known in backends().items() if known.batched)
-        how = "LangChain" if one.backend is backends()[LANGCHAIN] else "its backend"
+    if model_options.batch and (one.via or one.provider not in batch_apis()):
+        how = "LangChain" if one.backend is backends()[LANGCHAIN] else f"backend {one.provider}"
         raise UsageError(
             f"--batch: {one.full_name} is asked through {how}, which has no batch API; models of "
-            f"{' and '.join(named)} can be asked in batches. Leave --batch out, or name another "
-            "model"
+            f"{' and '.join(batch_apis())} can be asked in batches. Leave --batch out, or name "
+            "another model"
         )
     check_provider(one, find_key(one))
     if model_options.max_usd is not None and Prices(model_options.prices).of(one) is None:
@@ -247,8 +247,9 @@ def call_models(
                     queue = None
                     if batch:
                         queue = BatchQueue(
-                            one.backend.open_batches(chat), run=name, whom=one.full_name, stop=stop,
-                            note_batch=note_batch, hours=model_options.batch_hours, notice=notice,
+                            batch_apis()[one.provider](chat), run=name, whom=one.full_name,
+                            stop=stop, note_batch=note_batch, hours=model_options.batch_hours,
+                            notice=notice,
                         )  # fmt: skip
                         queues.append(queue)
                     callers[which] = Caller(

@@ -20,14 +20,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import orjson
 
 from retgen.agents.prompt import Request
-
-if TYPE_CHECKING:
-    from retgen.agents.batches.api import BatchApi
 
 NO_KEY = "none"  # for a server that asks for none, where a client wants one
 # in the place of a status: it was to be in a batch, and nobody worked on it; the package in use
@@ -110,14 +107,13 @@ class Backend(ABC):
     `keys`: environment variables that may hold the key, the first that is set counts; none: the
     provider's own package looks for it. `address`: the variable that may name another server.
     `judge`: the model that judges where the writer is another provider's, "" for none;
-    `preference`: among several such, the highest comes first. `batched`: it has a batch API.
+    `preference`: among several such, the highest comes first.
     """
 
     keys: ClassVar[tuple[str, ...]] = ()
     address: ClassVar[str] = ""
     judge: ClassVar[str] = ""
     preference: ClassVar[int] = 0
-    batched: ClassVar[bool] = False
 
     @abstractmethod
     def open(
@@ -140,10 +136,6 @@ class Backend(ABC):
         Raises `UsageError` for a provider that nobody knows.
         """
         return None
-
-    def open_batches(self, chat: Any) -> BatchApi:
-        """The batch API of a chat model that `open` returned, where it is `batched`."""
-        raise NotImplementedError
 
 
 # --- what all backends need: JSON that may be none, errors in any form, masked keys ---------------

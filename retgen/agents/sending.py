@@ -20,7 +20,7 @@ from tenacity.wait import wait_exponential_jitter
 
 from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
 from retgen.agents.attribution import FailureAttribution
-from retgen.agents.batches.queue import BatchQueue
+from retgen.agents.batch_queue import BatchQueue
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
 from retgen.agents.flow import ConcurrencyGate, Flight, Probe, Stop
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer

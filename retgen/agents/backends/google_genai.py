@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import aiohttp
     from google import genai
 
-    from retgen.agents.batches.google_genai import GoogleBatches
-
 _GOOGLE = "https://generativelanguage.googleapis.com"
 _NAMES = {"top_p": "topP"}  # others are called as ours are
 _ROLES = {"user": "user", "assistant": "model"}
@@ -193,12 +191,6 @@ class GoogleGenAI(Backend):
     keys = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
     address = "GOOGLE_GEMINI_BASE_URL"
     judge = "google_genai:gemini-2.5-flash"
-    batched = True
 
     def open(self, provider: str, **options: Any) -> GoogleChat:
         return GoogleChat(**options)
-
-    def open_batches(self, chat: GoogleChat) -> GoogleBatches:
-        from retgen.agents.batches.google_genai import GoogleBatches
-
-        return GoogleBatches(chat)

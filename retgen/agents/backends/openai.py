@@ -5,7 +5,7 @@ The SDK says where requests go and with what headers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retgen.agents.chat import (
     Backend,
@@ -19,9 +19,6 @@ from retgen.agents.chat import (
 )
 from retgen.agents.http_model import HttpModel
 from retgen.agents.prompt import Request
-
-if TYPE_CHECKING:
-    from retgen.agents.batches.openai import OpenAIBatches
 
 _NEW_NAME = "max_completion_tokens"
 
@@ -118,12 +115,6 @@ class OpenAI(Backend):
     address = "OPENAI_BASE_URL"
     judge = "openai:gpt-5-mini"
     preference = 1
-    batched = True
 
     def open(self, provider: str, **options: Any) -> OpenAIChat:
         return OpenAIChat(**options)
-
-    def open_batches(self, chat: OpenAIChat) -> OpenAIBatches:
-        from retgen.agents.batches.openai import OpenAIBatches
-
-        return OpenAIBatches(chat)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 
-from retgen.agents.batches.api import ApiFailure, Batch, BatchApi, lines_of, rest_of
+from retgen.agents.backends.google_genai import GoogleChat, NotOK
+from retgen.agents.batch_api import ApiFailure, Batch, BatchApi, lines_of, rest_of
 from retgen.agents.chat import NOT_SENT, SILENCE, Response, one_line, parse_object, part, parts
 from retgen.agents.prompt import Request
-
-if TYPE_CHECKING:
-    from retgen.agents.backends.google_genai import GoogleChat
 
 _ENDED = ("succeeded", "failed", "cancelled", "expired", "partially succeeded")
 _PAGE = 100
@@ -118,8 +116,6 @@ class GoogleBatches(BatchApi):
     @contextmanager
     def _failures(self) -> Iterator[None]:
         import aiohttp
-
-        from retgen.agents.backends.google_genai import NotOK
 
         try:
             yield

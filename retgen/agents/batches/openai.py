@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from retgen.agents.batches.api import ApiFailure, Batch, BatchApi, lines_of, rest_of
+from retgen.agents.backends.openai import OpenAIChat
+from retgen.agents.batch_api import ApiFailure, Batch, BatchApi, lines_of, rest_of
 from retgen.agents.chat import NOT_RUN, NOT_SENT, Response, error_of, one_line, part
 from retgen.agents.http_model import no_response
 from retgen.agents.prompt import Request
@@ -16,7 +17,6 @@ from retgen.agents.prompt import Request
 if TYPE_CHECKING:
     from openai.types import Batch as Stated
 
-    from retgen.agents.backends.openai import OpenAIChat
 
 _TAG = "retgen"
 _ENDED = ("completed", "expired", "cancelled", "failed")

@@ -63,13 +63,18 @@ class ApiFailure(Exception):
 
 
 class BatchApi(ABC):
-    """The batches of one chat model. Every method sends once, and raises `ApiFailure`.
+    """The batches of one chat model, which its provider's backend has opened.
 
-    `most_requests`, `most_bytes`: what a file may hold.
+    `most_requests`, `most_bytes`: what a file may hold. What goes over the network is sent once,
+    and raises `ApiFailure`.
     """
 
     most_requests: ClassVar[int]
     most_bytes: ClassVar[int]
+
+    @abstractmethod
+    def __init__(self, chat: Any) -> None:
+        """`chat`: the model; whoever opened it closes it."""
 
     @abstractmethod
     def line(self, item: str, request: Request, room: int) -> bytes:

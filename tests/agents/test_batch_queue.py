@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from retgen.agents.backends import backend
-from retgen.agents.batches.queue import BatchQueue
+from retgen.agents.batch_queue import BatchQueue
+from retgen.agents.batches import batch_apis
 from retgen.agents.caller import Caller
 from retgen.agents.flow import Flight, Stop, Stopped
 from retgen.agents.ledger import Ledger, Writer
@@ -64,7 +65,7 @@ async def calling(
         await asyncio.wrap_future(writer.submit(lambda: ledger.note_batch(sends, tag)))
 
     queue = BatchQueue(
-        known.open_batches(chat), run="a", whom="the model", stop=stop, note_batch=note_batch,
+        batch_apis()[server.protocol](chat), run="a", whom="the model", stop=stop, note_batch=note_batch,
         hours=hours, notice=told.append,
     )  # fmt: skip
     caller = Caller(

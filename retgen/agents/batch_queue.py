@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
 
-from retgen.agents.batches.api import ApiFailure, Batch, BatchApi
+from retgen.agents.batch_api import ApiFailure, Batch, BatchApi
 from retgen.agents.chat import NOT_RUN, NOT_SENT, SILENCE, Response
 from retgen.agents.flow import Stop, Stopped
 from retgen.agents.ledger import Send
