@@ -299,7 +299,8 @@ class Sender:
             )
             sent = await self._keep(request, send, response, agent, room)
         except asyncio.CancelledError:
-            await self._do(lambda: self._ledger.record_lost(send, "CancelledError"))
+            if self._batches is None:  # a batch goes on, and is taken up
+                await self._do(lambda: self._ledger.record_lost(send, "CancelledError"))
             raise
         finally:
             self._flight.end(token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +14,6 @@ import pytest
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, Send
 from retgen.agents.ledger.care import check, forget
 from tests.agents.ledgers import request, reserve
-from tests.agents.ledgers import send as sent_directly
 
 
 @pytest.fixture
@@ -33,31 +33,65 @@ def put(ledger: Ledger, number: int = 0, run: str = "a", cap: int | None = None)
     return result
 
 
-def test_what_is_in_a_batch_is_taken_up_and_charged_once(ledger: Ledger) -> None:
-    first, second, third = (put(ledger, number) for number in range(3))
-    assert (first.batch, first.room) == (None, 7)
-    ledger.note_batch([first.id, second.id], "tag-1")
-    for one in (first, second, third):
-        ledger.record_lost(one, "the process ended")
-    assert ledger.count_in_batches("a") == 2
+KILLED = """
+import os, signal, sys
+from retgen.agents.ledger import Ledger
+from tests.agents.ledgers import send
+from tests.agents.test_ledger_batches import put
 
-    assert put(ledger, 0, cap=0) == first._replace(batch="tag-1")  # it is reserved already
-    assert put(ledger, 2) == third._replace(batch="")  # in none yet
+ledger = Ledger(sys.argv[1])
+for words in sys.argv[2:]:
+    run, number, tag = words.split()
+    one = send(ledger, int(number), run=run) if tag == "direct" else put(ledger, int(number), run)
+    if tag.startswith("tag"):
+        ledger.note_batch([one.id], tag)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill(place: Path | str, *words: str) -> Ledger:
+    """The ledger after a process that sent requests (`RUN NUMBER TAG`) and was killed."""
+    command = [sys.executable, "-c", KILLED, str(place), *words]
+    process = subprocess.run(command, cwd=Path(__file__).parents[2])
+    assert process.returncode == -signal.SIGKILL
+    ledger = Ledger(place)
+    for run in "ab":
+        ledger.abandon(run)
+    deadline = time.monotonic() + 20  # a server may need a moment to see that it is gone
+    while isinstance(reserve(ledger, 0, run="c", cap=0), Busy):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return ledger
+
+
+def test_what_is_in_a_batch_is_taken_up_and_charged_once(place: Path | str) -> None:
+    ledger = kill(place, "a 0 tag-1", "a 1 tag-1", "a 2 none")
+    assert ledger.count_in_batches("a") == 2
+    first = put(ledger, 0, cap=0)  # it is reserved already
+    assert first == Send(first.id, "a", 100, 7, "tag-1")
+    assert put(ledger, 2).batch == ""  # in none yet
     assert ledger.spent("a").nano_usd == 300
     ledger.record_answer(first, b"yes", 1, 1, 10)
     assert ledger.spent("a").nano_usd == 210
     assert ledger.count_in_batches("a") == 1
     assert isinstance(reserve(ledger, 0), LedgerAnswer)
+    assert check(ledger).findings == []
+    ledger.close()
 
 
-def test_what_was_sent_directly_or_by_another_run_is_not_taken_up(ledger: Ledger) -> None:
-    direct, other = sent_directly(ledger, 0), put(ledger, 1, run="b")
-    ledger.note_batch([other.id], "tag-1")
-    for one in (direct, other):
-        ledger.record_lost(one, "no answer in time")
+def test_what_was_sent_directly_or_by_another_run_is_not_taken_up(place: Path | str) -> None:
+    ledger = kill(place, "a 0 direct", "b 1 tag-1")
     assert [put(ledger, number).batch for number in (0, 1)] == [None, None]
     assert [ledger.count_in_batches(run) for run in "ab"] == [0, 1]
     assert ledger.spent("a").nano_usd == 300  # what was sent directly stays charged
+    ledger.close()
+
+
+def test_what_is_lost_is_not_taken_up(ledger: Ledger) -> None:
+    one = put(ledger)
+    ledger.note_batch([one.id], "tag-1")
+    ledger.record_lost(one, "its answers are gone")
+    assert put(ledger).batch is None
 
 
 def test_what_is_out_is_waited_for(ledger: Ledger) -> None:
@@ -65,39 +99,9 @@ def test_what_is_out_is_waited_for(ledger: Ledger) -> None:
     assert isinstance(reserve(ledger, 0, run="b"), Busy)
 
 
-KILLED = """
-import os, signal, sys
-from retgen.agents.ledger import Ledger
-from tests.agents.test_ledger_batches import put
-
-ledger = Ledger(sys.argv[1])
-ledger.note_batch([put(ledger).id], "tag-1")
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def kill(place: Path | str) -> None:
-    """A process that puts a request into a batch, and is killed."""
-    subprocess.run([sys.executable, "-c", KILLED, str(place)], cwd=Path(__file__).parents[2])
-
-
 def test_what_is_forgotten_is_not_taken_up(place: Path | str) -> None:
-    kill(place)
-    ledger = Ledger(place)
-    ledger.abandon("a")
+    ledger = kill(place, "a 0 tag-1")
     assert ledger.count_in_batches("a") == 1
     forget(ledger, run="a", states=("open",))
     assert ledger.count_in_batches("a") == 0
-    ledger.close()
-
-
-def test_what_a_killed_process_put_into_a_batch(place: Path | str) -> None:
-    kill(place)
-    ledger = Ledger(place)
-    deadline = time.monotonic() + 20  # a server may need a moment to see that it is gone
-    while isinstance(reserve(ledger, run="b", cap=0), Busy):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    assert put(ledger).batch == "tag-1"
-    assert ledger.spent("a").calls == 1
     ledger.close()

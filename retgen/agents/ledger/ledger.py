@@ -84,13 +84,13 @@ _END = """
 UPDATE sends SET state = :state, nano_usd = :cost, answer = :answer, tokens_in = :tokens_in,
     tokens_out = :tokens_out, why = :why, reason = :reason WHERE id = :id
 """
-# of what is, or was to be, in a batch, the reason stays: `batch`, or `batch TAG`
+_LOSE = "UPDATE sends SET lease = 0.0, reason = :reason WHERE id = :id AND state = 'sent'"
+# where a process ended: what is, or was to be, in a batch stays there (`batch`, or `batch TAG`)
 _BATCHED = "substr(reason, 1, 5) = 'batch'"
 _RELEASE = (
     f"UPDATE sends SET lease = 0.0, reason = CASE WHEN {_BATCHED} THEN reason ELSE :reason END "
     "WHERE "
 )
-_LOSE = _RELEASE + "id = :id AND state = 'sent'"
 _TAKE_OVER = _RELEASE + "key = :key AND state = 'sent' AND lease > 0"
 _ABANDON = (
     _RELEASE + "part IN (SELECT id FROM parts WHERE run = :run) AND state = 'sent' AND lease > 0"
