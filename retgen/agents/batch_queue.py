@@ -145,10 +145,10 @@ class BatchQueue:
             await self._stop.sleep(_LOOK)  # what ends makes room
         if self._full and not self._tasks:
             await self._stop.sleep(self._full)
-        while (before := len(self._waiting)) < self._most:
+        before = 0
+        while len(self._waiting) > before:
+            before = len(self._waiting)
             await self._stop.sleep(_QUIET)
-            if len(self._waiting) == before:
-                break
 
     async def _dispatch(self, items: list[_Item]) -> None:
         """Find the batches that some of them are in, and submit the others."""

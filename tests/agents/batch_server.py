@@ -77,7 +77,8 @@ class _Handler(Handler):
     def raw(self) -> bytes:
         return self.rfile.read(int(self.headers["content-length"] or 0))
 
-    def send_json(self, tree: Any, status: int = 200, **headers: str) -> None:
+    def send_json(self, tree: Any, status: int = 200, upload_status: str = "") -> None:
+        headers = {"x-goog-upload-status": upload_status} if upload_status else {}
         self.reply(status, json.dumps(tree).encode(), headers)
 
     def step(self, name: str) -> bool:
@@ -342,7 +343,7 @@ class _Gemini(_Handler):
                 name = server.add_file(data, "in-")
                 server.at("uploaded")
                 file = {"name": f"files/{name}", "mimeType": "application/jsonl"}
-                return self.send_json({"file": file}, **{"x-goog-upload-status": "final"})
+                return self.send_json({"file": file}, upload_status="final")
             model, _, method = path.removeprefix("/v1beta/models/").partition(":")
             if method == "generateContent":
                 server.direct += 1

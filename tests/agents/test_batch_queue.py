@@ -51,8 +51,9 @@ def question(number: int) -> Request:
 
 @asynccontextmanager
 async def calling(
-    server: Any, ledger: Ledger, stop: Stop, told: list[str], *, hours: float = 1.0, **options: Any
-) -> AsyncIterator[Caller]:
+    server: Any, ledger: Ledger, stop: Stop, told: list[str], *, hours: float = 1.0,
+    limits: dict[str, int] | None = None, **options: Any,
+) -> AsyncIterator[Caller]:  # fmt: skip
     """A caller in batches. An agent's answers have been whole before, so that all go at once."""
     settings = ModelSettings(provider=server.protocol, name="m", concurrency=1000)
     ledger.learn(*(settings.endpoint(), "m"), "write", 0, 5)
@@ -64,9 +65,10 @@ async def calling(
     async def note_batch(sends: list[int], tag: str) -> None:
         await asyncio.wrap_future(writer.submit(lambda: ledger.note_batch(sends, tag)))
 
+    api = type("Limited", (batch_apis()[server.protocol],), limits or {})(chat)
     queue = BatchQueue(
-        batch_apis()[server.protocol](chat), run="a", whom="the model", stop=stop, note_batch=note_batch,
-        hours=hours, notice=told.append,
+        api, run="a", whom="the model", stop=stop, note_batch=note_batch, hours=hours,
+        notice=told.append,
     )  # fmt: skip
     caller = Caller(
         ledger, writer, chat, settings, run="a", stop=stop, flight=Flight(), price=PRICE,
@@ -273,6 +275,20 @@ def test_the_cap_holds_what_a_batch_may_cost(server: Any, ledger: Ledger) -> Non
     assert any(isinstance(one, BudgetReached) for one in result)
     assert ledger.spent("a").nano_usd <= 3 * worst
     assert [one for one in result if isinstance(one, str)] == answers(9)[: sum(server.sizes)]
+
+
+def test_chunks_keep_to_the_limits_of_a_file(server: Any, ledger: Ledger) -> None:
+    assert ask(server, ledger, 7, limits={"most_requests": 3})[0] == answers(7)
+    assert server.sizes == [3, 3, 1]
+    asked = [data.splitlines() for data in server.files.values() if b"question 0" in data]
+    longest = max(len(line) for line in asked[0]) + 1
+
+    server.sizes.clear()
+    server.files.clear()
+    result, _ = ask(server, ledger, 14, limits={"most_bytes": 2 * longest + 8})
+    assert result == answers(14)
+    assert server.sizes == [2, 2, 2, 1]
+    assert server.paid_twice == 0
 
 
 @pytest.mark.slow

@@ -91,4 +91,5 @@ def charged(run: Path) -> tuple[int, int, int]:
     """Requests that a run sent, those without an answer, and nano-dollars."""
     with sqlite3.connect(run.parent / "ledger.sqlite") as database:
         query = "select count(*), sum(state = 'sent'), sum(nano_usd) from sends"
-        return tuple(database.execute(query).fetchone())  # type: ignore[return-value]
+        calls, unanswered, nano_usd = database.execute(query).fetchone()
+        return calls, unanswered, nano_usd
