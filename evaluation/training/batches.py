@@ -28,6 +28,7 @@ from torch.utils.data import BatchSampler
 
 from retgen.errors import UsageError
 from retgen.evaluation.training.config import DISTILLED, TrainConfig
+from retgen.evaluation.training.distributed import shares
 from retgen.evaluation.training.losses import needs_labels
 from retgen.evaluation.training.models import saving
 from retgen.evaluation.training.pairs import Pairs
@@ -55,11 +56,12 @@ _TRAINED = "trained.safetensors"
 
 
 class Batches(BatchSampler):
-    """A given list of batches as the trainer wants it."""
+    """A given list of batches as the trainer wants it, or all ranks' shares of them."""
 
     def __init__(self, batches: list[list[int]]) -> None:
-        self.batches = batches
         super().__init__(range(len(batches)), 1, False)
+        self.batches = shares(batches)
+        self.batch_size = None  # type: ignore[assignment]  # shares differ between batches
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self.batches)
@@ -336,11 +338,14 @@ def distinct_batches(
     return [batches[n] for n in torch.randperm(len(batches), generator=generator).tolist()]
 
 
-def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], list[int]]:
+def schedule(
+    dataset: Dataset, config: TrainConfig, ranks: int = 1
+) -> tuple[list[list[int]], list[int]]:
     """All batches of a training in order, and the step after which each epoch ends.
 
     Every example stands in every epoch once (the last epoch may be cut short by `max_steps`). A
-    step takes `accumulate` batches, the last one what is left.
+    step takes `accumulate` batches, the last one what is left. Several `ranks` take equal shares of
+    a batch, so the examples that are too many for that are left out of the epoch.
     """
     columns = [dataset[c] for c in dataset.column_names if c != "label"]
     rows = list(zip(*columns, strict=True))
@@ -356,10 +361,16 @@ def schedule(dataset: Dataset, config: TrainConfig) -> tuple[list[list[int]], li
         seed = config.seed + len(ends)
         generator = torch.Generator().manual_seed(seed)
         if distinct:
-            batches += distinct_batches(rows, size, generator)
+            drawn = distinct_batches(rows, size, generator)
         else:
             order = torch.randperm(len(rows), generator=generator).tolist()
-            batches += [order[i : i + size] for i in range(0, len(order), size)]
+            drawn = [order[i : i + size] for i in range(0, len(order), size)]
+        batches += [one[: len(one) - len(one) % ranks] for one in drawn if len(one) >= ranks]
+        if not batches:
+            raise UsageError(
+                f"no batch has a pair for each of the {ranks:,} processes. Raise batch_size, give "
+                "more pairs, or start fewer (--nproc-per-node)"
+            )
         ends.append(-(-len(batches) // each))
         if most is not None and len(batches) >= most:
             ends[-1] = most // each

@@ -146,6 +146,10 @@ class TrainConfig(BaseModel):
         description="train adapters of so many ranks (LoRA), which are merged when saved, instead "
         "of the weights; with dtype bf16 the weights are in bf16 too",
     )  # fmt: skip
+    quantize: Literal["nf4"] | None = Field(
+        None,
+        description="weights beside adapters are in 4 bits (QLoRA); saved, they are whole again",
+    )
     lora_alpha: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="adapters count lora_alpha / lora; none: 2"
     )
@@ -213,7 +217,8 @@ class TrainConfig(BaseModel):
             problems.append(
                 "teacher is for loss margin_mse or kl, or for false_negatives drop or relabel"
             )
-        unused = [n for n in ("lora_alpha", "lora_dropout", "lora_targets") if getattr(self, n)]
+        of_adapters = ("lora_alpha", "lora_dropout", "lora_targets", "quantize")
+        unused = [name for name in of_adapters if getattr(self, name)]
         if unused and self.lora is None:
             problems.append(f"{', '.join(unused)} needs lora, the rank of the adapters")
         if self.early_stop and not self.hold_out:
@@ -289,6 +294,7 @@ class Trained:
     reads, see `models.cut_share`. `teacher_temperature`: by which the teacher's scores
     were divided, None without one.
     `collapse`: how it failed, "" if it did not. `seconds`: of training, without evaluations.
+    `processes`: that trained together, each on its device.
     `repeated`: it had been finished before, and nothing was done.
     """
 
@@ -312,7 +318,12 @@ class Trained:
     cut: dict[str, float] = field(default_factory=dict)
     teacher_temperature: float | None = None
     collapse: str = ""
+    processes: int = 1
     repeated: bool = False
+
+    def devices(self) -> str:
+        """As "cuda", or "4 x cuda"."""
+        return self.device if self.processes == 1 else f"{self.processes} x {self.device}"
 
     def scores(self, when: str) -> dict[str, float]:
         """The scores "before", of "idf" alone, or "after"; empty where nothing was evaluated."""

@@ -33,6 +33,8 @@ from transformers import PrinterCallback, TrainerCallback, set_seed
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.base import fingerprint
 from retgen.evaluation.embedders.loading import out_of_memory, quiet
+from retgen.evaluation.training import distributed
+from retgen.evaluation.training.adapters import add_adapters, merge_adapters
 from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, prepare, schedule
 from retgen.evaluation.training.config import (
     TrainConfig,
@@ -44,7 +46,6 @@ from retgen.evaluation.training.config import (
 from retgen.evaluation.training.kinds import can_cache, resolve, split_name
 from retgen.evaluation.training.models import (
     ALIKE_OF,
-    add_adapters,
     add_head,
     batch_sizes,
     check_fit,
@@ -54,7 +55,6 @@ from retgen.evaluation.training.models import (
     extend_card,
     keep_few_activations,
     limit_reading,
-    merge_adapters,
     pick_device,
     products_dtype,
     reading_limit,
@@ -94,7 +94,8 @@ def train(
     transformers knows (trackio, wandb, tensorboard). Where a batch of mnrl does not fit into
     memory, its gradients are cached (cached-mnrl: the same loss, slower). What is in `out` is gone
     on with, unless `discard` took it away. Same arguments, same weights (on a CPU, or on GPUs of
-    one kind up to kernels that have no deterministic version).
+    one kind up to kernels that have no deterministic version). On rank 0 of a `distributed.group`
+    all ranks train, each on its share of every batch.
 
     Raises `UsageError` where `out` holds another training, model and configuration do not fit, the
     loss is no longer a finite number, or memory ran out.
@@ -108,6 +109,7 @@ def train(
         "weights": weights,
         "pairs": pairs.digest(),
         "config": config.model_dump(mode="json"),
+        "processes": distributed.ranks(),
     }
     if claim_folder(out, identity):
         shutil.rmtree(out / _CHECKPOINTS, ignore_errors=True)  # of one that was killed as it ended
@@ -120,7 +122,8 @@ def train(
             try:
                 return _Training(*given).run()
             except (MemoryError, RuntimeError) as error:
-                if not out_of_memory(error) or not can_cache(model, config):
+                alone = distributed.ranks() == 1  # others would wait for this one
+                if not (alone and out_of_memory(error) and can_cache(model, config)):
                     raise
             gc.collect()
             torch.cuda.empty_cache()
@@ -129,6 +132,17 @@ def train(
             if not out_of_memory(error):
                 raise
             raise UsageError(_MEMORY.format(where, config.batch_size)) from error
+
+
+def follow(task: Any) -> None:
+    """Train as another rank than 0: `task` is what rank 0 announced."""
+    given, last, result = task
+    with quiet(), deterministic(given["device"]):
+        training = _Training(
+            **given, evaluate=None, progress=no_progress, identity={}, report_to=()
+        )
+        training.result = result
+        training.fit(last)
 
 
 _MEMORY = (
@@ -176,12 +190,16 @@ class _Training:
         loss: str | None = None,
     ) -> None:
         """`loss`: instead of the configuration's, of the same value."""
+        self.given = {
+            "model": model, "pairs": pairs, "config": config, "out": out, "device": device,
+            "loss": loss,
+        }  # fmt: skip
         self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
         self.identity, self.pairs, self.report_to = identity, pairs, list(report_to)
         self.forced = loss is not None
         self.checkpoints = out / _CHECKPOINTS
         self.examples: TrainingExamples = prepare(pairs, config)
-        self.batches, self.ends = schedule(self.examples.train, config)
+        self.batches, self.ends = schedule(self.examples.train, config, distributed.ranks())
         self.kind, source = split_name(model)
         self.model: Any
         if isinstance(source, str):
@@ -196,6 +214,7 @@ class _Training:
         self.sample = list(dict.fromkeys([*pairs.anchors[:ALIKE_OF], *pairs.positives[:ALIKE_OF]]))
         self.result = Trained(
             out / "model", planned=self.ends[-1], loss=loss or config.loss,
+            processes=distributed.ranks(),
             pairs=self.examples.pairs,
             held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
             weights_dtype=weights_dtype(self.model),
@@ -214,23 +233,33 @@ class _Training:
         if last is None:
             result.note("before", 0, self.ends, self._scores(self.model, "before"))
         self._start(last is None)
-        add_head(self.model, self.config)
-        if self.config.gradient_checkpointing:
-            keep_few_activations(self.model)
-        add_adapters(self.model, self.config)
-        self._read("training")
-        trainer = self._trainer()
-        if last is None or not self._over():
-            set_seed(self.config.seed)
-            with products_dtype(self.model) as seen:
-                trainer.train(resume_from_checkpoint=str(last) if last else None)
-            if self.config.dtype != "tf32":  # which are float32 to all that can be seen
-                result.dtype = " and ".join(sorted(seen)) or result.dtype
+        trainer = self.fit(last)
         result.best_step = result.best()
         if result.best_step != trainer.state.global_step:
             best = self.checkpoints / f"checkpoint-{result.best_step}"
             trainer._load_from_checkpoint(str(best))
         return self._save(trainer)
+
+    def fit(self, last: Path | None) -> BatchTrainer:
+        """Train from the checkpoint `last`, or from the start, to the end."""
+        result = self.result
+        unfinished = last is None or not self._over()
+        if unfinished and distributed.rank() == 0:
+            distributed.announce((self.given, last, result))
+        add_head(self.model, self.config)
+        if self.config.gradient_checkpointing:
+            keep_few_activations(self.model)
+        add_adapters(self.model, self.config)
+        self.result.weights_dtype = self.config.quantize or self.result.weights_dtype
+        self._read("training")
+        trainer = self._trainer()
+        if unfinished:
+            set_seed(self.config.seed + distributed.rank())  # each drops out others
+            with products_dtype(self.model) as seen:
+                trainer.train(resume_from_checkpoint=str(last) if last else None)
+            if self.config.dtype != "tf32":  # which are float32 to all that can be seen
+                result.dtype = " and ".join(sorted(seen)) or result.dtype
+        return trainer
 
     def _start(self, scored: bool) -> None:
         """Weight the token vectors by idf, and take that back where training starts elsewhere."""
@@ -282,6 +311,7 @@ class _Training:
     def checkpoint_written(self, trainer: BatchTrainer, step: int, control: Any) -> None:
         """Evaluate, say so beside the checkpoint, and drop the checkpoints nobody needs."""
         self._stop_clock()
+        distributed.wait_for_all()  # who write their random states into the checkpoint
         with same_random_state():
             held_out = None
             if self.examples.held_out is not None:
@@ -292,11 +322,12 @@ class _Training:
             scores = {} if last else self._scores(self.model, "during")
             self._read("training")
             self.result.note("during", step, self.ends, scores, held_out)
-        self._write_progress(step)
-        kept = {self.result.best(), step}
-        for path in self.checkpoints.glob("checkpoint-*"):
-            if int(path.name.rpartition("-")[2]) not in kept:
-                shutil.rmtree(path)
+        if distributed.rank() == 0:
+            self._write_progress(step)
+            kept = {self.result.best(), step}
+            for path in self.checkpoints.glob("checkpoint-*"):
+                if int(path.name.rpartition("-")[2]) not in kept:
+                    shutil.rmtree(path)
         control.should_training_stop = control.should_training_stop or self._over()
         self.started = time.monotonic()
 
@@ -371,6 +402,7 @@ class _Training:
             logging_strategy="no",
             logging_nan_inf_filter=False,
             save_strategy="no",
+            ddp_find_unused_parameters=self.kind.unused_weights,
             report_to=self.report_to,
             project="retgen",
             trackio_space_id=None,  # on this machine
@@ -392,7 +424,8 @@ class _Training:
         trainer.held_out_schedule = []
         if self.examples.held_out is not None:
             once = config.model_copy(update={"epochs": 1, "max_steps": None})
-            trainer.held_out_schedule = schedule(self.examples.held_out, once)[0]
+            held_out = self.examples.held_out
+            trainer.held_out_schedule = schedule(held_out, once, distributed.ranks())[0]
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(_Watch(self, trainer))
         self.started = time.monotonic()
@@ -433,7 +466,8 @@ class _Training:
             "hard negatives a pair": f"{result.hard_negatives:,}",
             **_teacher_facts(self.config, result),
             "tokens read per text": f"{read['training']} in training, {read['saved']} as saved",
-            "device": f"{result.device}, weights {result.weights_dtype}, products {result.dtype}",
+            "device": f"{result.devices()}, weights {result.weights_dtype}, products "
+            f"{result.dtype}",
         }
         scores = {when: result.scores(when) for when in ("before", "idf", "after")}
         extend_card(partial, self.identity, self.pairs.origin, scores, facts)

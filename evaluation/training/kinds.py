@@ -73,7 +73,8 @@ class Kind:
     """An embedder, and what other kinds differ in.
 
     `temperature`: by which its scores are divided, where a configuration gives none; `fused`:
-    whether it is scored in a fusion with BM25 as well.
+    whether it is scored in a fusion with BM25 as well; `unused_weights`: whether some may have no
+    gradient, as BERT's pooler, which several processes have to know.
     """
 
     prefix: ClassVar[str] = ""
@@ -83,6 +84,7 @@ class Kind:
     arguments: ClassVar[type[Any]] = SentenceTransformerTrainingArguments
     temperature: ClassVar[float] = 0.05
     fused: ClassVar[bool] = True
+    unused_weights: ClassVar[bool] = True
 
     def load(self, name: str, device: str, config: TrainConfig) -> Any:
         """A model to train, or one that was trained."""
@@ -228,6 +230,7 @@ class _Cross(_Other):
     temperature = 0.1
     known_losses = ("mnrl", "cached-mnrl", "margin_mse")
     fused = False  # its documents are BM25's already
+    unused_weights = False
     bases = ("SentenceTransformer", "MaskedLM")
 
     def made_of(

@@ -75,6 +75,7 @@ from sentence_transformers.sparse_encoder.losses import (
 from sentence_transformers.util import pairwise_cos_sim, pairwise_dot_score
 from torch import Tensor, nn
 
+from retgen.evaluation.training import distributed
 from retgen.evaluation.training.config import DISTILLED, TrainConfig
 
 _NEVER = -1e9  # finite, so that a row of nothing else has a gradient of 0 and not of NaN
@@ -113,11 +114,12 @@ def dense_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor)
     loss: nn.Module
     match config.loss:
         case "mnrl":
-            loss = MultipleNegativesRankingLoss(model, scale=scale)
+            loss = MultipleNegativesRankingLoss(model, scale, gather_across_devices=_gather())
         case "cached-mnrl":
             loss = CachedMultipleNegativesRankingLoss(
-                model, scale=scale, mini_batch_size=config.mini_batch_size
-            )
+                model, scale=scale, mini_batch_size=config.mini_batch_size,
+                gather_across_devices=_gather(),
+            )  # fmt: skip
         case "triplet":
             loss = TripletLoss(model, TripletDistanceMetric.COSINE, config.margin)
         case "margin":
@@ -142,7 +144,9 @@ def sparse_loss(model: SparseEncoder, config: TrainConfig) -> nn.Module:
         of = SparseMarginMSELoss if config.loss == "margin_mse" else SparseDistillKLDivLoss
         main = of(model, Scaled(_scale(config), pairwise_dot_score))
     else:
-        main = SparseMultipleNegativesRankingLoss(model, scale=_scale(config))
+        main = SparseMultipleNegativesRankingLoss(
+            model, scale=_scale(config), gather_across_devices=_gather()
+        )
     weights: dict[str, Any] = {
         "document_regularizer_weight": config.flops_document,
         "query_regularizer_weight": config.flops_query,
@@ -161,10 +165,13 @@ def late_loss(model: MultiVectorEncoder, config: TrainConfig) -> nn.Module:
         scaled = Scaled(_scale(config), colbert_kd_scores)
         return MultiVectorDistillKLDivLoss(model, similarity_fct=scaled)
     if config.loss == "mnrl":
-        return MultiVectorMultipleNegativesRankingLoss(model, scale=_scale(config))
+        return MultiVectorMultipleNegativesRankingLoss(
+            model, scale=_scale(config), gather_across_devices=_gather()
+        )
     return CachedMultiVectorMultipleNegativesRankingLoss(
-        model, scale=_scale(config), mini_batch_size=config.mini_batch_size
-    )
+        model, scale=_scale(config), mini_batch_size=config.mini_batch_size,
+        gather_across_devices=_gather(),
+    )  # fmt: skip
 
 
 def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:
@@ -181,6 +188,11 @@ def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:
 
 
 _READ = 4  # other documents of the batch, as in sentence-transformers
+
+
+def _gather() -> bool:
+    """Whether a query is compared with the documents of other devices too."""
+    return distributed.ranks() > 1
 
 
 def _scale(config: TrainConfig) -> float:

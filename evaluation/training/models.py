@@ -26,6 +26,7 @@ from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.embedders.base import length_limit
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import out_of_memory, prompts_of
+from retgen.evaluation.training import distributed
 from retgen.evaluation.training.config import TrainConfig, Trained
 from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
@@ -41,6 +42,16 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
             "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take "
             "mnrl: such a model needs so little memory that a batch may be the full data set."
         )
+    if distributed.ranks() > 1:
+        if isinstance(first, StaticEmbedding):
+            raise UsageError(
+                "a static embedding trains on one processor: start it without torchrun"
+            )
+        if config.loss in ("margin", "listwise"):
+            raise UsageError(
+                f"loss {config.loss} compares the documents of one process. Take mnrl or "
+                "cached-mnrl, or start it without torchrun"
+            )
     network = getattr(first, "auto_model", None)
     for option in ("lora", "gradient_checkpointing", "weight_decay"):
         if getattr(config, option) and network is None:
@@ -115,58 +126,6 @@ def keep_few_activations(model: SentenceTransformer) -> None:
     # transformers 5.24 has another name for it
     enable = getattr(network, "activation_checkpointing_enable", None)
     (enable or network.gradient_checkpointing_enable)({"use_reentrant": False})
-
-
-def add_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
-    """Put the adapters of a configuration into a transformer in place, if it has some (LoRA, arXiv
-    2106.09685); all other weights of its body stay as they are from here on.
-
-    Raises `UsageError` where PEFT is missing, or the transformer has no such layers.
-    """
-    if config.lora is None:
-        return
-    try:
-        from peft import LoraConfig, inject_adapter_in_model
-    except ImportError as error:
-        raise UsageError("lora needs PEFT: pip install 'retgen[eval]'") from error
-    network: Any = model[0].auto_model
-    wanted = LoraConfig(
-        r=config.lora,
-        lora_alpha=config.lora_alpha or 2 * config.lora,  # type: ignore[arg-type]  # a float works
-        lora_dropout=config.lora_dropout,
-        target_modules=list(config.lora_targets) or "all-linear",
-    )
-    with same_random_state():
-        torch.manual_seed(config.seed)
-        try:
-            inject_adapter_in_model(wanted, network)
-        except ValueError as error:
-            linear = {
-                name.rpartition(".")[2]
-                for name, one in network.named_modules()
-                if isinstance(one, torch.nn.Linear)
-            }
-            raise UsageError(
-                f"lora_targets {', '.join(config.lora_targets)}: the model has no such layers. Its "
-                f"linear ones: {', '.join(sorted(linear)) or 'none'}"
-            ) from error
-    body = {id(one) for one in network.base_model.parameters()}
-    for one in network.parameters():  # a head, which may be a random one
-        if id(one) not in body:
-            one.requires_grad_(True)
-
-
-def merge_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
-    """Add adapters to the weights they stand beside, in place: the model is a plain one again."""
-    if config.lora is None:
-        return
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    for name, layer in list(model.named_modules()):
-        if isinstance(layer, BaseTunerLayer):
-            layer.merge()
-            parent, _, own = name.rpartition(".")
-            setattr(model.get_submodule(parent), own, layer.get_base_layer())
 
 
 _SAMPLE = 2000  # positives whose tokens are counted

@@ -220,7 +220,7 @@ def _trained(result: Training) -> str:
     took = "finished before: nothing to do" if run.repeated else f"{run.seconds:.1f} s"
     return (
         f"{result.model}: trained on {run.pairs:,} pairs{held}, {run.steps:,} steps of "
-        f"{run.planned:,}{best} on {run.device}; {took}"
+        f"{run.planned:,}{best} on {run.devices()}; {took}"
     )
 
 

@@ -165,19 +165,29 @@ def train_command(
         raise UsageError("--lr and --set learning_rate both give the learning rate; leave one out")
     if lr not in (None, "auto"):
         own |= training_settings([f"learning_rate={lr}"])
+    from retgen.evaluation.training.distributed import group
     from retgen.evaluation.training.page import text
     from retgen.evaluation.training.train import train
 
     interruptible()
-    with shown_progress(quiet, json) as progress:
-        result = train(
-            path, model, test=test, outside=outside or (), split=split, data=data or (),
-            limit=limit, preset=preset, settings=chosen | own,
-            metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25", seeds=seeds,
-            lr_auto=lr == "auto", out=out, device=device, fresh=fresh, command=given_command(),
-            progress=progress, report_to=report_to or (),
-        )  # fmt: skip
-    print_result(result, lambda: text(result), json, quiet)
+    with group(device, _follow) as is_rank_0:
+        if not is_rank_0:
+            return
+        with shown_progress(quiet, json) as progress:
+            result = train(
+                path, model, test=test, outside=outside or (), split=split, data=data or (),
+                limit=limit, preset=preset, settings=chosen | own,
+                metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25",
+                seeds=seeds, lr_auto=lr == "auto", out=out, device=device, fresh=fresh,
+                command=given_command(), progress=progress, report_to=report_to or (),
+            )  # fmt: skip
+        print_result(result, lambda: text(result), json, quiet)
+
+
+def _follow(task: Any) -> None:
+    from retgen.evaluation.training.fit import follow
+
+    follow(task)
 
 
 def training_settings(settings: list[str] | None) -> dict[str, Any]:

@@ -1,0 +1,172 @@
+"""Training by two processes of torchrun: as by one, gathered, resumed, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoConfig
+
+from retgen.errors import UsageError
+from retgen.evaluation.training import make_config, read_pairs
+from retgen.evaluation.training.fit import train
+from tests.evaluation.training.conftest import with_negatives
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_torch_thread")]
+
+# a training a line of the job: model, settings, folder; where a file stands, rank 0 dies on the way
+PROGRAM = """
+import json, os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+
+from retgen.errors import UsageError
+from retgen.evaluation.training import make_config, read_pairs
+from retgen.evaluation.training.distributed import group
+from retgen.evaluation.training.fit import follow, train
+from tests.evaluation.training.conftest import with_negatives
+
+job = json.loads(Path(sys.argv[1]).read_text())
+dies = Path(sys.argv[1]).with_name("dies")
+
+def scores(model, when):
+    if when == "during" and dies.exists():
+        dies.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+with group("cpu", follow) as is_rank_0:
+    if is_rank_0:
+        pairs = with_negatives(read_pairs(Path(job["data"])))
+        for model, settings, out in job["trainings"]:
+            train(model, pairs, make_config(None, settings), Path(out), evaluate=scores)
+"""
+BASE: dict[str, Any] = {
+    "batch_size": 8, "max_length": 16, "learning_rate": 0.01, "max_steps": 6, "warmup_ratio": 0.0,
+    "hard_negatives": 1, "no_duplicates": False,  # or batches would be smaller, and uneven
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def calm(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The random models without dropout, which no two processes draw alike."""
+    result = {}
+    for kind in ("dense", "sparse", "late", "cross"):
+        folder = tmp_path_factory.mktemp("calm") / kind
+        folder.parent.mkdir(exist_ok=True)
+        subprocess.run(["cp", "-r", str(models[kind]), str(folder)], check=True)
+        config = AutoConfig.from_pretrained(folder)
+        config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+        config.save_pretrained(folder)
+        result[kind] = f"{'' if kind == 'dense' else kind + ':'}{folder}"
+    return result
+
+
+def torchrun(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+         *arguments],
+        cwd=cwd, capture_output=True, text=True, timeout=400, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])},
+    )  # fmt: skip
+
+
+def together(folder: Path, data: Path, trainings: list[Any]) -> subprocess.CompletedProcess[str]:
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "job.json").write_text(json.dumps({"data": str(data), "trainings": trainings}))
+    return torchrun("program.py", "job.json", cwd=folder)
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return {
+        f"{file.relative_to(folder)}.{name}": value
+        for file in sorted((folder / "model").rglob("*.safetensors"))
+        for name, value in load_file(file).items()
+    }
+
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("dense", {}),
+    ("dense", {"loss": "cached-mnrl", "mini_batch_size": 3}),
+    ("dense", {"accumulate": 2, "hold_out": 0.2, "eval_every": 2}),
+    ("dense", {"lora": 4, "lora_targets": ["query", "value"]}),
+    ("late", {"loss": "mnrl"}),
+    ("late", {"loss": "cached-mnrl", "mini_batch_size": 3}),
+    ("sparse", {"flops_document": 0.0, "flops_query": 0.0}),
+    ("sparse", {"loss": "cached-mnrl", "mini_batch_size": 3, "flops_document": 0.0,
+                "flops_query": 0.0}),
+]  # fmt: skip
+
+
+def test_two_processes_train_as_one_does(run: Path, calm: dict[str, str], tmp_path: Path) -> None:
+    """A query meets the documents of both: the same weights up to the order of sums."""
+    trainings = [
+        (calm[kind], {**BASE, **settings}, str(tmp_path / f"two-{i}"))
+        for i, (kind, settings) in enumerate(CASES)
+    ]
+    ended = together(tmp_path, run, trainings)
+    assert ended.returncode == 0, ended.stderr
+    pairs = with_negatives(read_pairs(run))
+    for i, (model, settings, out) in enumerate(trainings):
+        one = train(model, pairs, make_config(None, settings), tmp_path / f"one-{i}")
+        stored = json.loads((Path(out) / "training.json").read_text())
+        assert (stored["result"]["processes"], one.processes) == (2, 1)
+        curves = [[loss for _, loss in of] for of in (stored["losses"], one.losses)]
+        assert curves[0] == pytest.approx(curves[1], abs=2e-3)
+    with pytest.raises(UsageError, match=r"what differs: processes \(2 there, 1 now\)"):
+        train(trainings[0][0], pairs, make_config(None, BASE), Path(trainings[0][2]))
+
+
+@pytest.mark.parametrize("kind", ["dense", "cross"])
+def test_killed_they_end_with_the_same_weights(
+    run: Path, models: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    """With dropout, of which each process has its own."""
+    name = f"{'' if kind == 'dense' else 'cross:'}{models[kind]}"
+    settings = {**BASE, "eval_every": 2, "hold_out": 0.2}
+    whole, killed = ([(name, settings, str(tmp_path / of))] for of in ("whole", "killed"))
+    ended = together(tmp_path, run, whole)
+    assert ended.returncode == 0, ended.stderr
+    (tmp_path / "dies").touch()
+    assert together(tmp_path, run, killed).returncode == 1
+    assert (tmp_path / "killed" / "checkpoints").is_dir()
+    ended = together(tmp_path, run, killed)
+    assert ended.returncode == 0, ended.stderr
+    ours, theirs = weights(tmp_path / "killed"), weights(tmp_path / "whole")
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "message"),
+    [
+        ("static:minilm", [], "gen: a static embedding trains on one processor: start it without"),
+        ("minilm", ["--set", "loss=listwise"], "gen: loss listwise compares the documents of one"),
+        ("minilm", ["--set", "batch_size=1"], "gen: no batch has a pair for each of the 2 process"),
+    ],
+)
+def test_what_they_cannot(
+    other: Path, tmp_path: Path, model: str, settings: list[str], message: str
+) -> None:
+    gen = Path(sys.executable).with_name("gen")
+    call = ["--no-python", str(gen), "train", str(other), "--model", model, "--out", "out"]
+    ended = torchrun(*call, *settings, cwd=tmp_path)
+    assert ended.returncode == 1
+    assert message in ended.stderr
+    assert "[rank1]" not in ended.stderr  # only rank 0 speaks
+
+
+def test_the_command_prints_once(other: Path, tmp_path: Path) -> None:
+    gen = Path(sys.executable).with_name("gen")
+    call = ["--no-python", str(gen), "train", str(other), "--model", "minilm", "--out", "out"]
+    ended = torchrun(*call, "--set", "max_steps=1", "--set", "batch_size=2", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("1 steps of 1 on 2 x cpu") == 1
+    assert "Warning" not in ended.stderr
