@@ -14,6 +14,7 @@
     ├── ChecksFailed                 1   the data was written but did not pass its checks
     ├── SealBroken                   1   a sealed set is not what was committed to
     ├── BudgetReached                3   the next call could pass the cap; resumable
+    ├── BatchUnfinished              3   a provider's batch has not ended in time; resumable
     └── EndpointFailed               4   a model, the Hub or S3 did not answer; resumable
 
 Exceptions of other libraries are turned into one of these where they enter. A message says what
@@ -115,6 +116,12 @@ class SealBroken(RetgenError):
 
 class BudgetReached(RetgenError):
     """Sending the next request could cost more than is allowed; what was answered is kept."""
+
+    exit_code = 3
+
+
+class BatchUnfinished(RetgenError):
+    """A batch at a model's provider has not ended in time; it stays there, and can be taken up."""
 
     exit_code = 3
 

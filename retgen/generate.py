@@ -93,7 +93,7 @@ def generate_with_agents(
     try:
         if not settings:
             options: dict[str, Any] = {"pilot": pilot, "engine": engine, "progress": progress}
-            in_thread(lambda stop: work(Context(sources, {}, stop=stop, **options)), sends=False)
+            in_thread(lambda stop: work(Context(sources, {}, stop=stop, **options)), stopping="")
         else:
             with with_call_report(call_report):
                 call_models(

@@ -49,17 +49,19 @@ def plan(
     source: str | Path | Recipe,
     overrides: Mapping[str, Any] | None = None,
     prices: Sequence[str] = (),
+    *,
+    batch: bool = False,
 ) -> Plan:
     """The plan of a recipe: counts, calls, tokens, dollars, seconds, bytes.
 
-    `prices`: as `--price` has them. Raises `RecipeError` where the recipe asks for something
-    impossible.
+    `prices`: as `--price` has them; `batch`: models are asked through batch APIs. Raises
+    `RecipeError` where the recipe asks for something impossible.
     """
     recipe = source if isinstance(source, Recipe) else choose_judge(load_recipe(source, overrides))
     result = _with_licence_note(recipe.family.plan(recipe.job), recipe)
     if not result.call_estimates:
         return result
-    table, settings = Prices(prices), recipe.models
+    table, settings = Prices(prices, batch=batch), recipe.models
     ranges, notes = {}, list(result.notes)
     for agent, estimate in result.call_estimates.items():
         hidden = table.reasoning(settings[agent])
@@ -70,7 +72,7 @@ def plan(
                 "tokens a call are counted; a pilot (gen run --pilot N) sees how many they are"
             )
             notes += [] if note in notes else [note]
-    return _with_prices(replace(result, notes=tuple(notes)), settings, ranges, prices)
+    return _with_prices(replace(result, notes=tuple(notes)), settings, ranges, table)
 
 
 def _with_licence_note(result: Plan, recipe: Recipe) -> Plan:
@@ -118,8 +120,9 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
             "count, and are charged, as the most that there was room for"
         )
     return _with_prices(
-        replace(result, notes=tuple(notes)), recipe.models, ranges, model_options.prices
-    )
+        replace(result, notes=tuple(notes)), recipe.models, ranges,
+        Prices(model_options.prices, batch=bool(model_options.batch)),
+    )  # fmt: skip
 
 
 def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
@@ -165,9 +168,9 @@ def _with_prices(
     result: Plan,
     settings: Mapping[str, ModelSettings],
     ranges: Mapping[str, _Range],
-    prices: Sequence[str],
+    table: Prices,
 ) -> Plan:
-    table, notes = Prices(prices), list(result.notes)
+    notes = list(result.notes)
     dollars: list[float] | None = [0.0, 0.0]
     seconds = [0.0, 0.0]
     calls, models, tokens = {}, {}, {"in": 0, "out": 0}
@@ -195,9 +198,12 @@ def _with_prices(
                 f"the price of {model.full_name} is not known: add --price {model.full_name}=IN,OUT"
             )
             notes += [] if note in notes else [note]
-        elif not prices:
-            note = f"list prices of {table_date()}"
+        elif not table.given:
+            note = f"list prices of {table_date()}" + (", for batches" if table.batch else "")
             notes += [] if note in notes else [note]
+    if table.batch:
+        seconds = [0.0, 0.0]
+        notes.append("every round of questions and of repairs waits for a batch: minutes to a day")
     return replace(
         result,
         notes=tuple(notes),
@@ -238,7 +244,8 @@ def plan_lines(result: Plan) -> list[str]:
         rows.append(
             ("?" if usd is None else f"{_usd(usd[0])} to {_usd(usd[1])}", "at these prices")
         )
-        rows.append((" to ".join(map(duration, result.seconds)), "for the calls"))
+        if any(result.seconds):  # nobody knows how long batches take
+            rows.append((" to ".join(map(duration, result.seconds)), "for the calls"))
     else:
         rows.append(("$0.00", "no model calls"))
     rows.append((size_text(result.bytes), "on disk, about"))

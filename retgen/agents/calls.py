@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.agents.agent import Rejection
+from retgen.agents.backends import LANGCHAIN, backends
+from retgen.agents.batch_queue import BatchQueue
+from retgen.agents.batches import batch_apis
 from retgen.agents.caller import Caller
 from retgen.agents.chat import NO_KEY, OFFLINE_COSTS, ChatModel
 from retgen.agents.context import Context, Stage
@@ -37,11 +40,21 @@ from retgen.agents.prompt import Request
 from retgen.agents.replay import Replayed, read_replay
 from retgen.agents.sending import Tally
 from retgen.engines import Engine
-from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
+from retgen.errors import (
+    BatchUnfinished,
+    BudgetReached,
+    ChecksFailed,
+    EndpointFailed,
+    UsageError,
+)
 from retgen.progress import Progress
 
 _REPLAY = ".replay.sqlite"
 _LISTEN = 0.1  # seconds between two looks at whether somebody interrupts
+_STOPPING = "waiting for what is in flight, which may be paid for (Ctrl-C again: stop now)"
+_LEFT = "batches stay with the provider, and the same command takes them up"
+# how requests go into batches: so many at a time as memory bears, and none is paced
+_ALL_AT_ONCE = {"concurrency": 20_000, "requests_per_minute": None, "tokens_per_minute": None}
 
 
 @dataclass(frozen=True)
@@ -50,13 +63,16 @@ class ModelOptions:
 
     `ledger`: its file, or postgresql://...; default `ledger.sqlite` beside the run directory.
     `max_usd`: the most that the run may cost, in dollars. `prices`: as `--price` has them.
-    `replay`: a file of answers to use in place of the models.
+    `replay`: a file of answers to use in place of the models. `batch`: ask through batch APIs; None
+    refuses to ask again what is in batches, False does not. `batch_hours`: to wait for a batch.
     """
 
     ledger: Path | str | ServerAddress | None = None
     max_usd: float | None = None
     prices: Sequence[str] = ()
     replay: Path | None = None
+    batch: bool | None = None
+    batch_hours: float = 49.0  # an hour more than any provider takes to end a batch
 
 
 @dataclass
@@ -123,7 +139,14 @@ def ledger_of(folder: Path, model_options: ModelOptions) -> Path | ServerAddress
 
 
 def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
-    """Raises `UsageError` for a key, a provider or a price of one model that is missing."""
+    """Raises `UsageError` for what a model lacks: a key, a provider, a price or a batch API."""
+    if model_options.batch and (one.via or one.provider not in batch_apis()):
+        how = "LangChain" if one.backend is backends()[LANGCHAIN] else f"backend {one.provider}"
+        raise UsageError(
+            f"--batch: {one.full_name} is asked through {how}, which has no batch API; models of "
+            f"{' and '.join(batch_apis())} can be asked in batches. Leave --batch out, or name "
+            "another model"
+        )
     check_provider(one, find_key(one))
     if model_options.max_usd is not None and Prices(model_options.prices).of(one) is None:
         raise UsageError(
@@ -160,7 +183,7 @@ def with_call_report(call_report: CallReport) -> Iterator[None]:
     except KeyboardInterrupt:
         print(_remaining(call_report), file=sys.stderr)
         raise
-    except (BudgetReached, EndpointFailed, ChecksFailed) as error:
+    except (BatchUnfinished, BudgetReached, EndpointFailed, ChecksFailed) as error:
         raise type(error)(f"{error}\n{_remaining(call_report)}") from error
 
 
@@ -180,7 +203,10 @@ def call_models(
     `folder` names the run in the ledger, `sources` is the context's folder.
     """
     cap = cap_of(model_options)
-    prices = Prices(model_options.prices)
+    batch = bool(model_options.batch) and not model_options.replay
+    prices = Prices(model_options.prices, batch=batch)
+    if batch:
+        settings = {agent: one.model_copy(update=_ALL_AT_ONCE) for agent, one in settings.items()}
     apart = {_whom(one): one for one in settings.values()}  # agents of one model share its limits
     priced = {which: prices.of(one) for which, one in apart.items()}
     call_report.priced = all(price is not None for price in priced.values())
@@ -196,6 +222,11 @@ def call_models(
                 "Go on without a cap, or choose another --out: the ledger's answers are used there "
                 "too"
             )
+        if model_options.batch is None and (count := ledger.count_in_batches(name)):
+            raise UsageError(
+                f"requests of this run in batches whose answers were not fetched: {count:,}. "
+                "--batch takes them up; --no-batch asks again, and pays for them twice"
+            )
         call_report.tally.nano_usd = ledger.spent(name).nano_usd
         keys = {
             which: NO_KEY if model_options.replay else find_key(m) for which, m in apart.items()
@@ -204,6 +235,11 @@ def call_models(
         async def everything(stop: Stop) -> None:
             writer, flight = Writer(ledger), Flight()
             chats: list[ChatModel] = []
+            queues: list[BatchQueue] = []
+
+            async def note_batch(sends: list[int], tag: str) -> None:
+                await asyncio.wrap_future(writer.submit(lambda: ledger.note_batch(sends, tag)))
+
             try:
                 callers = {}
                 for which, one in apart.items():
@@ -211,17 +247,26 @@ def call_models(
                     if model_options.replay:
                         chat = Replayed(chat, model_options.replay, ledger)
                     chats.append(chat)
+                    queue = None
+                    if batch:
+                        queue = BatchQueue(
+                            batch_apis()[one.provider](chat), run=name, whom=one.full_name,
+                            stop=stop, note_batch=note_batch, hours=model_options.batch_hours,
+                            notice=notice,
+                        )  # fmt: skip
+                        queues.append(queue)
                     callers[which] = Caller(
                         ledger, writer, chat, one, run=name, stop=stop, flight=flight,
                         price=priced[which], cap=None if model_options.replay else cap,
-                        tally=call_report.tally,
-                        notice=notice,
+                        tally=call_report.tally, batches=queue, notice=notice,
+                        first_delay=5.0 if batch else 0.5,
                     )  # fmt: skip
                 models = {agent: (one, callers[_whom(one)]) for agent, one in settings.items()}
                 context = Context(
                     sources, models, pilot=pilot, engine=engine, tally=call_report.tally,
                     stop=stop, flight=flight, progress=progress, cap=cap,
                     priced=call_report.priced, notice=notice,
+                    batches=lambda: "; ".join(filter(None, (queue.note() for queue in queues))),
                 )  # fmt: skip
                 try:
                     await work(context)
@@ -230,12 +275,14 @@ def call_models(
                         raise stop.error from None
                     raise
             finally:
+                for queue in queues:
+                    await queue.close()
                 for chat in chats:
                     await chat.close()
                 await asyncio.to_thread(writer.close)
 
         try:
-            in_thread(everything)
+            in_thread(everything, stopping=_LEFT if batch else _STOPPING)
         finally:
             if call_report.tally.silent:
                 notice(
@@ -285,10 +332,12 @@ def _whom(model: ModelSettings) -> tuple[Any, ...]:
     return model.endpoint(), model.provider, model.name, model.api_key_env, *pace
 
 
-def in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]], *, sends: bool = True) -> None:
+def in_thread(
+    work: Callable[[Stop], Coroutine[Any, Any, None]], *, stopping: str = _STOPPING
+) -> None:
     """Run to the end in an event loop of its own thread. Raises KeyboardInterrupt after Ctrl-C.
 
-    `sends`: requests may be in flight then, which are waited for.
+    `stopping`: what is said then.
     """
     try:
         import uvloop  # a third less of a call's own time
@@ -321,7 +370,7 @@ def in_thread(work: Callable[[Stop], Coroutine[Any, Any, None]], *, sends: bool 
         while not done.wait(_LISTEN):
             if heard < len(presses):
                 heard = len(presses)
-                _interrupt(control, heard, sends)
+                _interrupt(control, heard, stopping)
     try:
         future.result()
     except (Stopped, asyncio.CancelledError):
@@ -359,16 +408,12 @@ def _signals() -> Iterator[list[int]]:
                 signal.signal(number, known)
 
 
-def _interrupt(control: Mapping[str, Any], presses: int, sends: bool) -> None:
+def _interrupt(control: Mapping[str, Any], presses: int, stopping: str) -> None:
     if "loop" not in control or control["loop"].is_closed():
         return
     if presses == 1:
-        if sends:
-            print(
-                "\nstopping: nothing more is sent; waiting for what is in flight, which may be "
-                "paid for (Ctrl-C again: stop now)",
-                file=sys.stderr,
-            )
+        if stopping:
+            print(f"\nstopping: nothing more is sent; {stopping}", file=sys.stderr)
         control["stop"].request()
         control["loop"].call_soon_threadsafe(control["stop"].set)
     else:

@@ -27,9 +27,10 @@ import orjson
 from retgen.agents.prompt import Request
 
 NO_KEY = "none"  # for a server that asks for none, where a client wants one
-# in the place of a status: the package in use cannot make the request; there was no connection,
-# so nothing was sent; it was sent, and nobody knows what became of it
-NOT_SENT, NO_CONNECTION, SILENCE = -2, -1, 0
+# in the place of a status: it was to be in a batch, and nobody worked on it; the package in use
+# cannot make the request, or the batch API refuses it; there was no connection, so nothing was
+# sent; it was sent, and nobody knows what became of it
+NOT_RUN, NOT_SENT, NO_CONNECTION, SILENCE = -3, -2, -1, 0
 
 # of a run that asks no model
 OFFLINE_COSTS: dict[str, Any] = {
@@ -51,7 +52,7 @@ class Usage(NamedTuple):
 class Response(NamedTuple):
     """What came back for one request.
 
-    `raw`: the bytes that are kept, without our key. `status`: of HTTP, or one of the three above;
+    `raw`: the bytes that are kept, without our key. `status`: of HTTP, or one of the four above;
     where a body of status 200 states an error with a status of its own, that one. `begun`: whatever
     the status says, a model may have worked on it. `error`: what
     is wrong, as the server words it, its code first; "" where it says nothing of an error.

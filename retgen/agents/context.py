@@ -59,7 +59,8 @@ class Context:
 
     `models`: settings and caller of each agent that a model answers; the others are offline.
     `folder`: where the family leaves what it was told. `pilot`: records of a stage that are enough.
-    `engine`: who does what no model does. `progress`: what is told how far the work is.
+    `engine`: who does what no model does. `progress`: what is told how far the work is. `batches`:
+    what is waited for in batches, "" for nothing.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Context:
         cap: int | None = None,
         priced: bool = True,
         notice: Callable[[str], None] = lambda text: None,
+        batches: Callable[[], str] = lambda: "",
     ) -> None:
         self.folder, self.pilot, self.engine = folder, pilot, engine or Local(1)
         self.tally = tally or Tally()
@@ -83,7 +85,7 @@ class Context:
         self.rejected: list[Rejection] = []
         self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap, self._priced = progress, cap, priced
-        self.notice = notice
+        self.notice, self._batches = notice, batches
         # failed answers of agents without a good one; None once there is one
         self._failing: dict[str, int | None] = {}
         self._began, self._last_report = time.monotonic(), 0.0
@@ -306,7 +308,8 @@ class Context:
             held = ", held back by the cap" if self._flight.turn.locked() else ""
             agent, out = self._flight.oldest()
             oldest = f", {agent} for {out:.0f} s" if out >= _LONG else ""
-            parts.append(f"{self._flight.count} in flight{oldest}{held}")
+            waiting = self._batches() or f"{self._flight.count} in flight{oldest}"
+            parts.append(f"{waiting}{held}")
         parts.append(f"{stage.rejected} rejected")
         unusable, answers = count_unusable(tally.answers.values())
         if unusable:

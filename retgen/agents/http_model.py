@@ -51,7 +51,7 @@ class HttpModel(ABC):
             extensions={"timeout": httpx2.Timeout(self._timeout).as_dict()},
         )  # fmt: skip
         self._host = urlsplit(url).hostname
-        self._secrets = KeyMask(keys)
+        self.secrets = KeyMask(keys)
 
     @abstractmethod
     def body(self, request: Request, room: int) -> dict[str, Any]:
@@ -70,22 +70,30 @@ class HttpModel(ABC):
         try:
             result = await self._http.send(self._request(content=body))
         except httpx2.RequestError as error:
-            if _never_stood(error):
-                return Response(b"", NO_CONNECTION, f"no connection to {self._host}")
-            return Response(b"", SILENCE, _silence(error))
+            return no_response(error, self._host)
         except (aiohttp.ClientError, OSError) as error:  # what the transport does not know
-            words = self._secrets.text(f"{type(error).__name__}: {error}")
+            words = self.secrets.text(f"{type(error).__name__}: {error}")
             return Response(b"", SILENCE, one_line(words))
-        raw = self._secrets.raw(result.content)
         if result.is_success:
-            return self.read(raw)
-        wait = seconds(result.headers.get("retry-after"))
+            return self.read(self.secrets.raw(result.content))
+        return self.failure(result.content, result.status_code, result.headers.get("retry-after"))
+
+    def failure(self, raw: bytes, status: int, after: str | None = None) -> Response:
+        """What an error says. `after`: its Retry-After header."""
+        raw = self.secrets.raw(raw)
         text = error_of(parse_object(raw), raw) or "no reason given"
-        return Response(raw, result.status_code, text, wait=wait)
+        return Response(raw, status, text, wait=seconds(after))
 
     async def close(self) -> None:
         """See `ChatModel`."""
         await self._http.aclose()
+
+
+def no_response(error: BaseException, host: str | None) -> Response:
+    """What an exception of the SDK, or of its transport, says of a request without a response."""
+    if _never_stood(error):
+        return Response(b"", NO_CONNECTION, f"no connection to {host}")
+    return Response(b"", SILENCE, _silence(error))
 
 
 def _below(error: BaseException) -> BaseException | None:

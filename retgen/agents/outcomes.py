@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, Response, Why
+from retgen.agents.chat import NO_CONNECTION, NOT_RUN, NOT_SENT, SILENCE, Response, Why
 from retgen.agents.prompt import Request
 
 Outcome = Literal["answer", "room", "less", "reject", "refuse", "retry", "later", "stop"]
@@ -93,6 +93,8 @@ _OLLAMA = "Ollama (`openai/openai.go`)"
 TABLE: tuple[OutcomeRow, ...] = (
     OutcomeRow("the provider's package cannot make the request, or is not installed", "stop",
         frozenset({NOT_SENT}), by="packages of LangChain"),
+    OutcomeRow("a batch could not be submitted, or ended before this request was worked on",
+        "later", frozenset({NOT_RUN}), by="batch APIs"),
     OutcomeRow("no connection, so nothing was sent", "later", frozenset({NO_CONNECTION}), by="all"),
     OutcomeRow("no answer in time, or the connection was lost", "retry", frozenset({SILENCE}),
                by="all"),
@@ -218,7 +220,7 @@ def costs_nothing(response: Response, provider: str) -> bool:
     """
     if response.begun:
         return False
-    return response.status in (NOT_SENT, NO_CONNECTION) or any(
+    return response.status in (NOT_RUN, NOT_SENT, NO_CONNECTION) or any(
         response.status in one.status and one.provider in ("", provider) for one in UNBILLED
     )
 

@@ -36,6 +36,10 @@ class Price(NamedTuple):
         """What so many tokens cost."""
         return self.token_in * tokens_in + self.token_out * tokens_out
 
+    def times(self, part: float) -> Price:
+        """A part of it, rounded up so that a cap holds."""
+        return Price(*(math.ceil(round(one * part, 6)) for one in self))
+
     def worst(self, request: Request, room: int, more: int = 0) -> int:
         """The most that a request can cost with `room` tokens for its answer.
 
@@ -45,10 +49,12 @@ class Price(NamedTuple):
 
 
 class Prices:
-    """Prices by model. `given`: as `--price` has them, IN,OUT or MODEL=IN,OUT."""
+    """Prices by model. `given`: as `--price` has them, IN,OUT or MODEL=IN,OUT; they stand as they
+    are. `batch`: of requests in batches, which tables have as a part of the others.
+    """
 
-    def __init__(self, given: Sequence[str] = ()) -> None:
-        self._given = dict(_given(text) for text in given)
+    def __init__(self, given: Sequence[str] = (), *, batch: bool = False) -> None:
+        self._given, self.given, self.batch = dict(map(_given, given)), bool(given), batch
         self._files = price_files()
 
     def of(self, model: ModelSettings) -> Price | None:
@@ -63,8 +69,13 @@ class Prices:
             # a dated name costs what the plain one does, unless it is listed
             for name in (model.name, _DATED.sub("", model.name)):
                 if name in table:
-                    return table[name]
+                    return table[name].times(self._part(model.provider))
         return None
+
+    def _part(self, provider: str) -> float:
+        """Of the prices of a table, what a request costs."""
+        parts = (_read(path).batch.get(provider) for path in self._files)
+        return next((part for part in parts if part is not None), 1.0) if self.batch else 1.0
 
     def reasoning(self, model: ModelSettings) -> tuple[int, int]:
         """Hidden tokens to reckon with for an answer, at the least and at the most."""
@@ -127,10 +138,12 @@ def _price(dollars_in: float, dollars_out: float) -> Price:
 
 
 class _Table(NamedTuple):
-    """A file: prices by provider and model; hidden tokens to reckon with (None: it says nothing)
-    and, by provider, a pattern of the models that have them."""
+    """A file: prices by provider and model; what a batch costs of them, by provider;
+    hidden tokens to reckon with (None: it says nothing) and, by provider, a pattern of the models
+    that have them."""
 
     prices: Mapping[str, Mapping[str, Price]]
+    batch: Mapping[str, float]
     hidden: tuple[int, int] | None
     patterns: Mapping[str, str]
 
@@ -151,8 +164,17 @@ def _read(path: Path) -> _Table:
             f"{path}: is no price table. It says, in dollars per million tokens: "
             "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"
         ) from error
+    try:
+        batch = {str(name): float(part) for name, part in tree.get("batch", {}).items()}
+        if not all(0 < part <= 1 for part in batch.values()):
+            raise ValueError
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{path}: its part `batch` says what batches cost of these prices, more than 0 and at "
+            "most 1, as `batch: {openai: 0.5}`"
+        ) from error
     if (stated := tree.get("reasoning")) is None:
-        return _Table(prices, None, {})
+        return _Table(prices, batch, None, {})
     try:
         low, high = map(int, stated["tokens"])
         patterns = {str(name): str(pattern) for name, pattern in stated["models"].items()}
@@ -163,7 +185,7 @@ def _read(path: Path) -> _Table:
             f"{path}: its part `reasoning` says `tokens: [LEAST, MOST]` and `models: {{PROVIDER: "
             "PATTERN OF NAMES}`"
         ) from error
-    return _Table(prices, (low, high), patterns)
+    return _Table(prices, batch, (low, high), patterns)
 
 
 @cache

@@ -20,9 +20,11 @@ from tenacity.wait import wait_exponential_jitter
 
 from retgen.agents.answer_budget import HIDDEN, PROMPT, AnswerBudgets
 from retgen.agents.attribution import FailureAttribution
+from retgen.agents.batch_queue import BatchQueue
 from retgen.agents.chat import SILENCE, ChatModel, Response, Unusable, Why
 from retgen.agents.flow import ConcurrencyGate, Flight, Probe, Stop
 from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send, Writer
+from retgen.agents.ledger.owners import this_process
 from retgen.agents.models import ModelSettings
 from retgen.agents.outcomes import OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prices import Price
@@ -106,8 +108,9 @@ class Failed(Exception):
 class Sender:
     """Sends the requests of one run to one model. `cap`: of the run, in nano-dollars.
 
-    `attempts`: of one request, the first included; `first_delay`: seconds before the second.
-    `notice`: is told, once each, what a user has to wait for.
+    `batches`: what requests are sent through, if not one by one. `attempts`: of one request, the
+    first included; `first_delay`: seconds before the second. `notice`: is told, once each, what a
+    user has to wait for.
     """
 
     def __init__(
@@ -123,6 +126,7 @@ class Sender:
         price: Price | None = None,
         cap: int | None = None,
         tally: Tally | None = None,
+        batches: BatchQueue | None = None,
         attempts: int = 6,
         first_delay: float = 0.5,
         notice: Callable[[str], None] = lambda text: None,
@@ -133,11 +137,15 @@ class Sender:
         self._notice, self._noticed = notice, set[str]()
         self.tally = tally or Tally()
         self._attempts = attempts
-        self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=first_delay)
-        self._gate, self._probe = ConcurrencyGate(settings.concurrency), Probe()
+        # what one batch has failed goes into the next one together
+        jitter = first_delay if batches is None else 0.0
+        self._delay = wait_exponential_jitter(first_delay, 60.0, jitter=jitter)
+        self._batches, most = batches, settings.concurrency
+        self._gate, self._probe = ConcurrencyGate(most, begin=most if batches else 8), Probe()
         self._requests, self._tokens = settings.requests_per_minute, settings.tokens_per_minute
         self._limited = bool(self._requests or self._tokens)
-        self._timeout, self._lease = settings.timeout, settings.timeout + _LEASE
+        self._timeout = settings.timeout
+        self._lease = batches.lease if batches else settings.timeout + _LEASE
         self._whom = settings.endpoint(), settings.name
         # whose documentation says what costs nothing; nobody's, of a server of one's own
         self._provider = "" if settings.address() else settings.provider
@@ -166,17 +174,20 @@ class Sender:
                     paced = True
                     result = await self._reserve(request, agent, room)
                     if isinstance(result, Send):
+                        if result.batch is not None:  # what it may cost is counted already
+                            self.tally.nano_usd -= result.worst
                         token = self._attribution.start() if first else None
                         try:
-                            sent = await self._send(request, result, agent, room)
+                            # a batch that it is in may have had another
+                            sent = await self._send(request, result, agent, result.room or room)
                         finally:
                             self._attribution.finish(token)
                         again = sent.row.outcome in ("retry", "later")
                         # of no account for the pace: an answer that was cut off, or refused
                         in_time = time.monotonic() - entered < self._timeout / _SLOW
-                        well = (
-                            False if again else (in_time and sent.row.outcome == "answer") or None
-                        )
+                        if self._batches is None:
+                            whole = in_time and sent.row.outcome == "answer"
+                            well = False if again else whole or None
                         if again:
                             raise Failed(sent)
                         return sent
@@ -220,7 +231,8 @@ class Sender:
 
     async def _wait(self, busy: Busy) -> None:
         """Wait a little for a request that somebody else has out."""
-        if busy.owner not in self._noticed and busy.left > _SILENT:
+        # not of this process, which has the same request twice
+        if busy.owner not in {*self._noticed, str(this_process())} and busy.left > _SILENT:
             self._noticed.add(busy.owner)
             self._notice(
                 f"waiting for {busy.owner}, which has sent a request that this run needs: until "
@@ -237,7 +249,7 @@ class Sender:
         def reserve() -> LedgerAnswer | Refusal | Send | Busy | OverCap:
             return self._ledger.reserve(
                 request, run=self._run, agent=agent, worst=worst, lease=self._lease, room=room,
-                cap=self._cap, priced=self._priced,
+                cap=self._cap, priced=self._priced, batch=self._batches is not None,
             )  # fmt: skip
 
         result = await self._reservation(reserve)
@@ -280,10 +292,15 @@ class Sender:
         began = time.monotonic()
         token = self._flight.begin(agent)
         try:
-            response = await self._chat.send(request, room)
+            response = (
+                await self._chat.send(request, room)
+                if self._batches is None
+                else await self._batches.send(send, request, room)
+            )
             sent = await self._keep(request, send, response, agent, room)
         except asyncio.CancelledError:
-            await self._do(lambda: self._ledger.record_lost(send, "CancelledError"))
+            if self._batches is None:  # a batch goes on, and is taken up
+                await self._do(lambda: self._ledger.record_lost(send, "CancelledError"))
             raise
         finally:
             self._flight.end(token)
@@ -401,7 +418,7 @@ class Sender:
 
     def _give_back(self, future: Future[T]) -> None:
         send = future.result() if not future.exception() else None
-        if isinstance(send, Send):
+        if isinstance(send, Send) and send.batch is None:
             self._writer.submit(lambda: self._ledger.record_failure(send, "not sent"))
 
     async def _do(self, call: Callable[[], T]) -> T:

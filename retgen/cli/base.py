@@ -13,13 +13,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from retgen.errors import DatasetMissing, RetgenError, UsageError
+from retgen.errors import BudgetReached, DatasetMissing, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
 
@@ -226,6 +227,14 @@ DatasetArgument = Annotated[
 ]
 SplitOption = Annotated[str | None, typer.Option(help="Which qrels; default test, else the first.")]
 DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")]
+BatchOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--batch/--no-batch",
+        help="Ask models through the batch APIs of OpenAI and Gemini: half the price, within a day "
+        "a round. --no-batch: ask again what is in batches of this run.",
+    ),
+]
 MaxUsdOption = Annotated[
     float | None, typer.Option("--max-usd", min=0.0, help="Hard limit on model costs, in dollars.")
 ]
@@ -270,7 +279,7 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
         except RetgenError as error:
             message = str(error) + _hint(error)
             if error.exit_code in (3, 4):
-                message += f"\nResume with:\n  {again(more=error.exit_code == 3)}"
+                message += f"\nResume with:\n  {again(more=isinstance(error, BudgetReached))}"
             fail(message, error.exit_code, verbose=verbose)
         except ModuleNotFoundError as error:
             if error.name is None or error.name.partition(".")[0] == "retgen":
@@ -437,6 +446,8 @@ def model_options_of(
     prices: list[str] | None,
     replay: Path | None,
     ledger: Path | ServerAddress | None,
+    batch: bool | None = None,
+    batch_hours: float | None = None,
 ) -> Any:
     """How models are called; None without an option, since most runs call none."""
     if Path(".env").is_file():  # keys, for whoever looks for them in the environment
@@ -446,13 +457,16 @@ def model_options_of(
             load_dotenv(Path(".env"), override=False)
         except (ValueError, OSError) as error:
             raise UsageError(".env: is not a text file of NAME=value lines") from error
-    if max_usd is None and not prices and replay is None and ledger is None:
+    if batch_hours is not None and not batch:
+        raise UsageError("--batch-hours: goes with --batch")
+    if (max_usd, replay, ledger, batch) == (None,) * 4 and not prices:
         return None
     from retgen.agents.calls import ModelOptions
     from retgen.agents.prices import Prices
 
     Prices(prices or ())  # what is no price is refused, whether a model is asked or not
-    return ModelOptions(ledger, max_usd, tuple(prices or ()), replay)
+    result = ModelOptions(ledger, max_usd, tuple(prices or ()), replay, batch)
+    return replace(result, batch_hours=batch_hours) if batch_hours is not None else result
 
 
 def print_json(value: Any) -> None:

@@ -128,6 +128,9 @@ def plan_command(
     settings: Setting = None,
     model: ModelOption = None,
     price: PriceOption = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="With the prices of batch APIs, as gen run --batch.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show what a recipe or a study will make and cost. Writes nothing, calls no model."""
@@ -138,7 +141,7 @@ def plan_command(
         return
     from retgen.plan import plan
 
-    print_plan(plan(recipe, overrides_of(settings, model), price or ()), json)
+    print_plan(plan(recipe, overrides_of(settings, model), price or (), batch=batch), json)
 
 
 def print_plan(result: Any, json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from retgen.cli.base import (
+    BatchOption,
     EngineOption,
     Json,
     LedgerOption,
@@ -78,6 +79,15 @@ def run_command(
     model: ModelOption = None,
     max_usd: MaxUsdOption = None,
     price: PriceOption = None,
+    batch: BatchOption = None,
+    batch_hours: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Hours to wait for a batch, from when this command begins to; default 49, when "
+            "every batch has ended or expired.",
+        ),
+    ] = None,
     pilot: Annotated[
         int | None,
         typer.Option(min=1, help="Make N records only, and estimate the cost of the whole run."),
@@ -118,14 +128,15 @@ def run_command(
         others = {
             "--set": settings, "--limit": limit, "--model": model, "--max-usd": max_usd,
             "--price": price, "--pilot": pilot, "--replay": replay, "--ledger": ledger,
-            "--fresh": fresh or None, "--work": work,
+            "--fresh": fresh or None, "--work": work, "--batch": batch,
+            "--batch-hours": batch_hours,
             "--verdicts": None if apply_review else verdicts,
         }  # fmt: skip
         folder = given_path(str(out)) if out is not None else None
         _apply_review(recipe, folder, verdicts, workers, others, json, quiet)
         return
     overrides = overrides_of(settings, model)
-    model_options = model_options_of(recipe, max_usd, price, replay, ledger)
+    model_options = model_options_of(recipe, max_usd, price, replay, ledger, batch, batch_hours)
     if pilot is not None:
         from retgen.run import pilot as try_out
 

@@ -13,7 +13,7 @@ import pytest
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import NO_CONNECTION, NOT_SENT, SILENCE, ChatModel, Response, Usage
+from retgen.agents.chat import NO_CONNECTION, NOT_RUN, NOT_SENT, SILENCE, ChatModel, Response, Usage
 from retgen.agents.outcomes import TABLE, OutcomeRow, classify, costs_nothing, states_all
 from retgen.agents.prompt import Message, Request
 from tests.agents.billing import GEMINI, GEMINI_OUTCOMES, Worked
@@ -178,6 +178,7 @@ CASES: list[tuple[str, Canned, Canned]] = [  # a row, and who says so: OpenAI's 
 ELSEWHERE = {
     "no connection, so nothing was sent",
     "the provider's package cannot make the request, or is not installed",
+    "a batch could not be submitted, or ended before this request was worked on",
 }
 
 
@@ -277,7 +278,7 @@ def test_the_words_of_a_server() -> None:
 
 @pytest.mark.parametrize(
     ("status", "begun", "of_nobody", "of_google"),
-    [(NOT_SENT, False, True, True), (NOT_SENT, True, False, False), (NO_CONNECTION, False, True, True),
+    [(NOT_RUN, False, True, True), (NOT_SENT, False, True, True), (NOT_SENT, True, False, False), (NO_CONNECTION, False, True, True),
      (SILENCE, False, False, False), (200, False, False, False), (204, False, False, False),
      (307, False, True, True), (401, False, True, True), (404, False, True, True),
      (429, False, True, True), (429, True, False, False), (400, False, False, True),

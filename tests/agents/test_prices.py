@@ -38,7 +38,7 @@ def price(name: str, *given: str, provider: str = "openai", **more: Any) -> Pric
 
 def test_every_price_of_the_bundled_table_is_one() -> None:
     tree = YAML(typ="safe", pure=True).load(BUNDLED.read_text("utf-8"))
-    assert set(tree) == {"checked", "prices", "reasoning"}
+    assert set(tree) == {"checked", "prices", "batch", "reasoning"}
     assert table_date() == date.fromisoformat(str(tree["checked"])).isoformat()
     assert list(tree["prices"]) == [
         "openai", "google_genai", "anthropic", "mistralai", "deepseek", "groq", "xai", "cohere",
@@ -106,6 +106,46 @@ def test_the_first_table_that_knows_a_model(
     assert price("gpt-5") == Price(1250, 10000)
     assert price("small", provider="mine") == Price(0, 0)
     assert price("gpt-5-nano", "9,10") == Price(9000, 10000)
+
+
+def test_batches_cost_half_but_what_is_given_stands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    batched = {
+        name: Prices(given, batch=True).of(ModelSettings(provider=provider, name=model))
+        for name, provider, model, given in (
+            ("openai", "openai", "gpt-5-mini", ()),
+            ("google", "google_genai", "gemini-2.5-flash", ()),
+            ("none", "mistralai", "mistral-large-latest", ()),
+            ("given", "openai", "gpt-5-mini", ("9,10",)),
+        )
+    }
+    plain = price("mistral-large-latest", provider="mistralai")
+    assert batched == {
+        "openai": Price(125, 1000), "google": Price(150, 1250), "none": plain,
+        "given": Price(9000, 10000),
+    }  # fmt: skip
+    own = table(
+        tmp_path / "own.yaml",
+        "prices: {openai: {odd: {in: 0.001, out: 2}}}\nbatch: {openai: 0.3}\n",
+    )
+    monkeypatch.setenv("RETGEN_PRICES", str(own))
+    odd = ModelSettings(provider="openai", name="odd")
+    assert Prices(batch=True).of(odd) == Price(1, 600)  # rounded up, so that a cap holds
+
+
+@pytest.mark.parametrize("part", ["0", "1.5", "half"])
+def test_a_part_for_batches_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: str
+) -> None:
+    own = table(tmp_path / "own.yaml", f"prices: {{}}\nbatch: {{openai: {part}}}\n")
+    monkeypatch.setenv("RETGEN_PRICES", str(own))
+    with pytest.raises(UsageError) as error:
+        price("m")
+    assert str(error.value) == (
+        f"{own}: its part `batch` says what batches cost of these prices, more than 0 and at most 1, "
+        "as `batch: {openai: 0.5}`"
+    )
 
 
 def test_without_xdg_it_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from retgen.agents.prompt import Request
 
 if TYPE_CHECKING:
     import aiohttp
-
+    from google import genai
 
 _GOOGLE = "https://generativelanguage.googleapis.com"
 _NAMES = {"top_p": "topP"}  # others are called as ours are
@@ -71,35 +71,48 @@ class GoogleChat:
         )
         self._client = genai.Client(vertexai=False, api_key=api_key, http_options=options)
         self._api = self._client._api_client
-        self._secrets = KeyMask([self._api.api_key])
+        self.secrets = KeyMask([self._api.api_key])
 
-    async def send(self, request: Request, room: int) -> Response:
-        """See `ChatModel`."""
+    def connect(self) -> genai.Client:
+        """The SDK's client, with a session of our own: in a running loop."""
         import aiohttp
 
-        if self._api._http_options.aiohttp_client is None:  # not before: it needs a running loop
+        if self._api._http_options.aiohttp_client is None:
             self._api._http_options.aiohttp_client = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._connections),
                 raise_for_status=_check,
                 trust_env=bool(getproxies()),
             )
+        return self._client
+
+    async def send(self, request: Request, room: int) -> Response:
+        """See `ChatModel`."""
+        import aiohttp
+
+        self.connect()
         name = request.model if "/" in request.model else f"models/{request.model}"
         body = self.body(request, room)
         try:
             result = await self._api.async_request("post", f"{name}:{self.method}", body)
-            raw = self._secrets.raw((result.body or "").encode("utf-8", "replace"))
+            raw = self.secrets.raw((result.body or "").encode("utf-8", "replace"))
         except UnicodeDecodeError as error:  # not UTF-8, but it may have been paid for
-            raw = self._secrets.raw(error.object)
-        except _NotOK as error:
-            return self._failure(error)
-        except aiohttp.ClientConnectorError:
+            raw = self.secrets.raw(error.object)
+        except (NotOK, TimeoutError, aiohttp.ClientError) as error:
+            return self.no_answer(error)
+        return self.read(raw)
+
+    def no_answer(self, error: Exception) -> Response:
+        """What an exception of a call says: an error of the server, or no connection to it."""
+        import aiohttp
+
+        if isinstance(error, NotOK):
+            return self.failure(error.raw, error.code, error.after)
+        if isinstance(error, aiohttp.ClientConnectorError):
             where = urlsplit(self._url).hostname
             return Response(b"", NO_CONNECTION, f"no connection to {where}")
-        except TimeoutError:
+        if isinstance(error, TimeoutError):
             return Response(b"", SILENCE, f"no answer within {self._timeout:g} seconds")
-        except aiohttp.ClientError as error:
-            return Response(b"", SILENCE, one_line(self._secrets.text(str(error))))
-        return self.read(raw)
+        return Response(b"", SILENCE, one_line(self.secrets.text(str(error))))
 
     def body(self, request: Request, room: int) -> dict[str, Any]:
         """What is sent."""
@@ -129,8 +142,9 @@ class GoogleChat:
         await self._client.aio.aclose()
         self._client.close()
 
-    def _failure(self, answer: _NotOK) -> Response:
-        raw = self._secrets.raw(answer.raw)
+    def failure(self, raw: bytes, status: int, after: str | None = None) -> Response:
+        """What an error says. `after`: its Retry-After header."""
+        raw = self.secrets.raw(raw)
         tree = parse_object(raw)
         details = parts(part(tree, "error"), "details")
         delays = [one["retryDelay"] for one in details if "retryDelay" in one]
@@ -138,12 +152,12 @@ class GoogleChat:
         # whether a quota is of a minute or of a day
         broken = (limit for one in details for limit in parts(one, "violations"))
         reasons += [str(limit["quotaId"]) for limit in broken if "quotaId" in limit]
-        wait = seconds(answer.after or next(iter(delays), None))
+        wait = seconds(after or next(iter(delays), None))
         error = one_line(": ".join([*reasons, error_of(tree, raw) or "no reason given"]))
-        return Response(raw, answer.code, error, wait=wait)
+        return Response(raw, status, error, wait=wait)
 
 
-class _NotOK(Exception):
+class NotOK(Exception):
     """An answer with a status that is not 200. `after`: its Retry-After header."""
 
     def __init__(self, code: int, raw: bytes, after: str | None) -> None:
@@ -154,7 +168,7 @@ class _NotOK(Exception):
 async def _check(response: aiohttp.ClientResponse) -> None:
     if response.status != 200:
         after = response.headers.get("retry-after")
-        raise _NotOK(response.status, await response.read(), after)
+        raise NotOK(response.status, await response.read(), after)
 
 
 def _body(request: Request, room: int) -> dict[str, Any]:

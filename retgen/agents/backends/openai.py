@@ -39,16 +39,18 @@ class OpenAIChat(HttpModel):
         from openai import AsyncOpenAI
 
         super().__init__(timeout=timeout, connections=connections)
-        client = AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=self._http)
+        self.client = client = AsyncOpenAI(
+            api_key=api_key, base_url=base_url, http_client=self._http, max_retries=0,
+            timeout=timeout,
+        )  # fmt: skip
         given = {**client.default_headers, **client.auth_headers}
         headers = {name: one for name, one in given.items() if isinstance(one, str)}
         self.post_to(f"{str(client.base_url).rstrip('/')}/{self.path}", headers, [client.api_key])
         # its reasoning models know the new name only, most other servers the old one
         self._room = _NEW_NAME if base_url is None else "max_tokens"
 
-    async def send(self, request: Request, room: int) -> Response:
-        """See `ChatModel`."""
-        result = await super().send(request, room)
+    def failure(self, raw: bytes, status: int, after: str | None = None) -> Response:
+        result = super().failure(raw, status, after)
         if result.status == 400 and _NEW_NAME in result.error:
             self._room = _NEW_NAME  # from now on: OpenAI's own models, behind another address
         return result

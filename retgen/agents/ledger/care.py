@@ -40,6 +40,7 @@ STATES = ("refused", "answered", "open")  # what else there is may be asked agai
 _SHOWN = 5  # findings of each kind
 _OWNER = ", ".join(Owner._fields)
 _OUT = "state = 'sent' AND lease > 0"
+_IN_BATCH = "state = 'sent' AND substr(reason, 1, 5) = 'batch'"  # its run takes it up
 
 
 @dataclass
@@ -271,7 +272,7 @@ def _condition(
         owners = db.execute(f"SELECT id, {_OWNER} FROM owners").fetchall()
         running = [str(number) for number, *owner in owners if Owner(*owner).runs_here()]
         theirs = f"NOT owner IN ({', '.join(running)})" if running else "TRUE"
-        which.append(f"{_OUT} AND (owner IS NULL OR {theirs})")
+        which.append(f"({_OUT} OR {_IN_BATCH}) AND (owner IS NULL OR {theirs})")
     return (
         f"part IN (SELECT id FROM parts WHERE TRUE{part}) AND ({' OR '.join(which)})", values
     )  # fmt: skip

@@ -76,19 +76,33 @@ FROM sends WHERE id = ?
 """
 _SEND = """
 INSERT INTO sends (
-    key, part, state, sent_at, owner, lease, room, nano_usd, priced, tokens_in, tokens_out, request
-) VALUES (?, ?, 'sent', ?, ?, ?, ?, ?, ?, 0, 0, ?)
+    key, part, state, sent_at, owner, lease, room, nano_usd, priced, tokens_in, tokens_out, reason,
+    request
+) VALUES (?, ?, 'sent', ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)
 """
 _END = """
 UPDATE sends SET state = :state, nano_usd = :cost, answer = :answer, tokens_in = :tokens_in,
     tokens_out = :tokens_out, why = :why, reason = :reason WHERE id = :id
 """
-_RELEASE = "UPDATE sends SET lease = 0.0, reason = :reason WHERE "
-_LOSE = _RELEASE + "id = :id AND state = 'sent'"
+_LOSE = "UPDATE sends SET lease = 0.0, reason = :reason WHERE id = :id AND state = 'sent'"
+# where a process ended: what is, or was to be, in a batch stays there (`batch`, or `batch TAG`)
+_BATCHED = "substr(reason, 1, 5) = 'batch'"
+_RELEASE = (
+    f"UPDATE sends SET lease = 0.0, reason = CASE WHEN {_BATCHED} THEN reason ELSE :reason END "
+    "WHERE "
+)
 _TAKE_OVER = _RELEASE + "key = :key AND state = 'sent' AND lease > 0"
 _ABANDON = (
     _RELEASE + "part IN (SELECT id FROM parts WHERE run = :run) AND state = 'sent' AND lease > 0"
 )
+_IN_BATCH = f"""
+SELECT id, nano_usd, room, reason FROM sends WHERE key = :key AND state = 'sent' AND {_BATCHED}
+AND part IN (SELECT id FROM parts WHERE run = :run) ORDER BY id DESC LIMIT 1
+"""
+_COUNT_IN_BATCHES = """
+SELECT count(*) FROM sends WHERE state = 'sent' AND substr(reason, 1, 6) = 'batch '
+AND part IN (SELECT id FROM parts WHERE run = :run)
+"""
 # not for a run that sent the request itself: it uses what is its own
 _USE = """
 INSERT INTO uses (key, run) SELECT :key, :run WHERE NOT EXISTS (
@@ -171,13 +185,15 @@ class Ledger:
         room: int = 0,
         cap: int | None = None,
         priced: bool = True,
+        batch: bool = False,
     ) -> LedgerAnswer | Refusal | Send | Busy | OverCap:
         """The answer or the final refusal if it is there, else leave to send the request.
 
         `worst`: the most that it can cost, charged to the run from now on; `lease`: seconds after
         which others may send it too, if this process still runs then; `room`: tokens that the
         answer may take; `cap`: of the run, in nano-dollars; `priced`: whether anybody knows what
-        the model costs.
+        the model costs; `batch`: it is to go into a batch. What the run had put into one is not
+        sent again: its `Send` is returned as it was, and charged once.
         """
         key = bytes.fromhex(request.key)
         with self.transaction() as db:
@@ -188,6 +204,8 @@ class Ledger:
                 busy = self.database.busy(db, key, result.id, result.lease, result.owner)
                 if busy is not None:
                     return busy
+            if batch and (send := self._take_up(db, key, run, lease)) is not None:
+                return send
             charged = next((row[0] for row in db.execute(_CHARGED, (run,))), 0)
             if cap is not None and charged + worst > cap:
                 return OverCap(worst, max(0, cap - charged))
@@ -197,8 +215,21 @@ class Ledger:
             part = self._part(db, run, agent, request.model)
             return self._add_send(
                 db, key, run, part, request.body, self.database.now(db), self.database.owner(db),
-                lease, room, worst, priced,
+                lease, room, worst, priced, "batch" if batch else None,
             )  # fmt: skip
+
+    def note_batch(self, sends: Iterable[int], tag: str) -> None:
+        """Write down which batch sends go into, before it is submitted."""
+        rows = [(f"batch {tag}", send) for send in sends]
+        with self.transaction() as db:
+            db.executemany("UPDATE sends SET reason = ? WHERE id = ?", rows)
+
+    def count_in_batches(self, run: str) -> int:
+        """Requests of a run that are in batches whose answers nobody has fetched."""
+        with self.read_transaction() as db:
+            if not any(part.open for part in part_rows(db, run)):
+                return 0  # so that most runs do not read all that was sent
+            return int(db.execute(_COUNT_IN_BATCHES, {"run": run}).fetchone()[0])
 
     def find(self, request: Request, *, run: str) -> LedgerAnswer | Refusal | None:
         """The answer or the final refusal if it is there; nothing is reserved."""
@@ -368,11 +399,22 @@ class Ledger:
     def _add_send(
         self, db: Connection, key: bytes, run: str, part: int, body: bytes,
         sent_at: float = 0.0, owner: int | None = None, lease: float = 0.0, room: int = 0,
-        worst: int = 0, priced: bool = True,
+        worst: int = 0, priced: bool = True, reason: str | None = None,
     ) -> Send:  # fmt: skip
         pieces = self._texts.pieces(db, body)
-        row = (key, part, sent_at, owner, lease, room, worst, priced, pieces)
-        return Send(db.insert(_SEND, row), run, worst)
+        row = (key, part, sent_at, owner, lease, room, worst, priced, reason, pieces)
+        return Send(db.insert(_SEND, row), run, worst, room)
+
+    def _take_up(self, db: Connection, key: bytes, run: str, lease: float) -> Send | None:
+        """A send that the run had put into a batch, or was about to, held from now on."""
+        row = db.execute(_IN_BATCH, {"key": key, "run": run}).fetchone()
+        if row is None:
+            return None
+        number, worst, room, reason = row
+        held = (lease, self.database.owner(db), self.database.now(db), number)
+        db.execute("UPDATE sends SET lease = ?, owner = ?, sent_at = ? WHERE id = ?", held)
+        self.database.lease_over(key)
+        return Send(int(number), run, int(worst), int(room), reason.partition(" ")[2])
 
     def _use(self, db: Connection, key: bytes, run: str, result: _Known) -> LedgerAnswer | Refusal:
         self.database.lease_over(key)

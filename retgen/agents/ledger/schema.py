@@ -35,8 +35,8 @@ TABLES = (
     # its room); void (it carries no answer); forgotten (answered or refused, asked again since).
     # `sent_at`: wall time, for people only; `lease`: seconds, 0 once ended; `room`: tokens that the
     # answer may take, 0 if unknown; `priced`: whether the model's price was known; `why`: of a
-    # refusal; `reason`: why it ended so, of an answer its checksum; `request`: in pieces, null once
-    # pruned
+    # refusal; `reason`: why it ended so, of an answer its checksum, of what goes into a batch
+    # "batch" and its tag; `request`: in pieces, null once pruned
     """CREATE TABLE IF NOT EXISTS sends (
         id INTEGER NOT NULL, "key" BLOB NOT NULL, part INTEGER NOT NULL, state VARCHAR(9) NOT NULL,
         sent_at FLOAT NOT NULL, owner INTEGER, lease FLOAT NOT NULL, room INTEGER NOT NULL,
@@ -175,11 +175,17 @@ class Refusal(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Leave to send a request once. `worst`: what `run` is charged until it is known better."""
+    """Leave to send a request once. `worst`: what `run` is charged until it is known better.
+
+    `room`: tokens that its answer may take; `batch`: of one that is taken up, the tag of its batch,
+    "" where none was submitted.
+    """
 
     id: int
     run: str
     worst: int
+    room: int = 0
+    batch: str | None = None
 
 
 class Busy(NamedTuple):

@@ -1,0 +1,390 @@
+"""Servers on loopback that speak the batch APIs of OpenAI and of Gemini, as their references have them.
+
+A batch is worked on when it is first looked at, unless `modes` says otherwise of the first ones:
+
+    done       all its requests are answered
+    slow       the same, at the third look; at the second, half of them
+    never      it stays in progress
+    expired    every other request was answered when its time was over
+    faulty     every third request fails with status 500
+    full       it fails, since too much is queued
+    invalid    it fails its validation
+
+`worked` counts how often each request was worked on, so was paid for: by what decides its answer.
+`at` is told each step as it happens, so that a test can kill whoever asks.
+"""
+
+from __future__ import annotations
+
+import email.parser
+import email.policy
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.agents.loopback import Handler, Loopback, running
+from tests.agents.server import counted
+
+Body = dict[str, Any]
+_LIMITS = {"metadata": 16, "name": 64, "value": 512, "custom_id": 64, "requests": 50_000}
+
+
+class BatchServer(Loopback):
+    """What both protocols have in common."""
+
+    def __init__(self, handler: type[_Handler], say: Callable[[Body], str]) -> None:
+        super().__init__(handler)
+        self.say = say
+        self.modes: list[str] = []
+        self.at: Callable[[str], None] = lambda step: None
+        self.files: dict[str, bytes] = {}
+        self.made: dict[str, Body] = {}  # batches by name, the first made first
+        self.sizes: list[int] = []
+        self.worked: Counter[str] = Counter()
+        self.direct = 0  # requests that came one by one
+        self.faults: list[tuple[str, int]] = []  # (step, status): how the next such call fails
+        self.usage: tuple[int, int] | None = None  # of each; None: counted
+        self.lock = threading.RLock()
+
+    def add_file(self, data: bytes, kind: str) -> str:
+        name = f"{kind}{len(self.files) + 1:04}"
+        self.files[name] = data
+        return name
+
+    def mode(self) -> str:
+        number = len(self.sizes)
+        return self.modes[number] if number < len(self.modes) else "done"
+
+    def work(self, body: Body) -> str:
+        """What the model says; it is paid for."""
+        text = self.say(body)
+        self.worked[json.dumps([body["model"], body["messages"]], sort_keys=True)] += 1
+        return text
+
+    @property
+    def paid_twice(self) -> int:
+        """Requests that were worked on more often than once."""
+        return sum(count - 1 for count in self.worked.values())
+
+
+class _Handler(Handler):
+    server: BatchServer
+
+    def raw(self) -> bytes:
+        return self.rfile.read(int(self.headers["content-length"] or 0))
+
+    def send_json(self, tree: Any, status: int = 200, upload_status: str = "") -> None:
+        headers = {"x-goog-upload-status": upload_status} if upload_status else {}
+        self.reply(status, json.dumps(tree).encode(), headers)
+
+    def step(self, name: str) -> bool:
+        """Whether a call goes on: it may be made to fail, or whoever made it may die."""
+        self.server.at(name)
+        for fault in self.server.faults:
+            if fault[0] == name:
+                self.server.faults.remove(fault)
+                if fault[1]:
+                    self.send_json({"error": {"code": fault[1], "message": "not now"}}, fault[1])
+                else:
+                    self.drop()
+                return False
+        return True
+
+
+# --- OpenAI ---------------------------------------------------------------------------------------
+
+
+class OpenAIServer(BatchServer):
+    def __init__(self, say: Callable[[Body], str]) -> None:
+        super().__init__(_OpenAI, say)
+
+    @property
+    def url(self) -> str:
+        return f"{super().url}/v1"
+
+    def create(self, asked: Body) -> Body:
+        """A batch, checked as the reference says."""
+        assert asked["endpoint"] == "/v1/chat/completions"
+        assert asked["completion_window"] == "24h"
+        metadata: dict[str, str] = asked.get("metadata") or {}
+        assert len(metadata) <= _LIMITS["metadata"]
+        for name, value in metadata.items():
+            assert len(name) <= _LIMITS["name"]
+            assert len(value) <= _LIMITS["value"]
+        lines = [json.loads(line) for line in self.files[asked["input_file_id"]].splitlines()]
+        assert len({line["custom_id"] for line in lines}) == len(lines) <= _LIMITS["requests"]
+        assert max(len(line["custom_id"]) for line in lines) <= _LIMITS["custom_id"]
+        assert {(line["method"], line["url"]) for line in lines} == {("POST", asked["endpoint"])}
+        assert len({line["body"]["model"] for line in lines}) == 1
+        name = f"batch_{len(self.made) + 1:04}"
+        self.made[name] = {
+            "id": name, "object": "batch", "endpoint": asked["endpoint"], "errors": None,
+            "input_file_id": asked["input_file_id"], "completion_window": "24h",
+            "status": "validating", "output_file_id": None, "error_file_id": None,
+            "created_at": 1_790_000_000 + len(self.made), "metadata": metadata,
+            "request_counts": {"total": len(lines), "completed": 0, "failed": 0},
+            "_mode": self.mode(), "_looks": 0, "_lines": lines,
+        }  # fmt: skip
+        self.sizes.append(len(lines))
+        return self.shown(name)
+
+    def shown(self, name: str) -> Body:
+        return {key: value for key, value in self.made[name].items() if key[0] != "_"}
+
+    def look(self, name: str) -> Body:
+        batch = self.made[name]
+        mode, batch["_looks"] = batch["_mode"], batch["_looks"] + 1
+        if batch["status"] not in ("validating", "in_progress"):
+            return self.shown(name)
+        batch["status"] = "in_progress"
+        if mode in ("full", "invalid"):
+            code = "token_limit_exceeded" if mode == "full" else "model_not_supported"
+            message = "Enqueued token limit reached" if mode == "full" else "no batches for this"
+            batch["status"] = "failed"
+            batch["errors"] = {"object": "list", "data": [{"code": code, "message": message}]}
+        elif mode in ("done", "expired", "faulty") or (mode == "slow" and batch["_looks"] >= 3):
+            self._end(batch)
+        return self.shown(name)
+
+    def _end(self, batch: Body) -> None:
+        mode, good, bad = batch["_mode"], list[Body](), list[Body]()
+        for number, line in enumerate(batch["_lines"]):
+            result: Body = {"id": f"r{number}", "custom_id": line["custom_id"], "error": None}
+            if mode == "expired" and number % 2:
+                message = "This request could not be executed before the completion window expired."
+                error = {"code": "batch_expired", "message": message}
+                bad.append({**result, "response": None, "error": error})
+            elif mode == "faulty" and number % 3 == 2:
+                body = {"error": {"message": "The server had an error", "type": "server_error"}}
+                bad.append({**result, "response": {"status_code": 500, "body": body}})
+            else:
+                answer = self.completion(line["body"])
+                response = {"status_code": 200, "request_id": f"q{number}", "body": answer}
+                good.append({**result, "response": response})
+        batch["status"] = "expired" if mode == "expired" else "completed"
+        for key, rows in (("output_file_id", good), ("error_file_id", bad)):
+            if rows:
+                data = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+                batch[key] = self.add_file(data, "file-")
+        batch["request_counts"] |= {"completed": len(good), "failed": len(bad)}
+
+    def completion(self, body: Body) -> Body:
+        text = self.work(body)
+        usage = zip(
+            ("prompt_tokens", "completion_tokens"), self.usage or counted(body, text), strict=True
+        )
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return {"choices": [choice], "usage": dict(usage)}
+
+
+class _OpenAI(_Handler):
+    server: OpenAIServer
+
+    def do_POST(self) -> None:
+        data, path = self.raw(), urlsplit(self.path).path
+        with self.server.lock:
+            if path == "/v1/chat/completions":
+                self.server.direct += 1
+                return self.send_json(self.server.completion(json.loads(data)))
+            if path == "/v1/files" and self.step("upload"):
+                name = self.server.add_file(self._uploaded(data), "file-")
+                self.server.at("uploaded")
+                return self.send_json({
+                    "id": name, "object": "file", "bytes": len(self.server.files[name]),
+                    "created_at": 1, "filename": "x.jsonl", "purpose": "batch",
+                    "status": "processed",
+                })  # fmt: skip
+            if path == "/v1/batches" and self.step("create"):
+                made = self.server.create(json.loads(data))
+                if self.step("created"):
+                    return self.send_json(made)
+        return None
+
+    def do_GET(self) -> None:
+        parts, server = urlsplit(self.path), self.server
+        with server.lock:
+            match parts.path.removeprefix("/v1/").split("/"):
+                case ["batches"] if self.step("list"):
+                    query = parse_qs(parts.query)
+                    names = [*reversed(server.made)]
+                    if "after" in query:
+                        names = names[names.index(query["after"][0]) + 1 :]
+                    some = names[: int(query["limit"][0])]
+                    return self.send_json({
+                        "object": "list", "data": [server.shown(name) for name in some],
+                        "first_id": some[0] if some else None,
+                        "last_id": some[-1] if some else None, "has_more": len(names) > len(some),
+                    })  # fmt: skip
+                case ["batches", name] if self.step("poll"):
+                    return self.send_json(server.look(name))
+                case ["files", name, "content"] if self.step("download"):
+                    if name not in server.files:
+                        return self.send_json({"error": {"message": "No such File"}}, 404)
+                    self.reply(200, server.files[name], {})
+                    return server.at("downloaded")
+        return None
+
+    def _uploaded(self, data: bytes) -> bytes:
+        head = f"content-type: {self.headers['content-type']}\r\n\r\n".encode()
+        form = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + data)
+        fields = {
+            one.get_param("name", header="content-disposition"): one.get_payload(decode=True)
+            for one in form.iter_parts()
+        }
+        assert fields["purpose"] == b"batch"
+        result = fields["file"]
+        assert isinstance(result, bytes)
+        assert len(result) <= 200_000_000
+        return result
+
+
+# --- Gemini ---------------------------------------------------------------------------------------
+
+
+class GeminiServer(BatchServer):
+    def __init__(self, say: Callable[[Body], str]) -> None:
+        super().__init__(_Gemini, say)
+
+    def create(self, asked: Body, model: str) -> Body:
+        batch = asked["batch"]
+        name = batch["inputConfig"]["fileName"].removeprefix("files/")
+        lines = [json.loads(line) for line in self.files[name].splitlines()]
+        assert len({line["key"] for line in lines}) == len(lines)
+        made = f"batches/{len(self.made) + 1:04}"
+        self.made[made] = {
+            "name": made,
+            "metadata": {
+                "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
+                "model": f"models/{model}", "displayName": batch["displayName"],
+                "state": "BATCH_STATE_PENDING", "createTime": "2026-11-01T00:00:00Z", "name": made,
+                "batchStats": {"requestCount": str(len(lines))},
+            },
+            "_mode": self.mode(), "_looks": 0, "_lines": lines, "_model": model,
+        }  # fmt: skip
+        self.sizes.append(len(lines))
+        return self.shown(made)
+
+    def shown(self, name: str) -> Body:
+        return {key: value for key, value in self.made[name].items() if key[0] != "_"}
+
+    def look(self, name: str) -> Body:
+        batch = self.made[name]
+        mode, batch["_looks"] = batch["_mode"], batch["_looks"] + 1
+        stated = batch["metadata"]
+        if stated["state"] not in ("BATCH_STATE_PENDING", "BATCH_STATE_RUNNING"):
+            return self.shown(name)
+        stated["state"] = "BATCH_STATE_RUNNING"
+        if mode in ("full", "invalid"):
+            code = 8 if mode == "full" else 3
+            message = "too many enqueued tokens" if mode == "full" else "no batches for this"
+            stated["state"] = "BATCH_STATE_FAILED"
+            batch |= {"done": True, "error": {"code": code, "message": message}}
+        elif mode in ("done", "expired", "faulty") or (mode == "slow" and batch["_looks"] >= 3):
+            self._end(batch)
+        return self.shown(name)
+
+    def _end(self, batch: Body) -> None:
+        mode, rows = batch["_mode"], list[Body]()
+        for number, line in enumerate(batch["_lines"]):
+            if mode == "expired" and number % 2:
+                continue
+            if mode == "faulty" and number % 3 == 2:
+                rows.append({"key": line["key"], "error": {"code": 13, "message": "internal"}})
+            else:
+                answer = self.generated(line["request"], batch["_model"])
+                rows.append({"key": line["key"], "response": answer})
+        ended = "EXPIRED" if mode == "expired" else "SUCCEEDED"
+        name = self.add_file("".join(f"{json.dumps(row)}\n" for row in rows).encode(), "batch-")
+        output = {"responsesFile": f"files/{name}"}
+        good = sum("response" in row for row in rows)
+        batch["metadata"] |= {"state": f"BATCH_STATE_{ended}", "output": output}
+        batch["metadata"]["batchStats"] |= {"successfulRequestCount": str(good)}
+        batch |= {"done": True, "response": output}
+
+    def generated(self, request: Body, model: str) -> Body:
+        """Generated content; the request is read as OpenAI has it."""
+        stated = [(one["role"], one["parts"][0]["text"]) for one in request["contents"]]
+        roles = {"user": "user", "model": "assistant"}
+        messages = [{"role": roles[role], "content": text} for role, text in stated]
+        if "systemInstruction" in request:
+            text = request["systemInstruction"]["parts"][0]["text"]
+            messages.insert(0, {"role": "system", "content": text})
+        body: Body = {"model": model, "messages": messages}
+        schema = request["generationConfig"].get("responseJsonSchema")
+        if schema is not None:
+            json_schema = {"name": schema["title"], "schema": schema}
+            body["response_format"] = {"json_schema": json_schema}
+        text = self.work(body)
+        usage = zip(
+            ("promptTokenCount", "candidatesTokenCount"), self.usage or counted(body, text),
+            strict=True,
+        )  # fmt: skip
+        content = {"role": "model", "parts": [{"text": text}]}
+        candidate = {"content": content, "finishReason": "STOP", "index": 0}
+        return {"candidates": [candidate], "usageMetadata": dict(usage)}
+
+
+class _Gemini(_Handler):
+    server: GeminiServer
+
+    def do_POST(self) -> None:
+        data, path, server = self.raw(), urlsplit(self.path).path, self.server
+        command = self.headers.get("x-goog-upload-command", "")
+        with server.lock:
+            if path == "/upload/v1beta/files" and command == "start" and self.step("upload"):
+                url = f"{server.url}/upload/v1beta/files?upload_id=1"
+                return self.reply(200, b"", {"x-goog-upload-url": url})
+            if path == "/upload/v1beta/files" and command == "upload, finalize":
+                name = server.add_file(data, "in-")
+                server.at("uploaded")
+                file = {"name": f"files/{name}", "mimeType": "application/jsonl"}
+                return self.send_json({"file": file}, upload_status="final")
+            model, _, method = path.removeprefix("/v1beta/models/").partition(":")
+            if method == "generateContent":
+                server.direct += 1
+                return self.send_json(server.generated(json.loads(data), model))
+            if method == "batchGenerateContent" and self.step("create"):
+                made = server.create(json.loads(data), model)
+                if self.step("created"):
+                    return self.send_json(made)
+        return None
+
+    def do_GET(self) -> None:
+        parts, server = urlsplit(self.path), self.server
+        path, query = parts.path.removeprefix("/v1beta/"), parse_qs(parts.query)
+        with server.lock:
+            if path == "batches" and self.step("list"):
+                names, start = [*reversed(server.made)], int(query.get("pageToken", ["0"])[0])
+                stop = start + int(query["pageSize"][0])
+                tree: Body = {"operations": [server.shown(name) for name in names[start:stop]]}
+                more = {"nextPageToken": str(stop)} if stop < len(names) else {}
+                return self.send_json(tree | more)
+            if path.startswith("batches/") and self.step("poll"):
+                return self.send_json(server.look(path))
+            if path.endswith(":download") and self.step("download"):
+                name = path.removeprefix("files/").removesuffix(":download")
+                if name not in server.files:
+                    return self.send_json({"error": {"code": 404, "message": "no such file"}}, 404)
+                self.reply(200, server.files[name], {"content-type": "application/octet-stream"})
+                return server.at("downloaded")
+        return None
+
+
+@contextmanager
+def serving(protocol: str, say: Callable[[Body], str] = lambda body: "hello") -> Iterator[Any]:
+    """A server of "openai" or "google_genai"."""
+    kind: Any = {"openai": OpenAIServer, "google_genai": GeminiServer}[protocol]
+    with running(kind(say)) as result:
+        yield result
+
+
+def environment(protocol: str, server: BatchServer) -> dict[str, str]:
+    """What names the server to `gen`."""
+    if protocol == "openai":
+        return {"OPENAI_API_KEY": "sk-planted-4f7a0c2e9b", "OPENAI_BASE_URL": server.url}
+    return {"GOOGLE_API_KEY": "AI-planted-4f7a0c2e9b", "GOOGLE_GEMINI_BASE_URL": server.url}
