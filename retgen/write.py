@@ -45,8 +45,6 @@ class AtomicFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        own = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._temporary = path.with_name(f"{_temporary_prefix(path)}{own}{_TEMPORARY}")
         self._hash = hashlib.sha256()
         self._size = 0
 
@@ -59,7 +57,12 @@ class AtomicFile:
         return self
 
     def _open(self) -> bool:
-        """Make the temporary file and hold it; False where another process removes it first."""
+        """Make the temporary file and hold it; False where another process removes it first.
+
+        Each time under a new name: who takes one for left removes it by its name.
+        """
+        own = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._temporary = self.path.with_name(f"{_temporary_prefix(self.path)}{own}{_TEMPORARY}")
         self._file = open(self._temporary, "xb", buffering=0)  # noqa: SIM115
         try:
             _lock(self._file.fileno())

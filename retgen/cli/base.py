@@ -309,6 +309,7 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
 _COMES_WITH = {
     "documents": frozenset({"docx"}),
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
+    "qlora": frozenset(),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),
     "cluster": frozenset(),
