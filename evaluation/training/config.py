@@ -96,8 +96,8 @@ class TrainConfig(BaseModel):
         "of its margins (positive minus negative) is 5",
     )  # fmt: skip
     false_negatives: Literal["keep", "drop", "relabel"] = Field(
-        "keep", description="negatives that the teacher calls relevant; relabel: they become "
-        "positives (RLHN, arXiv 2505.16967)",
+        "keep", description="negatives that the teacher (here also llm:PROVIDER:NAME) calls "
+        "relevant; relabel: they become positives (RLHN, arXiv 2505.16967)",
     )  # fmt: skip
     relevant_from: float = Field(
         1.0, gt=0, allow_inf_nan=False,

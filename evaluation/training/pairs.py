@@ -45,10 +45,12 @@ class FalseNegatives(NamedTuple):
         share = "" if self.share == 1 else f"{self.share:g} of "
         lost = f"; {self.lost:,} pair{'s' * (self.lost != 1)} had no other, and got documents of "
         lost += "other queries"
+        why = f"gives them at least {share}the score of the query's best positive"
+        if self.teacher.startswith("llm:"):
+            why = "calls them relevant"
         return (
             f"{self.relevant:,} of {self.negatives:,} negatives, of {self.queries:,} queries, are "
-            f"{done}: {self.teacher} gives them at least {share}the score of the query's best "
-            f"positive{lost if self.lost else ''}"
+            f"{done}: {self.teacher} {why}{lost if self.lost else ''}"
         )
 
 

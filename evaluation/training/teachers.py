@@ -4,17 +4,18 @@ OUT/teacher/
   HASH.npy    scores in the order of what was scored; a repeated call loads no teacher
 
 False negatives cost more than they teach (RLHN, arXiv 2505.16967): there a cascade of chat models
-judged them, and relabelling them as positives was better than dropping them. Here any retriever
-that scores pairs judges, against its own score of the query's best positive.
+judged them, and relabelling them as positives was better than dropping them. Here a chat model
+judges, or any retriever that scores pairs, against its own score of the query's best positive.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -30,15 +31,34 @@ from retgen.progress import Progress
 from retgen.streams import Stream
 from retgen.write import make_folder, write_file
 
+if TYPE_CHECKING:  # slow to import, and most teachers are here
+    from retgen.agents.calls import ModelOptions
 
-def check_teacher(name: str) -> None:
+# of each query its positives, and its negatives
+Negatives = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+
+
+CHAT = "llm:"  # before a chat model's name
+
+
+def check_teacher(name: str, config: TrainConfig) -> None:
     """Raise `UsageError` for a name that is no teacher's, before anything is loaded."""
+    if name.startswith(CHAT):
+        if config.loss in DISTILLED:
+            raise UsageError(
+                f"teacher {name}: a chat model says yes or no, and loss {config.loss} learns from "
+                "scores. Take cross:MODEL, or another loss with false_negatives=relabel"
+            )
+        return
     try:
         retrievers.check_name(name)
     except UsageError as error:
         raise _of(name, error) from error
     if retrievers.asked_models(name):
-        raise UsageError(f"teacher {name}: a model behind an API is no teacher. Take cross:MODEL")
+        raise UsageError(
+            f"teacher {name}: an embedder behind an API is no teacher. Take cross:MODEL, or "
+            "llm:PROVIDER:NAME for false_negatives"
+        )
 
 
 def _of(name: str, error: UsageError) -> UsageError:
@@ -74,6 +94,19 @@ class Teacher:
             dict(zip(one.texts, part.tolist(), strict=True))
             for one, part in zip(sets, parts, strict=True)
         ]
+
+    def relevant(self, negatives: Negatives, config: TrainConfig) -> list[list[str]]:
+        """Of each query the negatives that it calls relevant."""
+        sets = [
+            CandidateSet(query, tuple(dict.fromkeys([*positives, *others])))
+            for query, (positives, others) in negatives.items()
+        ]
+        result = []
+        for of, (positives, others) in zip(self.scores(sets), negatives.values(), strict=True):
+            best = max(of[text] for text in positives)
+            bar = best - abs(best) * (1 - config.relevant_from)
+            result.append([text for text in others if of[text] >= bar])
+        return result
 
     def _key(self, sets: Sequence[CandidateSet]) -> str:
         """Of the teacher, its files where it is a folder, and what it scores."""
@@ -113,6 +146,39 @@ class Teacher:
             )
 
 
+class ChatTeacher(Teacher):
+    """A chat model, which says of each negative whether it is relevant; `model_options`: its cap.
+
+    What it answers is kept in the ledger. A pair without an answer that can be taken stays what it
+    was.
+    """
+
+    def __init__(
+        self, name: str, model_options: ModelOptions | None, folder: Path, progress: Progress
+    ) -> None:
+        from retgen.agents.calls import ModelOptions, ledger_of
+        from retgen.evaluation.search.judge import judge_model
+
+        super().__init__(name, Options(), folder, progress)
+        given = model_options or ModelOptions()
+        self._model_options = replace(given, ledger=ledger_of(folder.parent, given))
+        self._settings = judge_model("teacher", name.removeprefix(CHAT), given)
+
+    def relevant(self, negatives: Negatives, config: TrainConfig) -> list[list[str]]:
+        from retgen.agents.calls import CallReport
+        from retgen.evaluation.search.judge import judged_labels
+
+        pairs = [(query, text) for query, (_, others) in negatives.items() for text in others]
+        make_folder(self._folder)
+        labels = iter(
+            judged_labels(
+                self._settings, dict(enumerate(pairs)), len(pairs), self._folder / "judge",
+                self._model_options, CallReport(), self._progress,
+            )
+        )  # fmt: skip
+        return [[text for text in others if next(labels) == 1] for _, others in negatives.values()]
+
+
 def _stored(place: Path, count: int) -> NDArray[np.float64] | None:
     """Scores of an earlier call; None where there are none, or the file was damaged since."""
     try:
@@ -120,6 +186,22 @@ def _stored(place: Path, count: int) -> NDArray[np.float64] | None:
         return np.asarray(values, np.float64) if values.shape == (count,) else None
     except (OSError, EOFError, ValueError):
         return None
+
+
+def teacher_of(
+    config: TrainConfig,
+    options: Options,
+    folder: Path,
+    model_options: ModelOptions | None,
+    progress: Progress,
+) -> Teacher | None:
+    """The teacher of a configuration, if it has one, after `check_teacher`."""
+    if config.teacher is None:
+        return None
+    if config.teacher.startswith(CHAT):
+        return ChatTeacher(config.teacher, model_options, folder, progress)
+    reading = replace(options, trust_remote_code=config.trust_remote_code)
+    return Teacher(config.teacher, reading, folder, progress)
 
 
 def taught(pairs: Pairs, config: TrainConfig, teacher: Teacher, count: int) -> Pairs:
@@ -143,8 +225,8 @@ def taught(pairs: Pairs, config: TrainConfig, teacher: Teacher, count: int) -> P
     return pairs
 
 
-def _scored(pairs: Pairs, teacher: Teacher, count: int | None) -> dict[str, dict[str, float]]:
-    """Of each query, its positives' and (first `count`) negatives' scores."""
+def _scored(pairs: Pairs, teacher: Teacher, count: int) -> dict[str, dict[str, float]]:
+    """Of each query, its positives' and first `count` negatives' scores."""
     texts: dict[str, dict[str, None]] = {}
     for anchor, positive, negatives in zip(
         pairs.anchors, pairs.positives, pairs.negatives, strict=True
@@ -157,18 +239,16 @@ def _scored(pairs: Pairs, teacher: Teacher, count: int | None) -> dict[str, dict
 def _without_false_negatives(
     pairs: Pairs, config: TrainConfig, teacher: Teacher, count: int
 ) -> Pairs:
-    scores = _scored(pairs, teacher, None)
-    positives: dict[str, dict[str, None]] = {anchor: {} for anchor in scores}
+    positives: dict[str, dict[str, None]] = {anchor: {} for anchor in pairs.anchors}
     for anchor, text in zip(pairs.anchors, pairs.positives, strict=True):
         positives[anchor][text] = None
-    false: dict[str, list[str]] = {}
-    judged = 0
-    for anchor, of in scores.items():
-        best = max(of[text] for text in positives[anchor])
-        bar = best - abs(best) * (1 - config.relevant_from)
-        others = [text for text in of if text not in positives[anchor]]
-        judged += len(others)
-        false[anchor] = [text for text in others if of[text] >= bar]
+    seen: dict[str, dict[str, None]] = {anchor: {} for anchor in positives}
+    for anchor, given in zip(pairs.anchors, pairs.negatives, strict=True):
+        seen[anchor].update(dict.fromkeys(given))
+    others = {anchor: [t for t in of if t not in positives[anchor]] for anchor, of in seen.items()}
+    asked = {anchor: (list(of), others[anchor]) for anchor, of in positives.items()}
+    false = dict(zip(asked, teacher.relevant(asked, config), strict=True))
+    judged = sum(map(len, others.values()))
     negatives, lost = [], 0
     for i, (anchor, given) in enumerate(zip(pairs.anchors, pairs.negatives, strict=True)):
         kept = [text for text in given if text not in false[anchor]][:count]

@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -59,7 +59,7 @@ from retgen.evaluation.training.subgroups import (
     split_nonlexical,
     subgroups_of,
 )
-from retgen.evaluation.training.teachers import Teacher, check_teacher
+from retgen.evaluation.training.teachers import check_teacher, teacher_of
 from retgen.evaluation.training.variants import (
     AFTER,
     BEFORE,
@@ -74,6 +74,9 @@ from retgen.evaluation.training.variants import (
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.write import cache_folder, dump_json, make_folder, write_file
+
+if TYPE_CHECKING:  # slow to import, and most teachers are here
+    from retgen.agents.calls import ModelOptions
 
 
 def train(
@@ -99,6 +102,7 @@ def train(
     command: str | None = None,
     progress: Progress = no_progress,
     report_to: Sequence[str] = (),
+    model_options: ModelOptions | None = None,
 ) -> Training:
     """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
 
@@ -109,8 +113,9 @@ def train(
     reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
     are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
     scores are their means. `lr_auto`: the learning rate comes from short trainings on the
-    reference's pairs, see `learning_rate`. `report_to`: trackers, see `fit.train`. `out` defaults
-    to outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
+    reference's pairs, see `learning_rate`. `report_to`: trackers, see `fit.train`. `model_options`:
+    ledger, cap and prices of a teacher that is a chat model. `out` defaults to
+    outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
     Raises `UsageError` or `DatasetError` for what cannot be.
     """
     _check_trainable(model)
@@ -121,7 +126,7 @@ def train(
     check_variants(compare, source)
     check_by(mine_by)
     if config.teacher is not None:
-        check_teacher(config.teacher)
+        check_teacher(config.teacher, config)
     if "in-batch" in compare:
         without_hard_negatives(config)  # which not every loss can do
     if seeds < 1:
@@ -147,12 +152,10 @@ def train(
     folder = Path(out) if out is not None else (
         Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
     )  # fmt: skip
-    teacher = None
-    if config.teacher is not None:
-        reading = replace(embeddings, trust_remote_code=config.trust_remote_code)
-        if fresh and (folder / "identity.json").is_file():
-            shutil.rmtree(folder / "teacher", ignore_errors=True)
-        teacher = Teacher(config.teacher, reading, folder / "teacher", progress)
+    if fresh and config.teacher is not None and (folder / "identity.json").is_file():
+        for scores in folder.glob("teacher/*.npy"):  # what a chat model answered is paid for
+            scores.unlink()
+    teacher = teacher_of(config, embeddings, folder / "teacher", model_options, progress)
     todo = plans(compare, source, config, mine_by, embeddings, progress, teacher)
     make_folder(folder)
     if fresh:  # before anything new is said of the folder

@@ -75,9 +75,10 @@ def audit(
     settings, report = None, None
     if judge is not None:
         # slow to import, and most audits have none
-        from retgen.audits.judge import judge_model, judged_labels
+        from retgen.audits.judge import JudgeReport
+        from retgen.evaluation.search.judge import judge_model, judged_labels
 
-        settings = judge_model(judge, model_options)
+        settings = judge_model("--judge", judge, model_options)
     checked = validate(place, workers=1, split=split, progress=progress)
     metrics = [f"nDCG@{DEPTH}", f"P@{DEPTH}", f"recall@{DEPTH}", f"recall@{POOL}"]
     scored = evaluate(
@@ -96,9 +97,10 @@ def audit(
     notes += told
     if settings is not None:
         asked = pool.order[: max(judge_pairs, len(read))]
-        report = judged_labels(
+        report = JudgeReport(settings, np.full(len(pool), np.nan), len(asked))
+        report.labels = judged_labels(
             settings, _pairs(one.collection, pool, asked), len(pool), folder / "scores",
-            model_options, progress,
+            model_options, report.calls, progress,
         )  # fmt: skip
         _write_judged(folder / "judged.tsv", one.collection, pool, report)
         if failed := len(report.calls.rejected):

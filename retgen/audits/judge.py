@@ -1,61 +1,21 @@
-"""A chat model as a judge of pairs: asked through the ledger, measured by people's labels."""
+"""A chat model as a judge of pairs, measured by people's labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, models_work, write_rejected
-from retgen.agents.announce import announce_price
-from retgen.agents.calls import (
-    CallReport,
-    ModelOptions,
-    call_models,
-    check_model,
-    with_call_report,
-)
-from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings, chat_model_of, model_description
+from retgen.agents.calls import CallReport
+from retgen.agents.models import ModelSettings, model_description
 from retgen.errors import ChecksFailed
-from retgen.progress import Progress
-from retgen.prompts import bundled
+from retgen.evaluation.search.judge import JUDGE
 from retgen.results.measurements import PERCENT, Measure
 from retgen.statistics.clustered import CHANGE, Estimate, Floats, estimate
 
 _INDEX = Measure("Youden's index", digits=2, signed=True, small_digits=2)
-_ANSWER = 10  # tokens
-
-
-class AskPair(Question):
-    """A query and a document, as `to_judge.tsv` shows them to people.
-
-    One pair a call: a label that depends on what else was sampled would be no label of the pair.
-    """
-
-    query: str
-    document: str
-
-
-class RelevanceLabel(AnswerSchema):
-    """Whether the document is relevant to the query."""
-
-    relevant: bool
-
-
-JUDGE = Agent(
-    name="judge_relevance",
-    role="judge",
-    prompt=bundled("evaluation/judge_relevance"),
-    question=AskPair,
-    answer=RelevanceLabel,
-    offline=models_work("judge_relevance", "judging relevance"),
-    max_tokens=64,
-)
 
 
 @dataclass
@@ -135,50 +95,3 @@ def _rate(hits: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats, int]
     share = float(weights @ hits / weights.sum())
     worth = weights.sum() ** 2 / (weights**2).sum()
     return share, weights * (hits - share) / weights.sum(), int(worth + 1e-9)
-
-
-def judge_model(name: str, model_options: ModelOptions | None) -> ModelSettings:
-    """The model that `--judge` names. Raises `UsageError` where it cannot be asked."""
-    settings = chat_model_of("--judge", name, "judges pairs")
-    check_model(settings, model_options or ModelOptions())
-    return settings
-
-
-def judged_labels(
-    settings: ModelSettings,
-    pairs: Mapping[int, tuple[str, str]],
-    size: int,
-    folder: Path,
-    model_options: ModelOptions | None,
-    progress: Progress,
-) -> JudgeReport:
-    """A model's labels of some pairs (by number, of `size`) of a query and a document.
-
-    Those in the ledger cost nothing; `folder` names the run there. Raises `BudgetReached`,
-    `EndpointFailed`, or `ChecksFailed` where hardly any answer can be taken.
-    """
-    options = model_options or ModelOptions()
-    report = JudgeReport(settings, np.full(size, np.nan), len(pairs))
-    questions = {i: AskPair(query=query, document=text) for i, (query, text) in pairs.items()}
-    requests = (JUDGE.begin(question, settings) for question in questions.values())
-    announce_price(settings, requests, "pairs", folder, options, _ANSWER)
-
-    async def work(context: Context) -> None:
-        report.calls.rejected, report.calls.stages = context.rejected, context.stages
-        stage = context.stage("judge", len(pairs), JUDGE)
-
-        async def label(item: int) -> tuple[int, bool]:
-            return item, (await context.answer(JUDGE, questions[item])).relevant
-
-        async for item, relevant in context.accepted_records(
-            stage, questions, label, lambda item: questions[item].model_dump(), exact=False
-        ):
-            report.labels[item] = float(relevant)
-
-    agents = {JUDGE.name: settings}
-    try:
-        with with_call_report(report.calls):
-            call_models(work, folder, folder, agents, options, report.calls, None, progress)
-    finally:
-        write_rejected(folder.parent / "rejected.jsonl", report.calls.rejected)
-    return report

@@ -10,6 +10,9 @@ import typer
 from retgen.cli.base import (
     DeviceOption,
     Json,
+    LedgerOption,
+    MaxUsdOption,
+    PriceOption,
     Quiet,
     check_datasets,
     command,
@@ -17,6 +20,7 @@ from retgen.cli.base import (
     given_command,
     given_path,
     interruptible,
+    model_options_of,
     overrides_of,
     print_result,
     shown_progress,
@@ -142,6 +146,9 @@ def train_command(
             metavar="NAME", help="Also log to trackio, wandb or tensorboard. Repeatable."
         ),
     ] = None,
+    max_usd: MaxUsdOption = None,
+    price: PriceOption = None,
+    ledger: LedgerOption = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
@@ -170,6 +177,13 @@ def train_command(
     from retgen.evaluation.training.train import train
 
     interruptible()
+    chat = str(chosen.get("teacher", "")).startswith("llm:")
+    if not chat and (max_usd is not None or price):
+        raise UsageError(
+            "--max-usd and --price are about a teacher that is a chat model: name one, as "
+            "--set teacher=llm:openai:gpt-5-mini"
+        )
+    model_options = model_options_of(str(path), max_usd, price, None, ledger) if chat else None
     with group(device, _follow) as is_rank_0:
         if not is_rank_0:
             return
@@ -180,6 +194,7 @@ def train_command(
                 metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25",
                 seeds=seeds, lr_auto=lr == "auto", out=out, device=device, fresh=fresh,
                 command=given_command(), progress=progress, report_to=report_to or (),
+                model_options=model_options,
             )  # fmt: skip
         print_result(result, lambda: text(result), json, quiet)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.pairs import FalseNegatives
 from retgen.evaluation.training.teachers import Teacher, check_teacher, taught
 from retgen.progress import no_progress
+from tests.agents.server import Server, serving
 from tests.conftest import Gen
 from tests.evaluation.training.conftest import FAST, weights, with_negatives
 
@@ -254,13 +256,16 @@ def test_scores_are_kept(tmp_path: Path) -> None:
     [
         ("bm52", "there is no such model; did you mean bm25? Known: "),
         ("cross:", "name a cross-encoder after cross:, as cross:owner/name"),
-        ("openai:text-embedding-3-small", "a model behind an API is no teacher. Take cross:MODEL"),
-        ("llm:openai:gpt-5-mini", "a model behind an API is no teacher. Take cross:MODEL"),
+        (
+            "openai:text-embedding-3-small",
+            "an embedder behind an API is no teacher. Take cross:MODEL, or llm:PROVIDER:NAME for "
+            "false_negatives",
+        ),
     ],
 )
 def test_names_that_are_no_teachers(name: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        check_teacher(name)
+        check_teacher(name, make_config(None, {"false_negatives": "drop", "teacher": name}))
     assert str(caught.value).startswith(f"teacher {name}: {message}")
 
 
@@ -366,3 +371,75 @@ def test_a_wrong_teacher_ends_before_anything_is_written(
     assert done.returncode == 2
     assert done.stderr.startswith("gen: teacher bm52: there is no such model; did you mean bm25?")
     assert not (tmp_path / "out").exists()
+
+
+# --- a chat model ---------------------------------------------------------------------------------
+
+CHAT = "llm:openai:gpt-5-mini"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """Calls what names a cat or a fox relevant, and talks of bees."""
+
+    def say(body: dict[str, Any]) -> str:
+        document = body["messages"][1]["content"].partition("<document>")[2]
+        if "bee" in document:
+            return "Bees?"
+        return json.dumps({"relevant": "cat" in document or "fox" in document})
+
+    with serving(say) as result:
+        result.usage = None
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+        monkeypatch.setenv("OPENAI_BASE_URL", result.url)
+        yield result
+
+
+def test_a_chat_model_says_which_negatives_are_relevant(
+    gen: Gen, other: Path, short: str, tmp_path: Path, server: Server
+) -> None:
+    """Each negative is asked about once, whatever is trained afterwards."""
+    call = ["train", other, "--model", short, "--set", f"teacher={CHAT}", "--set", "max_steps=1",
+            "--metric", "recall@1", "--out", tmp_path / "out"]  # fmt: skip
+    done = gen(*call, "--set", "false_negatives=relabel", "--max-usd", "1")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("gen: openai:gpt-5-mini: 6 pairs are to be sent in 6 requests, ")
+    assert "6 negatives, of 2 queries, are relabelled as positives: " + CHAT in done.stdout
+    shown = json.loads((tmp_path / "out/train.json").read_text())
+    found = [shown["false_negatives"][name] for name in ("negatives", "relevant", "lost")]
+    assert (found, shown["pairs"]) == ([6, 2, 2], 8)
+    (line,) = (tmp_path / "out/teacher/rejected.jsonl").read_text().splitlines()
+    assert "the bee runs" in line
+    sent = len(server.requests)
+    again = gen(*call, "--set", "false_negatives=drop", "--fresh")
+    assert again.returncode == 0, again.stderr
+    assert "2 of 6 negatives, of 2 queries, are dropped: " + CHAT in again.stdout
+    # all that can be read are in the ledger; the answer about bees cannot be, and is one too
+    assert len(server.requests) == sent
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        (["--set", "false_negatives=drop", "--max-usd", "0"], 3,
+         "gen: openai:gpt-5-mini: the pairs to be sent cost $0.0"),
+        (["--set", "loss=kl"], 2,
+         f"gen: teacher {CHAT}: a chat model says yes or no, and loss kl learns from scores. Take "
+         "cross:MODEL, or another loss with false_negatives=relabel"),
+        (["--set", "teacher=llm:openai", "--set", "false_negatives=drop"], 2,
+         "gen: teacher openai: a chat model judges pairs; name one, as openai:gpt-5-mini"),
+        (["--set", "teacher=bm25", "--set", "false_negatives=drop", "--max-usd", "1"], 2,
+         "gen: --max-usd and --price are about a teacher that is a chat model: name one, as "
+         "--set teacher=llm:openai:gpt-5-mini"),
+    ],
+)  # fmt: skip
+def test_chat_models_that_are_not_asked(
+    gen: Gen, other: Path, tmp_path: Path, server: Server, given: list[str], code: int,
+    message: str,
+) -> None:  # fmt: skip
+    out = tmp_path / "out"
+    done = gen("train", other, "--model", "static:minilm", "--set", f"teacher={CHAT}", *given,
+               "--out", out)  # fmt: skip
+    assert message in done.stderr
+    assert (done.returncode, server.requests) == (code, [])
+    assert not (out / "model").exists()

@@ -1,0 +1,102 @@
+"""A chat model that says of pairs whether the document is relevant to the query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.agents.agent import Agent, AnswerSchema, Question, models_work, write_rejected
+from retgen.agents.announce import announce_price
+from retgen.agents.calls import (
+    CallReport,
+    ModelOptions,
+    call_models,
+    check_model,
+    with_call_report,
+)
+from retgen.agents.context import Context
+from retgen.agents.models import ModelSettings, chat_model_of
+from retgen.progress import Progress
+from retgen.prompts import bundled
+
+_ANSWER = 10  # tokens
+
+
+class AskPair(Question):
+    """A query and a document, as `to_judge.tsv` shows them to people.
+
+    One pair a call: a label that depends on what else was sampled would be no label of the pair.
+    """
+
+    query: str
+    document: str
+
+
+class RelevanceLabel(AnswerSchema):
+    """Whether the document is relevant to the query."""
+
+    relevant: bool
+
+
+JUDGE = Agent(
+    name="judge_relevance",
+    role="judge",
+    prompt=bundled("evaluation/judge_relevance"),
+    question=AskPair,
+    answer=RelevanceLabel,
+    offline=models_work("judge_relevance", "judging relevance"),
+    max_tokens=64,
+)
+
+
+def judge_model(option: str, name: str, model_options: ModelOptions | None) -> ModelSettings:
+    """The model that an option names. Raises `UsageError` where it cannot be asked."""
+    settings = chat_model_of(option, name, "judges pairs")
+    check_model(settings, model_options or ModelOptions())
+    return settings
+
+
+def judged_labels(
+    settings: ModelSettings,
+    pairs: Mapping[int, tuple[str, str]],
+    size: int,
+    folder: Path,
+    model_options: ModelOptions | None,
+    report: CallReport,
+    progress: Progress,
+) -> NDArray[np.float64]:
+    """A model's labels (size,) of some pairs of a query and a document, by number: 0 or 1, NaN of
+    the others and where it gave none.
+
+    Those in the ledger cost nothing; `folder` names the run there. What failed stands in
+    rejected.jsonl beside it. Raises `BudgetReached`, `EndpointFailed`, or `ChecksFailed` where
+    hardly any answer can be taken.
+    """
+    options = model_options or ModelOptions()
+    labels = np.full(size, np.nan)
+    questions = {i: AskPair(query=query, document=text) for i, (query, text) in pairs.items()}
+    requests = (JUDGE.begin(question, settings) for question in questions.values())
+    announce_price(settings, requests, "pairs", folder, options, _ANSWER)
+
+    async def work(context: Context) -> None:
+        report.rejected, report.stages = context.rejected, context.stages
+        stage = context.stage("judge", len(pairs), JUDGE)
+
+        async def label(item: int) -> tuple[int, bool]:
+            return item, (await context.answer(JUDGE, questions[item])).relevant
+
+        async for item, relevant in context.accepted_records(
+            stage, questions, label, lambda item: questions[item].model_dump(), exact=False
+        ):
+            labels[item] = float(relevant)
+
+    agents = {JUDGE.name: settings}
+    try:
+        with with_call_report(report):
+            call_models(work, folder, folder, agents, options, report, None, progress)
+    finally:
+        write_rejected(folder.parent / "rejected.jsonl", report.rejected)
+    return labels
