@@ -38,7 +38,7 @@ def test_what_a_sealed_set_holds(sealed_once: Path) -> None:
 
 
 def test_anybody_checks_a_commitment_without_retgen(sealed_once: Path) -> None:
-    """As docs/trust.md says: nothing but hashlib and json."""
+    """As docs/sealed.md says: nothing but hashlib and json."""
     reveal_bytes = (sealed_once / "private" / "reveal.json").read_bytes()
     reveal = json.loads(reveal_bytes)
     commitment = json.loads((sealed_once / "commitment.json").read_bytes())
