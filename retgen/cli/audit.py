@@ -21,6 +21,7 @@ from retgen.cli.base import (
     SplitOption,
     TrustOption,
     check_datasets,
+    check_only_for_apis,
     command,
     complete_chat_model,
     complete_model,
@@ -111,6 +112,8 @@ def audit_command(
     if judge or any(asked_models(name) for name in model or ()):
         interruptible()
         model_options = model_options_of(str(path), max_usd, price, None, ledger)
+    else:
+        check_only_for_apis({"--max-usd": max_usd, "--price": price}, "--judge openai:gpt-5-mini")
     options = Options(
         device=device, dtype=dtype, max_length=max_length, trust_remote_code=trust_remote_code
     )

@@ -470,6 +470,13 @@ def model_options_of(
     return replace(result, batch_hours=batch_hours) if batch_hours is not None else result
 
 
+def check_only_for_apis(given: Mapping[str, Any], instead: str) -> None:
+    """Raise `UsageError` for options about models behind an API, where a command names none."""
+    for option, value in given.items():
+        if value not in (None, []):
+            raise UsageError(f"{option} is about models behind an API: name one, as {instead}")
+
+
 def print_json(value: Any) -> None:
     from retgen.write import dump_json
 

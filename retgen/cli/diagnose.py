@@ -21,6 +21,7 @@ from retgen.cli.base import (
     QueryPromptOption,
     Quiet,
     TrustOption,
+    check_only_for_apis,
     command,
     complete_model,
     fail_of_systems,
@@ -91,6 +92,9 @@ def diagnose_command(
     if any(asked_models(name) for name in (model, *(against or ()))):
         interruptible()
         model_options = model_options_of(model, max_usd, price, None, ledger)
+    else:
+        given = {"--max-usd": max_usd, "--price": price}
+        check_only_for_apis(given, "openai:text-embedding-3-small")
     options = Options(
         device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
         query_prompt=query_prompt, document_prompt=document_prompt,

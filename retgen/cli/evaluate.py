@@ -24,6 +24,7 @@ from retgen.cli.base import (
     SplitOption,
     TrustOption,
     check_datasets,
+    check_only_for_apis,
     command,
     complete_model,
     complete_protocol,
@@ -212,12 +213,7 @@ def eval_command(
         asked_of_apis = {"--max-usd": max_usd, "--price": price}
         if study is not None:
             asked_of_apis["--limit"] = limit
-        for option, given in asked_of_apis.items():
-            if given not in (None, []):
-                raise UsageError(
-                    f"{option} is about models behind an API: name one, as "
-                    "openai:text-embedding-3-small or llm:PROVIDER:NAME"
-                )
+        check_only_for_apis(asked_of_apis, "openai:text-embedding-3-small or llm:PROVIDER:NAME")
     asked = {"--by": by, "--threshold": threshold, "--misses": misses, "--complete": complete,
              "--leaderboard": leaderboard}  # fmt: skip
     if study is not None and (unused := [name for name, value in asked.items() if value]):

@@ -15,6 +15,7 @@ from retgen.cli.base import (
     PriceOption,
     Quiet,
     check_datasets,
+    check_only_for_apis,
     command,
     complete_model,
     given_command,
@@ -178,11 +179,9 @@ def train_command(
 
     interruptible()
     chat = str(chosen.get("teacher", "")).startswith("llm:")
-    if not chat and (max_usd is not None or price):
-        raise UsageError(
-            "--max-usd and --price are about a teacher that is a chat model: name one, as "
-            "--set teacher=llm:openai:gpt-5-mini"
-        )
+    if not chat:
+        asked = {"--max-usd": max_usd, "--price": price}
+        check_only_for_apis(asked, "--set teacher=llm:openai:gpt-5-mini")
     model_options = model_options_of(str(path), max_usd, price, None, ledger) if chat else None
     with group(device, _follow) as is_rank_0:
         if not is_rank_0:

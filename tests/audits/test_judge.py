@@ -211,3 +211,11 @@ def test_what_is_refused(
 ) -> None:
     done = gen("audit", made, "--judge", *given)
     assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
+
+
+def test_a_cap_without_anybody_to_pay_is_refused(gen: Gen, made: Path) -> None:
+    done = gen("audit", made, "--model", "bm25", "--max-usd", "1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gen: --max-usd is about models behind an API: name one, as --judge openai:gpt-5-mini\n",
+    )

@@ -429,8 +429,8 @@ def test_a_chat_model_says_which_negatives_are_relevant(
         (["--set", "teacher=llm:openai", "--set", "false_negatives=drop"], 2,
          "gen: teacher openai: a chat model judges pairs; name one, as openai:gpt-5-mini"),
         (["--set", "teacher=bm25", "--set", "false_negatives=drop", "--max-usd", "1"], 2,
-         "gen: --max-usd and --price are about a teacher that is a chat model: name one, as "
-         "--set teacher=llm:openai:gpt-5-mini"),
+         "gen: --max-usd is about models behind an API: name one, as --set "
+         "teacher=llm:openai:gpt-5-mini"),
     ],
 )  # fmt: skip
 def test_chat_models_that_are_not_asked(
