@@ -30,6 +30,7 @@ from collections.abc import Iterable
 from retgen.bucket_run import is_address, local_copy
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
+from retgen.evaluation.scoring.multiconir_files import is_published, ladders_folder
 from retgen.messages import did_you_mean
 from retgen.write import AtomicFile, cache_folder
 
@@ -165,11 +166,15 @@ def _setting(given: Mapping[str, Any]) -> str:
 
 
 def dataset_folder(path: str | Path) -> Path:
-    """The folder that `mteb:NAME` or a run in a bucket stands for; any other path as it is."""
+    """The folder that `mteb:NAME`, a run in a bucket or MultiConIR's published files stand for; any
+    other path as it is.
+    """
     text = str(path)
     if is_address(text):
         return local_copy(text)
-    return fetch(text.removeprefix("mteb:")) if text.startswith("mteb:") else Path(path)
+    if text.startswith("mteb:"):
+        return fetch(text.removeprefix("mteb:"))
+    return ladders_folder(Path(path)) if is_published(Path(path)) else Path(path)
 
 
 def fetch(name: str) -> Path:

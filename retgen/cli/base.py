@@ -545,9 +545,11 @@ def _root(
 def check_datasets(*paths: str | Path | None) -> None:
     """Raise `DatasetError` for what is no data set before what scores one is imported."""
     from retgen.data import open_dataset
+    from retgen.evaluation.scoring.multiconir_files import is_published
 
     for path in paths:
-        if path is not None and not str(path).startswith(("mteb:", "s3:")):  # fetched later
+        later = path is None or str(path).startswith(("mteb:", "s3:"))  # fetched then
+        if path is not None and not later and not is_published(Path(path)):
             open_dataset(path)
 
 
