@@ -97,7 +97,8 @@ class TunedRetriever:
         ranked = self._ranked(collection, depth, progress)
         details = {
             "fusion": "min-max", "weights": [weight, round(1 - weight, 1)], "tuned_on": others[0],
-            "tuned_queries": len(dev.queries), "nDCG@10 there": means,
+            "tuned_queries": len(dev.queries),
+            "nDCG@10 there": {f"{n / 10:.1f}": means[n] for n in sorted(means)},
         }  # fmt: skip
         yield Ranked(
             self._name, None, fuse(ranked, collection, depth, scaled, (weight, 1 - weight)), details

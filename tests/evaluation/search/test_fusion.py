@@ -64,13 +64,16 @@ def test_weights_are_those_that_rank_best_on_dev(dataset: Write, tmp_path: Path)
     on_dev = one.details["nDCG@10 there"]
     assert one.details["tuned_on"] == "dev"
     assert one.details["tuned_queries"] == 20
-    for name, tenths in (("minmax:bm25+static:minilm", 5), ("bm25", 10), ("static:minilm", 0)):
+    for name, weight in (
+        ("minmax:bm25+static:minilm", "0.5"), ("bm25", "1.0"), ("static:minilm", "0.0")
+    ):  # fmt: skip
         result = evaluate(
-            path, models=[name], split="dev", metrics=["nDCG@10"], out=tmp_path / str(tenths)
+            path, models=[name], split="dev", metrics=["nDCG@10"], out=tmp_path / weight
         ).to_json()
-        assert result["results"][0]["metrics"]["nDCG@10"] == pytest.approx(on_dev[tenths], abs=1e-6)
-    weight = round(10 * one.details["weights"][0])
-    assert on_dev[weight] == max(on_dev.values()) > on_dev[0]
+        assert result["results"][0]["metrics"]["nDCG@10"] == pytest.approx(on_dev[weight], abs=1e-6)
+    assert on_dev[str(one.details["weights"][0])] == max(on_dev.values()) > on_dev["0.0"]
+    result = evaluate(path, models=["tuned:bm25+static:minilm"], out=tmp_path / "tuned").to_json()
+    assert result["results"][0]["details"]["nDCG@10 there"] == on_dev
     assert sum(one.details["weights"]) == pytest.approx(1)
 
 
