@@ -393,6 +393,23 @@ def test_usage_errors(gen: Gen) -> None:
     assert gen("run", "limit_dense", "--workers", "0").returncode == 2
 
 
+def test_a_signal_while_an_error_is_told_is_an_interruption() -> None:
+    """As of a terminal that goes away: a write to it fails, and then its signal comes."""
+
+    class Gone(OSError):
+        @property
+        def errno(self) -> int:  # type: ignore[override]
+            raise KeyboardInterrupt
+
+    @report_errors
+    def command() -> None:
+        raise Gone
+
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    assert ended.value.exit_code == 130
+
+
 def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
     command = f"{sys.executable} -m retgen.cli schema | head -c 10"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)

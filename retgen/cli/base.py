@@ -275,26 +275,29 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
     @functools.wraps(function)
     def reported(*args: P.args, verbose: bool = False, **kwargs: P.kwargs) -> R:  # type: ignore[valid-type]
         try:
-            return function(*args, **kwargs)
-        except RetgenError as error:
-            message = str(error) + _hint(error)
-            if error.exit_code in (3, 4):
-                message += f"\nResume with:\n  {again(more=isinstance(error, BudgetReached))}"
-            fail(message, error.exit_code, verbose=verbose)
-        except ModuleNotFoundError as error:
-            if error.name is None or error.name.partition(".")[0] == "retgen":
-                raise
-            fail(f"this needs the package {error.name}: {install_command(error.name)}", 2)
-        except KeyboardInterrupt:
-            fail(f"interrupted; what is finished is kept. Resume with:\n  {again()}", 130)
-        except BrokenPipeError:
-            # the reader of our output went away (| head); nothing is wrong
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        except OSError as error:
-            # what was shown, before the signal that the terminal is gone was heard
-            if error.errno != errno.EIO or error.filename or not _leave_terminal():
-                raise
+            try:
+                return function(*args, **kwargs)
+            except RetgenError as error:
+                message = str(error) + _hint(error)
+                if error.exit_code in (3, 4):
+                    message += f"\nResume with:\n  {again(more=isinstance(error, BudgetReached))}"
+                fail(message, error.exit_code, verbose=verbose)
+            except ModuleNotFoundError as error:
+                if error.name is None or error.name.partition(".")[0] == "retgen":
+                    raise
+                fail(f"this needs the package {error.name}: {install_command(error.name)}", 2)
+            except KeyboardInterrupt:
+                fail(f"interrupted; what is finished is kept. Resume with:\n  {again()}", 130)
+            except BrokenPipeError:
+                # the reader of our output went away (| head); nothing is wrong
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(0) from None
+            except OSError as error:
+                # what was shown, before the signal that the terminal is gone was heard
+                if error.errno != errno.EIO or error.filename or not _leave_terminal():
+                    raise
+                raise typer.Exit(130) from None
+        except KeyboardInterrupt:  # a signal that came while something else was told
             raise typer.Exit(130) from None
 
     signature = inspect.signature(function, eval_str=True)
