@@ -1,14 +1,22 @@
-"""A chat model over candidate sets: it is called through the ledger, so a task does that."""
+"""Chat models over candidate sets: they are called through the ledger."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from retgen.agents.models import ModelSettings, settings_of
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.embedders.options import ModelCalls, Options
 from retgen.evaluation.search.base import RetrieverType
+
+if TYPE_CHECKING:
+    from retgen.evaluation.search.chat import ChatScorer
 
 
 class Chat(RetrieverType):
+    """Listwise: one request a query."""
+
     prefix = "llm"
     form = "llm:PROVIDER:NAME"
     about = "a chat model orders the documents of a candidate set"
@@ -22,8 +30,27 @@ class Chat(RetrieverType):
         provider, more, model = name.partition(":")[2].partition(":")
         if not (provider and more and model):
             raise UsageError(
-                f"--model {name}: name a chat model after llm:, for example llm:openai:gpt-5-mini"
+                f"--model {name}: name a chat model after {self.prefix}:, for example "
+                f"{self.prefix}:openai:gpt-5-mini"
             )
 
     def load(self, name: str, options: Options) -> None:
         return None
+
+    def scorer(
+        self, name: str, model: str, calls: ModelCalls, folder: Path
+    ) -> ChatScorer[Any, Any]:
+        """What asks `model`, a name of this type; results and messages name it `name`."""
+        from retgen.evaluation.search.chat import ListwiseScorer, PointwiseScorer
+
+        (settings,) = self.asked(model)
+        scorer = PointwiseScorer if isinstance(self, PointwiseChat) else ListwiseScorer
+        return scorer(name, settings, calls, folder)
+
+
+class PointwiseChat(Chat):
+    """One request a query and document."""
+
+    prefix = "llm-pointwise"
+    form = "llm-pointwise:PROVIDER:NAME"
+    about = "a chat model grades each document of a candidate set by itself, from 0 to 10"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
 from retgen.evaluation.embedders.options import Options
+from retgen.evaluation.retrievers.llm import Chat
 from retgen.evaluation.search.base import (
     EMBEDDERS,
     Retriever,
@@ -15,9 +16,6 @@ from retgen.evaluation.search.base import (
     System,
     names_embedder,
 )
-
-if TYPE_CHECKING:
-    from retgen.evaluation.search.chat import ChatRanker
 
 
 class Dense(RetrieverType):
@@ -86,7 +84,8 @@ class Rerank(RetrieverType):
     form = "rerank:FIRST+CROSSENCODER"
     about = (
         "the first stage's best documents, scored by a cross-encoder; or ordered by a chat model, "
-        "as `rerank:bm25+llm:PROVIDER:NAME`, all in one request a query"
+        "as `rerank:bm25+llm:PROVIDER:NAME`, all in one request a query, or graded one by one, as "
+        "`rerank:bm25+llm-pointwise:PROVIDER:NAME`; of equal grades the first stage's order stays"
     )
     needs = ("torch", "sentence-transformers")
 
@@ -96,28 +95,21 @@ class Rerank(RetrieverType):
         if len(parts) != 2 or not all(parts):
             raise UsageError(f"--model {name}: write for example rerank:bm25+owner/cross-encoder")
         retrievers.check_name(parts[0])
-        if parts[1].startswith("llm:"):
+        if isinstance(retrievers.type_of(parts[1]), Chat):
             retrievers.check_name(parts[1])
 
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
 
         first, _, model = name.partition(":")[2].partition("+")
-        scorer: Any = (
-            _chat(name, model, options) if model.startswith("llm:")
-            else CrossScorer(name, model, options)
-        )  # fmt: skip
+        scorer: Any
+        if not isinstance(kind := retrievers.type_of(model), Chat):
+            scorer = CrossScorer(name, model, options)
+        elif options.calls is None:
+            raise UsageError(f"--model {name}: is asked through the ledger, which `gen eval` opens")
+        else:
+            scorer = kind.scorer(name, model, options.calls, options.calls.folder)
         return RerankRetriever(name, retrievers.retriever(first, options), scorer, options)
-
-
-def _chat(name: str, model: str, options: Options) -> ChatRanker:
-    from retgen.agents.models import settings_of
-    from retgen.evaluation.search.chat import ChatRanker
-
-    settings = settings_of(model.removeprefix("llm:"))
-    if settings is None or options.calls is None:
-        raise UsageError(f"--model {name}: is asked through the ledger, which `gen eval` opens")
-    return ChatRanker(name, settings, options.calls, options.calls.folder)
 
 
 class Cross(RetrieverType):

@@ -27,7 +27,9 @@ from retgen.evaluation.retrievers import (
     ranks_a_corpus,
     retriever,
     runs_a_model,
+    type_of,
 )
+from retgen.evaluation.retrievers.llm import Chat
 from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.leaderboard import analysis as ranked_together
@@ -112,7 +114,8 @@ def evaluate(
                 f"{paths[held.index(None)]} holds none"
             )
     limits_all = any(task.limits_all for task in held if task is not None)
-    if limit is not None and not limits_all and not any(n.startswith("llm:") for n in models):
+    chat = any(isinstance(type_of(name), Chat) for name in models)
+    if limit is not None and not limits_all and not chat:
         raise UsageError("--limit is about chat models: name one, as llm:PROVIDER:NAME")
     calls = _model_calls(models, paths, folder, limit, model_options)
     options = replace(options, calls=calls)

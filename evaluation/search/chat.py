@@ -1,13 +1,18 @@
-"""A chat model as a scorer of candidate sets: called through the ledger, under its cap."""
+"""A chat model as a scorer of candidate sets: called through the ledger, under its cap.
+
+Listwise it orders the documents of a query in one request, pointwise it grades each by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import xxhash
+from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, write_rejected
 from retgen.agents.calls import CallReport, call_models, with_call_report
@@ -15,8 +20,15 @@ from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, model_description
 from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.search.base import Array, CandidateSet, slug
+from retgen.evaluation.search.judge import AskPair
 from retgen.progress import Progress
 from retgen.prompts import bundled
+
+Q = TypeVar("Q", bound=Question)
+A = TypeVar("A", bound=AnswerSchema)
+
+
+# --- listwise -------------------------------------------------------------------------------------
 
 
 class Rank(Question):
@@ -90,46 +102,83 @@ def _shown(group: CandidateSet, seed: int) -> Sequence[int]:
     return sorted(range(len(group.texts)), key=place)
 
 
-_HOPELESS = 20  # lists that failed, more than were ordered: to go on would only cost
+# --- pointwise ------------------------------------------------------------------------------------
 
 
-class ChatRanker:
-    """Orders candidate sets by a model's answers. One that fails after repairs leaves them tied."""
+class Grade(AnswerSchema):
+    """How relevant a document is: from 0, not at all, to 10, all that is asked for."""
+
+    grade: int = Field(ge=0, le=10)
+
+
+def _share_of_words(question: AskPair) -> Grade:
+    """The share of the query's words that the document holds, in tenths."""
+    asked = set(question.query.lower().split())
+    held = asked & set(question.document.lower().split())
+    return Grade(grade=10 * len(held) // max(1, len(asked)))
+
+
+GRADE = Agent(
+    name="grade_document",
+    role="judge",
+    prompt=bundled("evaluation/grade_document"),
+    question=AskPair,
+    answer=Grade,
+    offline=_share_of_words,
+    max_tokens=4096,
+)
+
+# --- scorers --------------------------------------------------------------------------------------
+
+_HOPELESS = 20  # requests that failed, more than were answered: to go on would only cost
+
+
+class ChatScorer(ABC, Generic[Q, A]):
+    """Scores candidate sets by a model's answers. `unit`: what one request is about."""
 
     noise = 0.0
+    agent: Agent[Q, A]
+    unit: ClassVar[str]
+    verb: ClassVar[str]
+    failed: ClassVar[str]  # what becomes of a request that failed after repairs
 
     def __init__(self, name: str, settings: ModelSettings, calls: ModelCalls, folder: Path) -> None:
         self._name, self._settings, self._given, self._folder = name, settings, calls, folder
         self._calls = CallReport()
-        self._lists = 0
+        self._asked = 0
+
+    @abstractmethod
+    def questions(self, groups: Sequence[CandidateSet]) -> dict[Q, Mapping[str, Any]]:
+        """What is asked, each with the record of one that fails."""
+
+    @abstractmethod
+    def scores(self, group: CandidateSet, answers: Mapping[Q, A | None]) -> Array:
+        """Scores (texts,) of a candidate set."""
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        result: list[Array] = []
+        questions = self.questions(groups)
+        answers: dict[Q, A | None] = {}
         report = self._calls
 
         async def work(context: Context) -> None:
             report.rejected, report.stages = context.rejected, context.stages
-            stage = context.stage(f"{self._name}: lists", len(groups), RANK)
+            stage = context.stage(f"{self._name}: {self.unit}", len(questions), self.agent)
 
-            async def order(group: CandidateSet) -> Array:
+            async def answer(question: Q) -> tuple[Q, A | None]:
                 try:
-                    return scores_of(group, await context.answer(RANK, question_of(group)))
+                    return question, await context.answer(self.agent, question)
                 except RepairsFailed as error:
-                    context.reject(stage, error, group._asdict())
+                    context.reject(stage, error, questions[question])
                     if stage.rejected >= _HOPELESS and stage.rejected > stage.done:
-                        raise context.too_few(stage, len(groups)) from error
-                    return scores_of(group, None)
+                        raise context.too_few(stage, len(questions)) from error
+                    return question, None
 
-            result.extend(
-                [
-                    s
-                    async for s in context.accepted_records(
-                        stage, groups, order, CandidateSet._asdict
-                    )
-                ]
+            given = context.accepted_records(
+                stage, questions, answer, lambda question: dict(questions[question])
             )
+            answers.update({question: one async for question, one in given})
 
-        agents = {RANK.name: self._settings}
+        agents = {self.agent.name: self._settings}
         try:
             with with_call_report(report):
                 call_models(
@@ -139,20 +188,20 @@ class ChatRanker:
         finally:
             path = self._folder / f"rejected_{slug(self._name)}.jsonl"
             write_rejected(path, report.rejected)
-        self._lists += len(groups)
-        return result
+        self._asked += len(questions)
+        return [self.scores(group, answers) for group in groups]
 
     def details(self) -> dict[str, Any]:
         """Who was asked what, and what it took; `usd`: of this call, None where no price is known.
 
-        `failed_after_repairs`: lists without an answer that passed its check, kept in
+        `failed_after_repairs`: requests without an answer that passed its check, kept in
         rejected_NAME.jsonl.
         """
         tally = self._calls.tally
         return {
             **model_description(self._settings),
-            "prompts": {RANK.prompt.name: RANK.prompt.sha256},
-            "lists": self._lists,
+            "prompts": {self.agent.prompt.name: self.agent.prompt.sha256},
+            self.unit: self._asked,
             "failed_after_repairs": len(self._calls.rejected),
             "calls": sum(tally.calls.values()),
             "from_ledger": sum(tally.cached.values()),
@@ -162,3 +211,41 @@ class ChatRanker:
             if self._calls.spent and self._calls.priced
             else None,
         }
+
+    def summary(self, of: str, failed: str = "") -> str:
+        """What it did, counted; `failed`: what became of the requests that failed after repairs."""
+        count = len(self._calls.rejected)
+        more = f", {count:,} failed after repairs, {failed or self.failed}" if count else ""
+        return f"{self.verb} {self._asked:,} {self.unit}{of}{more}"
+
+
+class ListwiseScorer(ChatScorer[Rank, Order]):
+    """All documents of a query in one request, which answers with their order."""
+
+    agent = RANK
+    unit, verb, failed = "lists", "ordered", "which tie"
+
+    def questions(self, groups: Sequence[CandidateSet]) -> dict[Rank, Mapping[str, Any]]:
+        return {question_of(group): group._asdict() for group in groups}
+
+    def scores(self, group: CandidateSet, answers: Mapping[Rank, Order | None]) -> Array:
+        return scores_of(group, answers[question_of(group)])
+
+
+class PointwiseScorer(ChatScorer[AskPair, Grade]):
+    """One document a request, which answers with its grade (arXiv 2310.14122, "rating scale")."""
+
+    agent = GRADE
+    unit, verb, failed = "pairs", "graded", "which count as grade 0"
+
+    def questions(self, groups: Sequence[CandidateSet]) -> dict[AskPair, Mapping[str, Any]]:
+        pairs = (pair for group in groups for pair in _pairs(group))
+        return {pair: pair.model_dump() for pair in pairs}
+
+    def scores(self, group: CandidateSet, answers: Mapping[AskPair, Grade | None]) -> Array:
+        given = (answers[pair] for pair in _pairs(group))
+        return np.array([float(one.grade) if one is not None else 0.0 for one in given])
+
+
+def _pairs(group: CandidateSet) -> Iterable[AskPair]:
+    return (AskPair(query=group.query, document=text) for text in group.texts)

@@ -27,7 +27,7 @@ from retgen.progress import Progress, no_progress
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-    from retgen.evaluation.search.chat import ChatRanker
+    from retgen.evaluation.search.chat import ChatScorer
 
 _PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
 
@@ -118,7 +118,11 @@ class RerankRetriever:
     """A first stage and what scores its best documents."""
 
     def __init__(
-        self, name: str, first: Retriever, scorer: CrossScorer | ChatRanker, options: Options
+        self,
+        name: str,
+        first: Retriever,
+        scorer: CrossScorer | ChatScorer[Any, Any],
+        options: Options,
     ) -> None:
         self._name, self._first, self._depth = name, first, options.rerank
         self.scorer = scorer
@@ -147,6 +151,8 @@ class RerankRetriever:
             ]
             heads = self.scorer.score(groups, no_progress if paired else progress)
             for row, result, values in zip(rows, ranked, heads, strict=True):
+                if not paired:  # whole numbers: equal ones stay in the first stage's order
+                    values = values - np.arange(len(values)) / (len(values) + 1)
                 tail = result[seen:]
                 if len(tail):  # behind the worst that was scored, in their order
                     below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
@@ -160,8 +166,7 @@ class RerankRetriever:
             own = self.scorer.details
         else:
             own = self.scorer.details()
-            if failed := own["failed_after_repairs"]:
-                of = f"{failed:,} of {own['lists']:,}"
-                own["notes"] = [f"{of} orders failed after repairs, whose documents tie"]
+            if own["failed_after_repairs"]:
+                own["notes"] = [self.scorer.summary("", "so the first stage decides")]
         details = {"first": {first.model: first.details}, "reranked": seen, **own}
         yield Ranked(self._name, None, Rankings(documents, scores), details)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.retrievers import Options, Retriever, type_of
+from retgen.evaluation.retrievers.llm import Chat
 from retgen.evaluation.search.base import CandidateSet, Scorer, System, slug
 from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
 from retgen.progress import Progress
@@ -52,8 +53,8 @@ class TaskResults:
         assert kind is not None  # it was checked
         if not kind.ranks:
             self._note(f"{name}: orders candidate sets, so it is not among the rankings of all")
-        if name.startswith("llm:"):
-            self._call(name, folder, progress)
+        if isinstance(kind, Chat):
+            self._call(kind, name, folder, progress)
             return
         result = kind.systems(name, retriever, options)
         if not result:
@@ -70,23 +71,13 @@ class TaskResults:
             for reading in self._all.readings(name, system):
                 self._add(*reading, folder, progress)
 
-    def _call(self, name: str, folder: Path, progress: Progress) -> None:
+    def _call(self, kind: Chat, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order candidates."""
-        from retgen.agents.models import settings_of
-        from retgen.evaluation.search.chat import ChatRanker
-
-        settings = settings_of(name.removeprefix("llm:"))
         assert self._calls is not None
-        assert settings is not None
-        ranker = ChatRanker(name, settings, self._calls, folder)
+        scorer = kind.scorer(name, name, self._calls, folder)
         comparison = self.data.comparison(self._calls.limit, paid=True)
-        self._add(name, System(None, ranker, ranker.details), comparison, folder, progress)
-        details = ranker.details()
-        failed = details["failed_after_repairs"]
-        self._note(
-            f"{name}: ordered {details['lists']:,} lists of {comparison.described}"
-            + (f", {failed:,} failed after repairs, which tie" if failed else "")
-        )
+        self._add(name, System(None, scorer, scorer.details), comparison, folder, progress)
+        self._note(f"{name}: {scorer.summary(f' of {comparison.described}')}")
 
     def _add(
         self,

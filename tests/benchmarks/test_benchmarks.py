@@ -72,6 +72,10 @@ CASES: dict[str, tuple[str, str]] = {
         "--population 300 --reviews 2 --shares 0.1 --rates 0 0.05",
         rf"   5\.0% wrong, AUC 0\.9: +{N} +{N} \( *[+-]\d+%\)",
     ),
+    "training": (
+        "--rounds 1 --steps 2 --static-steps 2 --texts 20",
+        rf"  static:minilm: {N} texts/s encoded; retgen / SentenceTransformer.encode: {F}  .*",
+    ),
     "trust_sheet": ("sheet", "world_twins: 42"),
     "validate": (
         "--documents 300 --baselines 200 20 --proof 200 --near 300",

@@ -94,6 +94,11 @@ def test_names() -> None:
         ("rerank:a+b+c", "--model rerank:a+b+c: write for example rerank:bm25+owner/cross-encoder"),
         ("cross:", "--model cross:: name a cross-encoder after cross:, as cross:owner/name"),
         ("llm:openai", "--model llm:openai: name a chat model after llm:, for example "),
+        (
+            "llm-pointwise:gpt-5",
+            "--model llm-pointwise:gpt-5: name a chat model after "
+            "llm-pointwise:, for example llm-pointwise:openai:gpt-5-mini",
+        ),
     ],
 )
 def test_names_that_mean_nothing(name: str, message: str) -> None:

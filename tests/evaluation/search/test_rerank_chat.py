@@ -56,7 +56,9 @@ def test_it_orders_the_documents_of_the_first_stage(small_set: Path, server: Ser
     assert len(server.requests) == 60  # all of it is in the ledger
 
 
-def test_an_order_that_failed_ties_and_is_counted(small_set: Path, server: Server) -> None:
+def test_an_order_that_failed_is_the_first_stages_and_counted(
+    small_set: Path, server: Server
+) -> None:
     unanswered = read_jsonl(small_set / "dataset" / "queries.jsonl")[0]["text"]
     server.say = lambda body: (
         '{"ranking": [1]}'
@@ -66,9 +68,42 @@ def test_an_order_that_failed_ties_and_is_counted(small_set: Path, server: Serve
     result = evaluate(small_set, models=[NAME], metrics=["recall@2"], options=Options(rerank=12))
     (score,) = result.datasets[0].scores
     assert score.details["failed_after_repairs"] == 1
-    assert score.details["notes"] == ["1 of 60 orders failed after repairs, whose documents tie"]
+    assert score.details["notes"] == [
+        "ordered 60 lists, 1 failed after repairs, so the first stage decides"
+    ]
     assert score.values[1:].min() == 1.0
-    assert score.values[0, 0] < 1.0
+    (first,) = evaluate(small_set, models=["tfidf"], metrics=["recall@2"]).datasets[0].scores
+    assert score.values[0, 0] == first.values[0, 0]
+
+
+def test_one_document_a_request(small_set: Path, server: Server, tmp_path: Path) -> None:
+    def grade(body: dict[str, Any]) -> str:
+        """0 for what is asked for, else 10; of one query no answer that can be taken."""
+        text = body["messages"][1]["content"]
+        asked, document = re.findall(r"<\w+>\n(.*?)\n</\w+>", text, re.DOTALL)
+        if asked == unanswered:
+            return '{"grade": 11}'
+        (liked,) = re.findall(r"Who likes (.+)\?", asked)
+        of = re.split(r", | and |\.", document.lower().replace(" likes ", ", "))
+        return json.dumps({"grade": 0 if liked.lower() in of else 10})
+
+    unanswered = read_jsonl(small_set / "dataset" / "queries.jsonl")[0]["text"]
+    server.say = grade
+    name = "rerank:tfidf+llm-pointwise:openai:gpt-5-mini"
+    folder = tmp_path / "out"
+    call: Any = {"metrics": ["recall@2", "recall@5"], "options": Options(rerank=5), "out": folder}
+    (score,) = evaluate(small_set, models=[name], **call).datasets[0].scores
+    assert (score.details["pairs"], score.details["failed_after_repairs"]) == (60 * 5, 5)
+    assert score.details["notes"] == [
+        "graded 300 pairs, 5 failed after repairs, so the first stage decides"
+    ]
+    assert score.values[0].tolist() == [1.0, 1.0]  # as tfidf has it
+    assert score.values[1:].tolist() == [[0.0, 1.0]] * 59  # of five the three others come first
+    asked = len(server.requests)
+    assert evaluate(small_set, models=[name], **call).datasets[0].scores[0].metrics == score.metrics
+    assert len(server.requests) == asked  # all of it is in the ledger
+    (path,) = folder.glob("rejected_*.jsonl")
+    assert {one["rule"] for one in read_jsonl(path)} == {"grade_document/answer"}
 
 
 def test_a_name_without_a_model_is_refused(small_set: Path) -> None:

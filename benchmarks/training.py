@@ -1,0 +1,120 @@
+"""`gen train`'s steps and `gen eval`'s encoding beside plain sentence-transformers, in turn.
+
+The same model, pairs, batches, loss (InfoNCE over 4 hard negatives and the batch) and length on a
+processor. Of a training counts what the trainer states; encoding is of texts that no cache holds.
+
+    .venv/bin/python benchmarks/training.py [--rounds 3] [--steps 8] [--static-steps 100]
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from common import in_turn, options, ratio, words
+from datasets import Dataset
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+from retgen.evaluation.embedders.base import SentenceEmbedder
+from retgen.evaluation.embedders.loading import load_model, quiet
+from retgen.evaluation.retrievers import Options
+from retgen.evaluation.training import Pairs, make_config
+from retgen.evaluation.training.fit import train
+from retgen.streams import Stream
+
+NEGATIVES, LENGTH = 4, 64
+
+
+def main() -> None:
+    given = options(__doc__, rounds=3, steps=8, static_steps=100, texts=2_000)
+    for name, batch, steps in (
+        ("minilm", 16, given.steps),
+        ("static:minilm", 128, given.static_steps),
+    ):
+        pairs = generated(batch * steps)
+        ours: list[float] = []
+        theirs: list[float] = []
+        for number in range(given.rounds + 1):
+            one = own_seconds(name, pairs, batch, steps), plain_seconds(name, pairs, batch, steps)
+            if number:  # the first one warms up
+                ours.append(one[0])
+                theirs.append(one[1])
+        print(f"  {name}: {steps / min(ours):.2f} steps/s of {batch} pairs; steps/s, "
+              f"retgen / sentence-transformers: {ratio(theirs, ours)}", flush=True)  # fmt: skip
+        encoding(name, given.texts, given.rounds)
+
+
+def own_seconds(name: str, pairs: Pairs, batch: int, steps: int) -> float:
+    """Seconds of a training's steps by `gen train`."""
+    settings = {
+        "batch_size": batch, "max_steps": steps, "hard_negatives": NEGATIVES, "max_length": LENGTH,
+        "loss": "mnrl", "warmup_ratio": 0.1, "init": "model",
+    }  # fmt: skip
+    model = load_model(name, "cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        config = make_config(None, settings)
+        return train(model, pairs, config, Path(folder) / "out", device="cpu").seconds
+
+
+def plain_seconds(name: str, pairs: Pairs, batch: int, steps: int) -> float:
+    """The same by sentence-transformers' trainer, as its documentation has it."""
+    model = load_model(name, "cpu")
+    if model.max_seq_length is not None:
+        model.max_seq_length = LENGTH
+    columns = {"anchor": list(pairs.anchors), "positive": list(pairs.positives)}
+    columns |= {f"negative_{i}": [row[i] for row in pairs.negatives] for i in range(NEGATIVES)}
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        trainer = SentenceTransformerTrainer(
+            model=model,
+            args=SentenceTransformerTrainingArguments(
+                folder,
+                per_device_train_batch_size=batch,
+                max_steps=steps,
+                warmup_ratio=0.1,
+                save_strategy="no",
+                report_to="none",
+                disable_tqdm=True,
+                use_cpu=True,
+            ),
+            train_dataset=Dataset.from_dict(columns),
+            loss=MultipleNegativesRankingLoss(model, scale=20.0),
+        )
+        return float(trainer.train().metrics["train_runtime"])
+
+
+def encoding(name: str, count: int, rounds: int) -> None:
+    """Texts of 40 to 80 words, by both ways."""
+    texts = generated(count).positives
+    model: SentenceTransformer = load_model(name, "cpu")
+    embedder = SentenceEmbedder(name, model, Options(device="cpu"))
+    seconds = in_turn(
+        {
+            "ours": partial(embedder.encode, texts, "document"),
+            "theirs": partial(model.encode, texts, show_progress_bar=False),
+        },
+        rounds,
+    )
+    print(f"  {name}: {count / min(seconds['ours']):,.0f} texts/s encoded; retgen / "
+          f"SentenceTransformer.encode: {ratio(seconds['theirs'], seconds['ours'])}")  # fmt: skip
+
+
+def generated(count: int) -> Pairs:
+    """Queries of 5 words, passages of 40 to 80 and negatives of the same lengths."""
+    stream = Stream(42, "benchmarks/training")
+    known = sorted(words())
+    size = count * (1 + NEGATIVES)
+    lengths = stream.integers(41, size) + 40
+    texts = [" ".join(known[i] for i in stream.integers(len(known), n)) for n in lengths.tolist()]
+    anchors = [" ".join(text.split()[:10:2]) for text in texts[:count]]
+    negatives = [texts[i : i + NEGATIVES] for i in range(count, size, NEGATIVES)]
+    return Pairs(anchors, texts[:count], negatives, anchors, "a benchmark")
+
+
+if __name__ == "__main__":
+    main()
