@@ -5,7 +5,7 @@ the first hundred queries only and is counted by the query. bm25s has the tokens
 tokeniser, tantivy (Lucene's design in Rust, one thread, in memory) those of its English analyser;
 their queries are the same texts.
 
-    .venv/bin/python benchmarks/bm25.py [--documents 50000] [--fast 1]
+    .venv/bin/python benchmarks/bm25.py [--documents 50000] [--fast 1] [--rounds 3]
 
 --fast 1: without rank_bm25, which takes minutes at a million documents.
 """
@@ -31,31 +31,37 @@ Ranking = Callable[[Collection], object]
 
 
 def main() -> None:
-    given = options(__doc__, documents=50_000, fast=0)
+    given = options(__doc__, documents=50_000, fast=0, rounds=3)
     with tempfile.TemporaryDirectory() as folder:
         size = {"params.docs": given.documents}
         collection = load(retgen.run("limit_dense", out=Path(folder) / "run", overrides=size).path)
         first = replace(collection, queries=collection.queries[:FEW])
         one = replace(collection, queries=collection.queries[:1])
         ours("bm25")(one)  # compiles
-        base = per_query("bm25", ours("bm25"), collection, one)
+        base = per_query("bm25", ours("bm25"), collection, one, given.rounds)
         others: list[tuple[str, Ranking, Collection]] = [
             ("bm25s", bm25s_ranking, collection), ("tantivy", tantivy_ranking, collection),
         ]  # fmt: skip
         if not given.fast:
             others.append(("rank-bm25", ours("rank-bm25"), first))
         for name, ranking, asked in others:
-            seconds = per_query(name, ranking, asked, one)
+            seconds = per_query(name, ranking, asked, one, given.rounds)
             print(f"  {name} / bm25, a query: {seconds / base:.1f}")
 
 
-def per_query(name: str, ranking: Ranking, collection: Collection, one: Collection) -> float:
-    """Seconds a query; the index is what a single query costs. Each is the least of three."""
+def per_query(
+    name: str, ranking: Ranking, collection: Collection, one: Collection, rounds: int
+) -> float:
+    """Seconds a query; the index is what a single query costs. Each is the least of `rounds`."""
     index, whole = (
-        min(measured(lambda of=of: ranking(of))[0] for _ in range(3)) for of in (one, collection)
+        min(measured(lambda of=of: ranking(of))[0] for _ in range(rounds))
+        for of in (one, collection)
     )
     each = (whole - index) / (len(collection.queries) - 1)
-    print(f"  {name}: index and one query {index:.1f} s, then {1000 * each:.2f} ms a query")
+    print(
+        f"  {name}: index and one query {index:.1f} s, then {1000 * each:.2f} ms a query",
+        flush=True,
+    )
     return each
 
 

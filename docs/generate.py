@@ -106,9 +106,9 @@ def evaluation() -> str:
     def cell(value: object) -> str:
         return "none" if value in (None, ()) else str(value)
 
-    given = PRESETS["limit"]
     rows = [
-        [f"`{name}`", cell(field.default), cell(given[name]) if name in given else "",
+        [f"`{name}`", cell(field.default),
+         *(cell(given[name]) if name in given else "" for given in PRESETS.values()),
          str(field.description)]
         for name, field in TrainConfig.model_fields.items()
     ]  # fmt: skip
@@ -117,7 +117,7 @@ def evaluation() -> str:
         for name, what in (*table(), ("--run FILE", "a TREC run that you bring"))
     ]
     text = _page("evaluation_reference.md", "hyper-parameters",
-                 _table(["`--set`", "default", "`limit`", "what"], rows))  # fmt: skip
+                 _table(["`--set`", "default", *(f"`{name}`" for name in PRESETS), "what"], rows))  # fmt: skip
     return _between(text, "retrievers", _table(["`--model`", "what"], systems))
 
 

@@ -83,12 +83,12 @@ class TrainConfig(BaseModel):
         "weighted by idf of the training documents; auto: idf for static:minilm, else model",
     )
     loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise", "margin_mse", "kl"] = (
-        Field("mnrl", description="see `retgen.evaluation.training.losses`")
+        Field("mnrl", description="see the table below")
     )
     teacher: str | None = Field(
         None, min_length=1,
         description="scores pairs for margin_mse, kl and false_negatives: cross:MODEL, bm25, any "
-        "retriever that scores pairs",
+        "retriever that scores pairs; for false_negatives also llm:PROVIDER:NAME",
     )  # fmt: skip
     teacher_temperature: float | None = Field(
         None, gt=0, allow_inf_nan=False,
@@ -96,13 +96,13 @@ class TrainConfig(BaseModel):
         "of its margins (positive minus negative) is 5",
     )  # fmt: skip
     false_negatives: Literal["keep", "drop", "relabel"] = Field(
-        "keep", description="negatives that the teacher (here also llm:PROVIDER:NAME) calls "
-        "relevant; relabel: they become positives (RLHN, arXiv 2505.16967)",
+        "keep", description="negatives that the teacher calls relevant. drop: they are left out; "
+        "relabel: they become positives (RLHN, arXiv 2505.16967)",
     )  # fmt: skip
     relevant_from: float = Field(
         1.0, gt=0, allow_inf_nan=False,
-        description="a negative counts as relevant from this share of the score that the teacher "
-        "gives the query's best positive",
+        description="r: a negative counts as relevant from the score b - (1 - r) * abs(b) on, where b "
+        "is the teacher's of the query's best positive; above 1 is stricter",
     )  # fmt: skip
     temperature: float | None = Field(
         None, gt=0, allow_inf_nan=False,
@@ -123,8 +123,8 @@ class TrainConfig(BaseModel):
     no_duplicates: bool = Field(
         True,
         description="of mnrl and cached-mnrl, for which the other documents of a batch are "
-        "negatives: no pair's query or document is another pair's query, document or hard negative "
-        "there; batches may be smaller and an epoch longer",
+        "negatives: no text of a pair occurs in another pair of its batch; batches may be smaller "
+        "and an epoch longer",
     )
     learning_rate: float | None = Field(
         None, gt=0, allow_inf_nan=False,
@@ -133,7 +133,8 @@ class TrainConfig(BaseModel):
     )  # fmt: skip
     weight_decay: float = Field(0.0, ge=0, lt=1, description="of AdamW, but of biases and norms")
     schedule: Literal["linear", "cosine", "constant"] = Field(
-        "linear", description="how the learning rate falls after the warm-up"
+        "linear",
+        description="linear, cosine or constant: how the learning rate falls after the warm-up",
     )
     accumulate: int = Field(
         1, ge=1, description="batches whose gradients make one step; each has its own negatives"
@@ -143,19 +144,25 @@ class TrainConfig(BaseModel):
     )
     lora: int | None = Field(
         None, ge=1,
-        description="train adapters of so many ranks (LoRA), which are merged when saved, instead "
-        "of the weights; with dtype bf16 the weights are in bf16 too",
+        description="train adapters of this rank (LoRA) instead of the weights; they are merged "
+        "when saved. With dtype bf16 the weights are held in bf16",
     )  # fmt: skip
     quantize: Literal["nf4"] | None = Field(
         None,
-        description="weights beside adapters are in 4 bits (QLoRA); saved, they are whole again",
+        description="nf4: the weights beside adapters are held in 4 bits (QLoRA); the saved ones "
+        "are of full precision, rounded as in the 4 bits",
     )
     lora_alpha: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="adapters count lora_alpha / lora; none: 2"
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="adapters are scaled by lora_alpha / lora; none: twice lora",
     )
     lora_dropout: float = Field(0.0, ge=0, lt=1, description="of what goes into an adapter")
     lora_targets: tuple[str, ...] = Field(
-        (), description="layers with an adapter, by the ends of their names; none: all linear ones"
+        (),
+        description="layers with an adapter, by the ends of their names, as q_proj,v_proj; none: all "
+        "linear ones",
     )
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
@@ -173,11 +180,12 @@ class TrainConfig(BaseModel):
         None, ge=1, description="a linear head to so many dimensions, normalised"
     )
     matryoshka: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (), description="prefixes of the vector that are trained too"
+        (), description="prefixes of the vector that are trained too, as 64,128"
     )
     dtype: Literal["float32", "tf32", "bf16"] = Field(
         "float32",
-        description="of the products; weights are float32, whatever the checkpoint is in",
+        description="of the products; weights are float32 whatever the checkpoint is in, but with "
+        "lora in bf16",
     )
     attn_implementation: str | None = Field(
         None, description="of transformers: sdpa, eager, flash_attention_2; none: its own choice"
@@ -201,7 +209,7 @@ class TrainConfig(BaseModel):
         0, ge=0, description="steps between two evaluations with checkpoint; 0: after every epoch"
     )
     hard_negatives: Annotated[int | Literal["all"], BeforeValidator(_hard_negatives)] = Field(
-        "all", description="negatives a pair; all: as many as every pair has"
+        "all", description="negatives a pair; all: the smallest number that a pair has"
     )
 
     @model_validator(mode="after")
