@@ -116,8 +116,8 @@ def evaluation() -> str:
         [name if name.startswith("a ") else f"`{name}`", what]
         for name, what in (*table(), ("--run FILE", "a TREC run that you bring"))
     ]
-    text = _page("evaluation_reference.md", "hyper-parameters",
-                 _table(["`--set`", "default", *(f"`{name}`" for name in PRESETS), "what"], rows))  # fmt: skip
+    head = ["`--set`", "default", *(f"`{name}`" for name in PRESETS), "what"]
+    text = _page("evaluation_reference.md", "hyper-parameters", _table(head, rows))
     return _between(text, "retrievers", _table(["`--model`", "what"], systems))
 
 

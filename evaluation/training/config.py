@@ -101,8 +101,8 @@ class TrainConfig(BaseModel):
     )  # fmt: skip
     relevant_from: float = Field(
         1.0, gt=0, allow_inf_nan=False,
-        description="r: a negative counts as relevant from the score b - (1 - r) * abs(b) on, where b "
-        "is the teacher's of the query's best positive; above 1 is stricter",
+        description="r: a negative counts as relevant from the score b - (1 - r) * abs(b) on, "
+        "where b is the teacher's of the query's best positive; above 1 is stricter",
     )  # fmt: skip
     temperature: float | None = Field(
         None, gt=0, allow_inf_nan=False,
@@ -161,8 +161,8 @@ class TrainConfig(BaseModel):
     lora_dropout: float = Field(0.0, ge=0, lt=1, description="of what goes into an adapter")
     lora_targets: tuple[str, ...] = Field(
         (),
-        description="layers with an adapter, by the ends of their names, as q_proj,v_proj; none: all "
-        "linear ones",
+        description="layers with an adapter, by the ends of their names, as q_proj,v_proj; none: "
+        "all linear ones",
     )
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
