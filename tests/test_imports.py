@@ -5,6 +5,7 @@ tests know public names only.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,18 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert len(imports) > 300
     assert "retgen.statistics.clustered" in imports["retgen.evaluation.scoring.result"]
     assert circles(imports) == []
+
+
+def test_no_family_imports_another() -> None:
+    graph = grimp.build_graph("retgen", cache_dir=None)
+    families = [one for one in graph.find_children("retgen.generators") if graph.find_children(one)]
+    assert {"retgen.generators.limit", "retgen.generators.world_twins"} <= {*families}
+    found = {
+        (one, other)
+        for one, other in itertools.permutations(families, 2)
+        if graph.direct_import_exists(importer=one, imported=other, as_packages=True)
+    }
+    assert found == set()
 
 
 _PRIVATE = re.compile(r"_(?!_|replace$|asdict$|fields$|make$)")  # but what a NamedTuple has

@@ -73,8 +73,8 @@ class Batches(BatchSampler):
 class BatchTrainer(BaseTrainer):
     """A trainer with batches drawn beforehand."""
 
-    schedule: list[list[int]]
-    held_out_schedule: list[list[int]]
+    batches: list[list[int]]
+    held_out_batches: list[list[int]]
     adapters = False  # whether they alone are trained, and kept in checkpoints
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
@@ -105,7 +105,7 @@ class BatchTrainer(BaseTrainer):
         return norm
 
     def get_batch_sampler(self, dataset: Any, *args: Any, **kwargs: Any) -> Batches:
-        return Batches(self.schedule if dataset is self.train_dataset else self.held_out_schedule)
+        return Batches(self.batches if dataset is self.train_dataset else self.held_out_batches)
 
     def _save_checkpoint(self, *args: Any) -> None:
         with saving(Path(str(self.args.output_dir))):
@@ -338,7 +338,7 @@ def distinct_batches(
     return [batches[n] for n in torch.randperm(len(batches), generator=generator).tolist()]
 
 
-def schedule(
+def draw_batches(
     dataset: Dataset, config: TrainConfig, ranks: int = 1
 ) -> tuple[list[list[int]], list[int]]:
     """All batches of a training in order, and the step after which each epoch ends.

@@ -35,7 +35,7 @@ from retgen.evaluation.embedders.base import fingerprint
 from retgen.evaluation.embedders.loading import out_of_memory, quiet
 from retgen.evaluation.training import distributed
 from retgen.evaluation.training.adapters import add_adapters, merge_adapters
-from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, prepare, schedule
+from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, draw_batches, prepare
 from retgen.evaluation.training.config import (
     TrainConfig,
     Trained,
@@ -199,7 +199,7 @@ class _Training:
         self.forced = loss is not None
         self.checkpoints = out / _CHECKPOINTS
         self.examples: TrainingExamples = prepare(pairs, config)
-        self.batches, self.ends = schedule(self.examples.train, config, distributed.ranks())
+        self.batches, self.ends = draw_batches(self.examples.train, config, distributed.ranks())
         self.kind, source = split_name(model)
         self.model: Any
         if isinstance(source, str):
@@ -420,12 +420,12 @@ class _Training:
             callbacks=[],
         )
         trainer.adapters = config.lora is not None
-        trainer.schedule = self.batches
-        trainer.held_out_schedule = []
+        trainer.batches = self.batches
+        trainer.held_out_batches = []
         if self.examples.held_out is not None:
             once = config.model_copy(update={"epochs": 1, "max_steps": None})
             held_out = self.examples.held_out
-            trainer.held_out_schedule = schedule(held_out, once, distributed.ranks())[0]
+            trainer.held_out_batches = draw_batches(held_out, once, distributed.ranks())[0]
         trainer.remove_callback(PrinterCallback)
         trainer.add_callback(_Watch(self, trainer))
         self.started = time.monotonic()

@@ -40,11 +40,11 @@ _PANELS = {
 
 class _ByUse(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands by what people do with them, each in its panel."""
-        for panel, names in _PANELS.items():
-            for name in names:
-                self.commands[name].rich_help_panel = panel  # type: ignore[attr-defined]
-        return [name for names in _PANELS.values() for name in names]
+        """The commands by what people do with them, each in its panel; then those of none."""
+        panel_of = {name: panel for panel, names in _PANELS.items() for name in names}
+        for name, one in self.commands.items():
+            one.rich_help_panel = panel_of.get(name, "Other")  # type: ignore[attr-defined]
+        return sorted(self.commands, key=[*panel_of, *self.commands].index)
 
 
 class _Command(TyperCommand):
@@ -280,14 +280,19 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
             except RetgenError as error:
                 message = str(error) + _hint(error)
                 if error.exit_code in (3, 4):
-                    message += f"\nResume with:\n  {again(more=isinstance(error, BudgetReached))}"
+                    message += (
+                        f"\nResume with:\n  {resume_command(more=isinstance(error, BudgetReached))}"
+                    )
                 fail(message, error.exit_code, verbose=verbose)
             except ModuleNotFoundError as error:
                 if error.name is None or error.name.partition(".")[0] == "retgen":
                     raise
                 fail(f"this needs the package {error.name}: {install_command(error.name)}", 2)
             except KeyboardInterrupt:
-                fail(f"interrupted; what is finished is kept. Resume with:\n  {again()}", 130)
+                fail(
+                    f"interrupted; what is finished is kept. Resume with:\n  {resume_command()}",
+                    130,
+                )
             except BrokenPipeError:
                 # the reader of our output went away (| head); nothing is wrong
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -309,7 +314,7 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
 
 
 # by extra: modules that are not named as their packages are, or come with one of them
-_COMES_WITH = {
+_MODULES_OF_EXTRAS = {
     "documents": frozenset({"docx"}),
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "qlora": frozenset(),
@@ -329,7 +334,7 @@ def install_command(module: str) -> str:
         required = requires("retgen") or []
     except PackageNotFoundError:
         required = []
-    for extra, others in _COMES_WITH.items():
+    for extra, others in _MODULES_OF_EXTRAS.items():
         mine = [one for one in required if one.endswith(f'extra == "{extra}"')]
         names = {re.split(r"[^\w.-]", one)[0].replace("-", "_").lower() for one in mine}
         if top in names | others:
@@ -337,7 +342,7 @@ def install_command(module: str) -> str:
     return "pip install --upgrade retgen"
 
 
-def again(more: bool = False) -> str:
+def resume_command(more: bool = False) -> str:
     """The command that resumes. `more`: it stopped at its cap, so another one is to be named."""
     words = [word for word in given_words() if word != "--fresh"]
     for i, word in enumerate(words if more else ()):
@@ -497,7 +502,7 @@ def print_result(value: Any, text: Callable[[], str], json: bool, quiet: bool = 
 def fail_of_systems(failures: Mapping[str, str], code: int) -> None:
     """End with what failed, where anything did, and how to resume if that is possible."""
     if failures:
-        resume = f"\nResume with:\n  {again(more=code == 3)}" if code in (3, 4) else ""
+        resume = f"\nResume with:\n  {resume_command(more=code == 3)}" if code in (3, 4) else ""
         fail("\n".join(failures.values()) + resume, code)
 
 

@@ -46,9 +46,11 @@ class Reach(NamedTuple):
     seen: float | None
 
 
+_SHARES = ("auc", "ratio")  # measures in 0..1, in which their intervals stay; by first word
+
+
 def _share(cell: CellKey) -> bool:
-    """Whether values are in 0..1."""
-    return cell.measure.startswith(("auc", "ratio"))
+    return cell.measure.startswith(_SHARES)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from retgen.evaluation.training import (
 from retgen.evaluation.training.batches import (
     KnownTexts,
     distinct_batches,
+    draw_batches,
     prepare,
-    schedule,
 )
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 def test_an_epoch_is_every_pair_once_and_no_text_twice_in_a_batch(pairs: Pairs) -> None:
     config = make_config("limit")
     examples = prepare(pairs, config)
-    batches, ends = schedule(examples.train, config)
+    batches, ends = draw_batches(examples.train, config)
     assert len(ends) == 5
     assert ends[-1] == len(batches)
     begin = 0
@@ -40,8 +40,8 @@ def test_an_epoch_is_every_pair_once_and_no_text_twice_in_a_batch(pairs: Pairs) 
     assert max(map(len, batches)) <= 12  # as many as there are documents
     assert batches[: ends[0]] != batches[ends[0] : ends[1]]
     listwise = config.model_copy(update={"loss": "listwise"})
-    assert [len(batch) for batch in schedule(examples.train, listwise)[0]] == [120] * 5
-    steps = schedule(examples.train, config.model_copy(update={"max_steps": ends[1] + 1}))
+    assert [len(batch) for batch in draw_batches(examples.train, listwise)[0]] == [120] * 5
+    steps = draw_batches(examples.train, config.model_copy(update={"max_steps": ends[1] + 1}))
     assert steps == (batches[: ends[1] + 1], [ends[0], ends[1], ends[1] + 1])
 
 

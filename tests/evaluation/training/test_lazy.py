@@ -14,7 +14,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.training import Pairs, TrainConfig, make_config
-from retgen.evaluation.training.batches import prepare, schedule
+from retgen.evaluation.training.batches import draw_batches, prepare
 from retgen.evaluation.training.fit import train
 from tests.evaluation.training.conftest import weights
 
@@ -27,7 +27,7 @@ Table = np.ndarray[Any, np.dtype[np.float64]]
 def by_hand(table: Table, model: SentenceTransformer, pairs: Pairs, config: TrainConfig) -> Any:
     """Losses and vectors of InfoNCE with lazy Adam, from the formulas, in float64."""
     examples = prepare(pairs, config)
-    batches, _ = schedule(examples.train, config)
+    batches, _ = draw_batches(examples.train, config)
     first, second = np.zeros_like(table), np.zeros_like(table)
     losses, touched = [], set()
     tokens: Any = model.tokenizer
