@@ -124,6 +124,7 @@ def test_layouts(write: Write, tmp_path: Path) -> None:
 Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, str, int]]], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -244,6 +244,7 @@ def own_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_domain_of_the_page_is_checked_as_shown(own_domain: Path) -> None:
     _shown_is_printed(["gen world check lighthouses.yaml --documents 1"])
 

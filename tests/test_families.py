@@ -142,6 +142,7 @@ def test_plan_agrees_with_records(every: Family[object], smallest: Job[object]) 
     assert 0.8 * size < planned.bytes < 1.3 * size
 
 
+@pytest.mark.slow
 def test_grades_are_of_the_pairs_that_are_judged(
     every: Family[object], smallest: Job[object]
 ) -> None:
@@ -182,6 +183,7 @@ def test_every_family_has_a_recipe(every: Family[object]) -> None:
     assert any(load_recipe(name).family.name == every.name for name in bundled())
 
 
+@pytest.mark.slow
 def test_a_new_family_is_one_new_folder(tmp_path: Path) -> None:
     new, result, limited, described, wrong = Project(
         tmp_path, {"generators/toy/__init__.py": TOY}

@@ -87,6 +87,7 @@ def fill(folder: Path, small: str, size: str, form: str, workers: int) -> tuple[
     return (folder / "first.txt").read_text(), left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "workers"),
     [("jsonl", 1), *(pytest.param(n, 2, marks=pytest.mark.slow) for n in ("jsonl", "parquet"))],

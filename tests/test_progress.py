@@ -82,6 +82,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "text"), [([], True), (["--json"], True), (["-q"], False)], ids=lambda x: str(x)
 )

@@ -261,6 +261,7 @@ def test_a_stop_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
     assert digests(tmp_path / "out") == digests(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_workers_change_no_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path
 ) -> None:

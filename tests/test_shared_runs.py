@@ -118,6 +118,7 @@ sys.exit(retgen.cli.main())
 """
 
 
+@pytest.mark.slow
 def test_a_damaged_share_is_made_again(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(RECIPES["limit"])

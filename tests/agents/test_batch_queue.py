@@ -104,6 +104,7 @@ def states(ledger: Ledger) -> dict[str, int]:
         return dict(database.execute("select state, count(*) from sends group by state"))
 
 
+@pytest.mark.slow
 def test_one_batch_of_all_that_wait(server: Any, ledger: Ledger) -> None:
     result, told = ask(server, ledger, 30)
     name = NAMES[server.protocol] + "0001"
@@ -128,6 +129,7 @@ def test_a_batch_is_tagged_with_its_run(server: Any, ledger: Ledger) -> None:
     assert tag.startswith("retgen-ca978112-")  # SHA-256 of "a"
 
 
+@pytest.mark.slow
 def test_what_expired_is_asked_again_and_what_was_answered_is_used(
     server: Any, ledger: Ledger
 ) -> None:
@@ -173,6 +175,7 @@ def test_a_batch_that_is_not_valid_stops_the_run(server: Any, ledger: Ledger) ->
     assert (states(ledger), ledger.spent("a").nano_usd) == ({"failed": 3}, 0)
 
 
+@pytest.mark.slow
 def test_a_batch_that_never_ends_is_taken_up_by_the_next_call(server: Any, ledger: Ledger) -> None:
     server.modes = ["never"]
     result, _ = ask(server, ledger, 4, hours=LOOK / 3600)
@@ -267,6 +270,7 @@ def test_a_server_without_a_batch_api_is_named(server: Any, ledger: Ledger) -> N
     assert states(ledger) == {"failed": 1}
 
 
+@pytest.mark.slow
 def test_the_cap_holds_what_a_batch_may_cost(server: Any, ledger: Ledger) -> None:
     worst = PRICE.worst(question(0), 20)
     result, _ = ask(server, ledger, 9, cap=3 * worst)
@@ -277,6 +281,7 @@ def test_the_cap_holds_what_a_batch_may_cost(server: Any, ledger: Ledger) -> Non
     assert [one for one in result if isinstance(one, str)] == answers(9)[: sum(server.sizes)]
 
 
+@pytest.mark.slow
 def test_chunks_keep_to_the_limits_of_a_file(server: Any, ledger: Ledger) -> None:
     assert ask(server, ledger, 7, limits={"most_requests": 3})[0] == answers(7)
     assert server.sizes == [3, 3, 1]

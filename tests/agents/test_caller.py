@@ -79,6 +79,7 @@ def test_what_was_answered_is_not_asked_again(server: Server, ledger: Ledger) ->
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("timeout", "grows"), [(0.4, False), (60, True)])
 def test_a_slow_server_does_not_get_more_at_a_time(
     ledger: Ledger, timeout: float, grows: bool

@@ -366,6 +366,7 @@ def test_progress(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "delay"), [({}, 2.3), ({"temperature": 0, "structured": "prompt"}, 0.0)]
 )

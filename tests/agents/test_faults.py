@@ -87,6 +87,7 @@ def kinds(result: Sequence[Any]) -> dict[str, int]:
 # --- one record ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "why", "reason", "sent"),
     [
@@ -204,6 +205,7 @@ def test_one_or_two_that_are_refused_do_not_stop_a_run(ledger: Ledger) -> None:
         assert kinds(ask(server, ledger, [10, 11, 12])).keys() == {"EndpointFailed", "Stopped"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "charged"),
     [
@@ -264,6 +266,7 @@ def reasoning(hidden: int, visible: int = 40) -> Callable[[Any], Canned]:
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [700, pytest.param(1500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("room", [512, 1024, pytest.param(2048, marks=pytest.mark.slow)])
 def test_a_model_that_reasons(ledger: Ledger, hidden: int, room: int) -> None:

@@ -252,6 +252,7 @@ def start(place: Path | str, run: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_two_processes_never_send_the_same_request(place: Path | str) -> None:
     Ledger(place).close()
     processes = [start(place, run, 150) for run in ("a", "b")]

@@ -27,6 +27,7 @@ from tests.agents.ledgers import fill, gen, request, reserve, send
 contents = st.text(st.sampled_from('"\\{}[],:é\n\x00 contenrol') | st.characters(codec="utf-8"))
 
 
+@pytest.mark.slow
 @given(
     st.lists(contents.map(lambda text: text * 7), max_size=4),
     st.none() | st.dictionaries(st.text(max_size=9), contents, max_size=3),

@@ -11,6 +11,7 @@ from retgen.agents.ledger import Ledger
 from tests.agents.ledgers import fill, gen, reserve, send
 
 
+@pytest.mark.slow
 def test_the_commands(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger, 2)
     ledger.record_refusal(send(ledger, 2), b"{}", "invalid_prompt", "400: no", 0, 0, 0)

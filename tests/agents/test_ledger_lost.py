@@ -214,6 +214,7 @@ def test_a_state_file_that_is_behind(killed: Path, tmp_path: Path) -> None:
     sound(killed, 9)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(path: Path) -> None:
     """While it opens, answers and closes; the state file is there, gone or broken."""
     chance = random.Random(7)

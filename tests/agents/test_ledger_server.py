@@ -254,6 +254,7 @@ def test_turns_are_shared_by_all_processes(ledger: Ledger, url: str) -> None:
 # --- broken connections ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_server_that_crashes_loses_nothing(url: str, postgres: Postgres) -> None:
     said: list[str] = []
     ledger = Ledger(url, notice=said.append)
@@ -327,6 +328,7 @@ def breaking_proxy(port: int, breaks: list[str]) -> Iterator[int]:
     listener.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["before", "after"])
 def test_a_connection_that_breaks_at_a_commit(url: str, postgres: Postgres, how: str) -> None:
     """What was written is not written again, and what was not is."""
@@ -376,6 +378,7 @@ def test_a_server_that_stays_away_is_one_error(
 # --- bad input, and the password ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_no_ledger(postgres: Postgres, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -24,6 +24,7 @@ from tests.command import Done, in_process
 from tests.with_agents.conftest import environment, recipe_of
 
 
+@pytest.mark.slow
 def test_two_machines_pay_once(tmp_path: Path, url: str) -> None:
     """Two folders stand for them. What both make is the same, and no text has the password."""
     with serving(mind) as server:

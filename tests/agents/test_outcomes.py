@@ -188,6 +188,7 @@ def test_every_row_has_a_case() -> None:
 
 
 # the packages of the other two are slow to set up, 46 times each
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
     ["openai", *(pytest.param(one, marks=pytest.mark.slow) for one in ("google", "langchain"))],
@@ -305,6 +306,7 @@ def test_usage_that_can_be_all(usage: Usage, text: str, believed: bool) -> None:
     assert states_all(Response(b"", 200, text=text, usage=usage), asked) is believed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "outcome"), list(zip(GEMINI, GEMINI_OUTCOMES, strict=True)), ids=list(GEMINI)
 )

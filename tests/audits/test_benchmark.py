@@ -61,6 +61,7 @@ def test_what_somebody_filled_is_kept(
     assert after.splitlines()[2:7] == before.splitlines()[2:7]
 
 
+@pytest.mark.slow
 def test_what_is_refused(gen: Gen, tmp_path: Path, made: Path, runs: list[str]) -> None:
     gen("audit", made, *runs, "-q")
     file = tmp_path / "outputs" / "audit_made" / "to_judge.tsv"

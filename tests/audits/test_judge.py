@@ -73,6 +73,7 @@ def test_its_word_alone_has_no_interval(
     assert sum(line.endswith("\t1") for line in judged) == 60
 
 
+@pytest.mark.slow
 def test_people_correct_it(
     gen: Gen, tmp_path: Path, made: Path, runs: list[str], server: Server
 ) -> None:
@@ -107,6 +108,7 @@ def test_people_correct_it(
     assert read(tmp_path)["judge"]["pairs"] == 80
 
 
+@pytest.mark.slow
 def test_one_that_is_no_better_than_chance_is_refused(
     gen: Gen, tmp_path: Path, made: Path, runs: list[str], server: Server
 ) -> None:
@@ -129,6 +131,7 @@ def test_one_that_is_no_better_than_chance_is_refused(
     assert "of the others: Youden's index is +0.00 (95% interval -0.18 to +0.18)" in chance.stderr
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_pays_nothing_twice(
     tmp_path: Path, made: Path, runs: list[str], server: Server
 ) -> None:

@@ -22,6 +22,7 @@ def read(name: str, collections_of: Collections) -> list[Choice]:
     return list(BY_NAME[name].read(*collections_of(BY_NAME[name])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"noise"}))
 def test_right_and_wrong_as_the_qrels_say(name: str, collections_of: Collections) -> None:
     collections = collections_of(BY_NAME[name])

@@ -54,6 +54,7 @@ def test_what_is_printed_and_written(gen: Gen, tmp_path: Path) -> None:
     assert (folder / "figures" / "abilities.svg").is_file()
 
 
+@pytest.mark.slow
 def test_it_goes_on_and_stays_the_same(gen: Gen, tmp_path: Path) -> None:
     """What is there is not scored again; without a seed, the folder's own."""
     first = gen("diagnose", "bm25", *QUICK)
@@ -100,6 +101,7 @@ def test_bad_input(gen: Gen, arguments: tuple[str, ...], message: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_model_that_gives_no_numbers(gen: Gen, tmp_path: Path, models: dict[str, Path]) -> None:
     """Beside another system: the page is made of what is there."""
     import torch

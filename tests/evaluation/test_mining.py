@@ -131,6 +131,7 @@ def generated(documents: int) -> tuple[list[str], list[str], list[list[int]]]:
     return corpus, queries, positives
 
 
+@pytest.mark.slow
 def test_the_same_in_one_process_and_in_two(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

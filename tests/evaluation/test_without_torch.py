@@ -127,6 +127,7 @@ def test_what_needs_an_extra_says_so_before_anything_is_done(
     assert {path for folder in (tmp_path, limit_run) for path in folder.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_scores_of_lexical_systems(core: Core, limit_run: Path, tmp_path: Path) -> None:
     (result,) = core(("eval", limit_run, "--out", "scores"))
     assert (result.returncode, result.stderr) == (0, "")

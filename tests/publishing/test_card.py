@@ -75,6 +75,7 @@ def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, ladders_tree
     assert not list(folder.glob("tables/review_*"))
 
 
+@pytest.mark.slow
 def test_queries_without_positives_and_what_was_judged_of_them(tmp_path: Path) -> None:
     run = retgen.run("capretrieval_judged", out=tmp_path / "run").path
     folder, header, text = published(run, tmp_path)

@@ -41,6 +41,7 @@ def published(run: Path, to: Path) -> Path:
     return to
 
 
+@pytest.mark.slow
 def test_the_server_of_a_model_stays_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +71,7 @@ def test_the_server_of_a_model_stays_private(
         assert leaks(out, *private) == []
 
 
+@pytest.mark.slow
 def test_where_sources_stood_stays_private(tmp_path: Path) -> None:
     docs = tmp_path / "our-help-pages"
     docs.mkdir()

@@ -347,6 +347,7 @@ def test_a_certificate_that_failed_is_refused(kb: Path, tmp_path: Path) -> None:
     assert "> - the certificate failed: wrong &#60;= 20% at 90%: DOES NOT HOLD" in text
 
 
+@pytest.mark.slow
 def test_a_review_is_published_without_names(kb: Path, tmp_path: Path) -> None:
     judge(kb, 120, right=True)
     publish(kb, f"file:{tmp_path / 'out'}")

@@ -33,6 +33,7 @@ def rng() -> Stream:
     return Stream(3, "test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("matrix", "total", "lower", "upper"),
     [

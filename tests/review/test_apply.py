@@ -202,6 +202,7 @@ def change(name: str, old: str, new: str) -> Callable[[Path], None]:
     return tamper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tamper", "rules"),
     [
@@ -270,6 +271,7 @@ def test_a_query_without_any_positive_left_is_taken_out(parent: Path) -> None:
     assert validate(result.path).ok
 
 
+@pytest.mark.slow
 def test_a_version_is_reviewed_again(parent: Path) -> None:
     pairs = pairs_of(parent)
     reviewed_by(parent, {pairs[0]: both("0", 0)})

@@ -313,6 +313,7 @@ def test_no_certificate_of_a_set_that_changed(limit_run: Path, tmp_path: Path) -
     assert {one["reason"] for one in result["stale"]} == {"the label was changed"}
 
 
+@pytest.mark.slow
 def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
     review, result = judged
     given = "review", review.path, "--out", review.folder, "--report"
@@ -375,6 +376,7 @@ def test_the_command_refuses(limit_run: Path, gen: Gen) -> None:
     assert "nowhere does not exist" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_judge_against_people(tmp_path: Path) -> None:
     import shutil
 

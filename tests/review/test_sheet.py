@@ -28,6 +28,7 @@ def test_300_pairs_of_seven_families_half_of_them_relevant() -> None:
     assert relevant == dict.fromkeys(FAMILIES, 22) | {"world_twins": 21}
 
 
+@pytest.mark.slow
 def test_agreement_is_counted_by_family(tmp_path: Path) -> None:
     """Someone misses two needles, accepts one wrong film, and cannot tell one caption."""
     review = open_review(sheet_folder("trust"), out=tmp_path, **SETTINGS)  # type: ignore[arg-type]

@@ -187,6 +187,7 @@ def test_documents_of_ones_own_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) -> None:
     """Nobody draws seeds until one pleases by killing: what was drawn stays drawn."""
     words = [sys.executable, "-m", "retgen.cli", "sealed", "make", "tiny.yaml", "--out", "out"]

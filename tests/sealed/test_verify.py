@@ -167,6 +167,7 @@ def test_other_code_of_the_same_version(
     )
 
 
+@pytest.mark.slow
 def test_a_changed_line_of_code_is_seen(tmp_path: Path, pair: Path) -> None:
     """Another installation of the same code agrees; with one word changed it does not."""
     root = Path(retgen.__file__).parent
@@ -383,6 +384,7 @@ def test_a_round_follows_on_the_one_it_names(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["1" * 64, "0" * 64, "1e" + "2" * 62, "f" * 64, "0" * 63 + "a"])
 def test_seeds_that_look_like_numbers(seed: str, tmp_path: Path) -> None:
     """A recipe is YAML, where 1e22 is a number: a seed stays a text of 64 digits."""

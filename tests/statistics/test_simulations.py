@@ -102,6 +102,7 @@ def test_a_goal_that_is_missed_is_certified_no_more_than_promised(kind, rate):
     assert states.count("refuted") > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [30, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("items", "looks", "sensitivity"), [(300, 300, 0.8), (3_000, 400, 0.9)])
 def test_a_certified_rate_holds_though_reviewers_miss_errors(count, items, looks, sensitivity):

@@ -89,6 +89,7 @@ def proof_in(folder: Path) -> dict[str, Any]:
     return {k: report[k] for k in ("findings", "statistics", "floors", "certificate", "samples")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_while_it_is_proven(small: Path, tmp_path: Path, workers: int) -> None:
     """Killed after 2, 3 and 1 further parts: the rerun proves the other three, with the same end."""
@@ -124,6 +125,7 @@ def _exchange(folder: Path) -> None:
     (folder / "part-000002").write_bytes((folder / "part-000001").read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("damage", [_cut, _flip, _exchange])
 def test_a_damaged_state_is_proven_again(

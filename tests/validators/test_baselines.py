@@ -108,6 +108,7 @@ def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_many_queries_of_common_words_are_looked_up_once(tmp_path: Path) -> None:
     """10,000 queries of two of 150 words that every second document holds: 600 documents.
 

@@ -236,6 +236,7 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_whatever_is_spoilt_is_found(made: Made, tmp_path: Path, case: str) -> None:
     """All of it, in order: `rule ids: message`, or how that begins; `limit-proof/` left out."""

@@ -314,6 +314,7 @@ def test_a_document_too_many_is_judged_0(planted: Planted) -> None:
             f"for query {query['_id']}, but its text makes it no hard negative") in planted.found()  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operator", "begins", "change", "says"),
     [
@@ -452,6 +453,7 @@ def test_a_thing_that_nobody_likes(planted: Planted) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [

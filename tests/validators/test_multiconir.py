@@ -65,6 +65,7 @@ def swapped(text: str) -> str:
     return f"{rest} {first}."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "text"),
     sample([
@@ -238,6 +239,7 @@ def test_a_table_of_verdicts_that_is_not_there(two: Path, tmp_path: Path) -> Non
     assert message.startswith(f"{VERDICTS}, it cannot be read: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -57,6 +57,7 @@ def all_groups(made: Texts) -> list[int]:
     return first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 3])
 def test_all_pairs_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = texts(seed)
@@ -102,6 +103,7 @@ def near(draw: random.Random) -> list[str]:
     return [f"name{draw.randrange(500)}", *draw.sample(words, draw.choice([20, 20, 19, 16]))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [even, zipf, ties, near])
 @pytest.mark.parametrize("bits", [2, 22])
 def test_the_join_leaves_no_pair_out(

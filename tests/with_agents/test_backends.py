@@ -46,6 +46,7 @@ def test_every_backend_makes_the_same(
     assert len(server.requests) == 2 * calls
 
 
+@pytest.mark.slow
 def test_models_by_role(
     ask: Gen, asked: Path, server: Server, google: google_server.Server
 ) -> None:

@@ -36,6 +36,7 @@ def gen(server: Any, recipe: Path, *args: str) -> Done:
     return in_process("run", recipe, "--model", model, *args, cwd=recipe.parent, env=env)
 
 
+@pytest.mark.slow
 def test_the_same_data_at_half_the_price(server: Any, recipe: Path) -> None:
     done = gen(server, recipe, "--batch", "--max-usd", "1", "--out", "batched/run")
     assert done.returncode == 0, done.stderr
@@ -73,6 +74,7 @@ def test_without_the_flag_what_is_in_batches_is_not_paid_for_again(recipe: Path)
         assert (len(server.sizes), server.paid_twice) == (1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -165,6 +165,7 @@ SAMPLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "backend", "family"), SAMPLE[::8])
 def test_no_fault_passes_the_cap_or_the_ledger(
     fault: str, backend: str, family: str, tmp_path: Path

@@ -117,6 +117,7 @@ def test_an_outage_passes(gen: Gen, server: Server, switch: Switch, tmp_path: Pa
     assert contents(tmp_path / "ill/run/dataset") == contents(tmp_path / "whole/run/dataset")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "rule", "reason"),
     [
@@ -195,6 +196,7 @@ def test_a_package_that_does_not_do_is_told_before(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [700, 1500])
 def test_a_model_that_reasons_wastes_little(
     gen: Gen, server: Server, switch: Switch, tmp_path: Path, hidden: int
@@ -269,6 +271,7 @@ def test_a_small_model_that_rambles_is_told_of_at_once(
     assert {row["reason"] for row in rows} == {reason}
 
 
+@pytest.mark.slow
 def test_reasoning_beside_the_answer_cannot_pass_the_cap(
     gen: Gen, server: Server, switch: Switch
 ) -> None:

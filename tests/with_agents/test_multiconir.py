@@ -119,6 +119,7 @@ def test_plan_and_pilot_agree_with_what_is_paid(ask: Gen, server: Server, tmp_pa
         assert middle == pytest.approx(paid["usd"], rel=0.3)
 
 
+@pytest.mark.slow
 def test_the_judge_is_calibrated_once_for_a_ledger(
     ask: Gen, server: Server, tmp_path: Path
 ) -> None:
@@ -245,6 +246,7 @@ def test_a_ladder_without_faults_takes_five_calls(tmp_path: Path) -> None:
     assert ladder["refused"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "reason"),
     [
@@ -281,6 +283,7 @@ def test_fewer_than_ten_sentences(tmp_path: Path) -> None:
     assert result["refused"] == []
 
 
+@pytest.mark.slow
 def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
     """Its sentence gives its place to a spare one; everything else stays."""
     right, _ = ladder_of(tmp_path, ladder_mind)
@@ -308,6 +311,7 @@ def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
     assert result["verdicts"][6]["condition"] == 4
 
 
+@pytest.mark.slow
 def test_a_sentence_that_cannot_be_rewritten(tmp_path: Path) -> None:
     """An empty rewrite says so: nothing is asked twice."""
     right, _ = ladder_of(tmp_path, ladder_mind)
@@ -329,6 +333,7 @@ def test_a_sentence_that_cannot_be_rewritten(tmp_path: Path) -> None:
     assert result["sentences"][1:] == right["sentences"][1:]
 
 
+@pytest.mark.slow
 def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
     """Only what is new is judged again, in one call."""
     right, _ = ladder_of(tmp_path, ladder_mind)
@@ -346,6 +351,7 @@ def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
     assert result["refused"] == []
 
 
+@pytest.mark.slow
 def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
     """It alone is asked for again, with its fault."""
     seen: list[str] = []

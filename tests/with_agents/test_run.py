@@ -77,6 +77,7 @@ def test_limit_builds_its_attributes_through_agents(
         assert attributes.issuperset(held)
 
 
+@pytest.mark.slow
 def test_a_second_run_pays_nothing_and_concurrency_changes_no_byte(
     ask: Gen, asked: Path, server: Server
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_second_run_pays_nothing_and_concurrency_changes_no_byte(
     assert json.loads(ask("validate", "other/a", "--json").stdout)["findings"] == []
 
 
+@pytest.mark.slow
 def test_the_key_is_nowhere(ask: Gen, asked: Path, server: Server) -> None:
     env = environment(server)
     del env["OPENAI_API_KEY"]
@@ -191,6 +193,7 @@ def test_a_cap_needs_a_price(ask: Gen, asked: Path, server: Server) -> None:
     assert server.requests == []
 
 
+@pytest.mark.slow
 def test_a_replay_needs_neither_key_nor_network(ask: Gen, asked: Path, server: Server) -> None:
     assert ask("run", asked, "--out", "runs/a").returncode == 0
     assert ask("run", "limit_small", "--model", "openai:gpt-5-mini", "--set", "params.queries=5",
@@ -226,6 +229,7 @@ def test_a_replay_needs_neither_key_nor_network(ask: Gen, asked: Path, server: S
     )
 
 
+@pytest.mark.slow
 def test_a_pilot_plans_from_what_it_saw(ask: Gen, asked: Path, server: Server) -> None:
     done = ask("run", asked, "--out", "runs/a", "--pilot", "10")
     assert done.returncode == 0, done.stderr
@@ -262,6 +266,7 @@ def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
     assert "not known" not in priced.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "code", "message"),
     [

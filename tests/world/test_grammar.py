@@ -117,6 +117,7 @@ def test_ladders_read_as_english(domain: str) -> None:
     assert [one for text in texts for one in faults(text)] == []
 
 
+@pytest.mark.slow
 def test_a_document_of_each_domain_and_its_faults() -> None:
     for domain in DOMAINS:
         (text,) = documents(domain, 1)

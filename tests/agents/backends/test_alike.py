@@ -56,6 +56,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
 every = pytest.mark.parametrize("backend", OPEN, indirect=True)
 
 
+@pytest.mark.slow
 @every
 def test_an_answer_that_repeats_the_key(backend: Backend) -> None:
     schema = {"title": "Said", "type": "object", "properties": {}}
@@ -70,6 +71,7 @@ def test_many_at_a_time(backend: Backend) -> None:
     assert len(backend.server.requests) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "how", "status", "wait"),
     [
@@ -91,6 +93,7 @@ def test_an_error_is_told_without_the_key(
     assert len(backend.server.requests) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "how", "message"),
     [

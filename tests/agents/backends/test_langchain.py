@@ -109,6 +109,7 @@ def test_a_model_without_json_schema_is_asked_for_a_call(server: Server) -> None
     assert body["tools"][0]["function"]["parameters"] == STRICT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 @pytest.mark.parametrize(("how", "finish"), [("cut", "length"), ("filtered", "content_filter")])
 def test_why_an_answer_ended(
@@ -179,6 +180,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_key_of_the_environment_stays_there_and_nothing_goes_to_langsmith(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as langsmith:
         environment = {

@@ -110,6 +110,7 @@ def test_a_margin_out_of_reach(pairs: Path, tmp_path: Path) -> None:
     assert "So a margin of 1.9 is out of reach." in text_of(result)
 
 
+@pytest.mark.slow
 def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> None:  # type: ignore[no-untyped-def]
     stdout = gen("capacity", limit_run, "--minutes", "1", "--seeds", "1", "--json")
     assert (stdout.returncode, stdout.stderr) == (0, "")

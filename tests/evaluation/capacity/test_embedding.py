@@ -104,6 +104,7 @@ def test_what_is_found_embeds_and_is_not_below_the_lower_bound(seed: int) -> Non
     assert min(gaps(matrix, result.queries, result.documents)) == result.gap > 0
 
 
+@pytest.mark.slow
 def test_the_dimension_of_all_pairs_is_found() -> None:
     matrix = QrelMatrix.from_rows(list(combinations(range(9), 2)), 9)
     assert embedding.smallest(matrix, 3) is None
@@ -126,6 +127,7 @@ def test_a_bracket_is_narrowed() -> None:
 # --- margins ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_margins_are_those_of_unit_vectors_and_rise_with_the_dimension() -> None:
     matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
     result, last = None, -math.inf

@@ -63,6 +63,7 @@ def test_nothing_solves_four_documents_on_a_circle():
     assert [len(one.documents) for one in all_pairs.lineage(2, 0, "cpu", math.inf)] == [3]
 
 
+@pytest.mark.slow
 def test_critical_n_of_the_papers_protocol():
     results = list(free.critical([1, 2, 4], seeds=3))
     assert [(one.dimension, one.complete) for one in results] == [(1, True), (2, True), (4, True)]
@@ -89,6 +90,7 @@ def test_the_same_arguments_give_the_same_result():
     assert torch.equal(one.documents, two.documents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "documents"), [(4, 20), (5, 30), (6, 60)])
 def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, documents):
     assert documents >= 2 * free.TABLE_6[dimension]

@@ -78,6 +78,7 @@ def charged(folder: Path) -> list[int]:
         ledger.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["openai:base64", *(f"{provider}:ok" for provider in PROVIDERS)])
 def test_scores_are_those_of_the_same_model_here(
     model: str, run: Path, server: EmbeddingServer, tmp_path: Path
@@ -94,6 +95,7 @@ def test_scores_are_those_of_the_same_model_here(
     assert charged(tmp_path) == [tokens * 1000]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "query", "document"),
     [
@@ -146,6 +148,7 @@ def test_a_server_that_fails_now_and_then(
     assert len(server.questions) > 2 * len(SIZES[provider])
 
 
+@pytest.mark.slow
 @every
 def test_texts_that_are_too_long_are_shortened(
     provider: str, server: EmbeddingServer, tmp_path: Path
@@ -171,6 +174,7 @@ def test_texts_that_are_too_long_are_shortened(
     assert len(server.questions) == before
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize(
     ("model", "fault"),
@@ -214,6 +218,7 @@ def test_a_wrong_key(
     assert KEY not in message + said + kept.decode(errors="replace")
 
 
+@pytest.mark.slow
 @every
 def test_the_cap_holds_and_a_higher_one_goes_on(
     provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
@@ -228,6 +233,7 @@ def test_the_cap_holds_and_a_higher_one_goes_on(
     assert sizes(server) == SIZES[provider]
 
 
+@pytest.mark.slow
 def test_the_price_is_said_before_anything_is_sent(
     run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,6 +46,7 @@ except SystemExit as end:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_the_reason_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for key in KEYS:

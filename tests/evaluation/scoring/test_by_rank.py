@@ -125,6 +125,7 @@ def test_scores_are_those_of_vectors_in_float16(corpus: Path, out: Path) -> None
         assert np.allclose([scores[row, int(cells[2][1:])] for cells in of], best, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_a_rank_that_was_stopped_goes_on(corpus: Path, out: Path, tmp_path: Path) -> None:
     def stop(_: str, done: int, __: int, ___: str = "") -> None:
         if done > BLOCK:
@@ -234,6 +235,7 @@ def test_ranks_of_something_else_are_refused(own: Path, out: Path) -> None:
         encode_share(own, [MODEL], Rank(1, 3), out=out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["damaged", "gone", "changed"])
 def test_a_block_that_does_not_fit_names_its_rank(own: Path, out: Path, harm: str) -> None:
     place = shared_folder(out) / "static--minilm"
@@ -259,6 +261,7 @@ def test_a_block_that_does_not_fit_names_its_rank(own: Path, out: Path, harm: st
         results(out, own)
 
 
+@pytest.mark.slow
 def test_mining_reads_what_ranks_have_encoded(corpus: Path, out: Path) -> None:
     shared = shared_folder(out)
     texts = [text for _, block in text_blocks(open_dataset(corpus), 1000) for text in block]

@@ -95,6 +95,7 @@ def test_nothing_is_missing_where_labels_are_complete(limit_run: Path, tmp_path:
     assert view.rows[4][0].startswith("query-blind: ")
 
 
+@pytest.mark.slow
 def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Path) -> None:
     result = evaluate(
         limit_run, models=["minilm", "no/such-model"], options=Options(max_length=16),

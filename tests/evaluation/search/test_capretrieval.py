@@ -52,6 +52,7 @@ def rows(result: Any) -> list[list[int]]:
     return [[d for d in row if d >= 0] for row in result.rankings.documents.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # inside jieba
 def test_chinese_is_cut_by_jieba_as_published(chinese: Collection) -> None:
     import jieba

@@ -147,6 +147,7 @@ def test_training_refuses_what_is_no_embedder(models: dict[str, Path], tmp_path:
         train(str(models["sparse"]), pairs, make_config(None, {}), tmp_path / "out", device="cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")  # of the library's own cosine
 @pytest.mark.parametrize("similarity", [None, "cosine", "euclidean", "manhattan"])
 def test_sparse_encoders_rank_as_sentence_transformers(

@@ -138,6 +138,7 @@ def test_every_text_is_encoded_once_for_all_dimensions(groups: list[CandidateSet
     assert (details["full_dimension"], details["encoded"]["documents"]) == (False, 0)
 
 
+@pytest.mark.slow
 def test_what_is_the_same_after_truncation_ties() -> None:
     """Another batch gives other last digits; neither document is better."""
     begin = "The roof was red and the door was old. " * 3
@@ -150,6 +151,7 @@ def test_what_is_the_same_after_truncation_ties() -> None:
     assert one.details()["truncated"]["documents"] == 43
 
 
+@pytest.mark.slow
 def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
     late = retriever("late:minilm", Options())
     some = [CandidateSet(one.query, one.texts[:3]) for one in groups[:3:2]]  # of two ladders

@@ -35,6 +35,7 @@ def changed(model: Path, other: Path) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_adapters_change_linear_layers_alone_and_are_merged(
     layer: Path, pairs: Pairs, other: Path, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_killed_adapters_end_with_the_same_weights(
     assert (resumed.history, resumed.losses) == (whole.history, whole.losses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "late", "cross"])
 def test_adapters_beside_weights_of_4_bits(
     models: dict[str, Path], pairs: Pairs, tmp_path: Path, kind: str
@@ -182,6 +184,7 @@ def test_adapter_options_need_a_rank() -> None:
     )
 
 
+@pytest.mark.slow
 def test_steps_of_several_batches(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     """Two batches a step are half the steps, and the last step takes what is left."""
     changes = {"batch_size": 8, "loss": "listwise", "epochs": 1}
@@ -201,6 +204,7 @@ def no_room_for_more_than_four(module: nn.Module, inputs: tuple[dict[str, Any], 
         raise torch.OutOfMemoryError("out of memory")
 
 
+@pytest.mark.slow
 def test_gradients_are_cached_where_a_batch_does_not_fit(
     layer: Path, pairs: Pairs, tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ def test_bm25_that_leaves_no_room(tmp_path: Path, trained: int, bm25: int, reaso
     assert said(tmp_path, trained, bm25, fused=bm25)[-1] == reasons + LIMITS
 
 
+@pytest.mark.slow
 def test_queries_without_a_shared_word_are_scored_apart(tmp_path: Path, short: str) -> None:
     settings = {"max_steps": 1, "batch_size": 8}
     few, enough = (

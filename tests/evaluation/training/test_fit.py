@@ -61,6 +61,7 @@ def same(one: Trained, other: Trained) -> bool:
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[k], theirs[k]) for k in ours)
 
 
+@pytest.mark.slow
 def test_training_on_the_test_pairs_memorises_them(
     run: Path, pairs: Pairs, static: SentenceTransformer, tmp_path: Path, capfd: Any
 ) -> None:
@@ -110,6 +111,7 @@ def test_names_in_the_card_of_a_model_are_no_markup(tmp_path: Path) -> None:
     assert page.text.count(" ".join(evil.split())) == 4
 
 
+@pytest.mark.slow
 def test_a_finished_training_is_returned_and_another_refused(
     pairs: Pairs, static: SentenceTransformer, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_killed_training_ends_with_the_same_weights(
     assert [entry["step"] for entry in resumed.history] == [0, 5, 10, 15, 16, 16]
 
 
+@pytest.mark.slow
 def test_head_and_prefixes(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     config = make_config(
         None, {"dimension": 12, "matryoshka": [4], "learning_rate": 1e-3, "max_length": 48}
@@ -242,6 +245,7 @@ def whole(short: str, pairs: Pairs, tmp_path_factory: pytest.TempPathFactory) ->
     return train(short, pairs, make_config(None, WATCHED), out, evaluate=lambda *_: {"score": 1.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "step", "damage", "scored"),
     [
@@ -352,6 +356,7 @@ def test_a_bf16_checkpoint_learns_as_much_as_a_float32_one(
             assert moved.mean() > 0.9, name
 
 
+@pytest.mark.slow
 def test_products_in_bf16_and_weights_in_float32(layer: Path, pairs: Pairs, tmp_path: Path) -> None:
     config = make_config(None, {"learning_rate": 1e-4, "max_steps": 4, "dtype": "bf16"})
     trained = train(str(layer), pairs, config, tmp_path / "bf16", device="cpu")
@@ -423,6 +428,7 @@ def test_prompts_are_those_that_encoding_would_take(static: SentenceTransformer)
 # what cannot be
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "changes", "text"),
     [

@@ -42,6 +42,7 @@ def same(one: Path, other: Path) -> bool:
     return ours.keys() == theirs.keys() and all(torch.equal(ours[k], theirs[k]) for k in ours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", ["mnrl", "cached-mnrl"])
 def test_its_loss_falls_and_its_class_loads_it(
@@ -61,6 +62,7 @@ def test_its_loss_falls_and_its_class_loads_it(
     assert stored["model"] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_it_ends_with_the_same_weights(
     models: dict[str, Path], pairs: Pairs, tmp_path: Path, kind: str
@@ -122,6 +124,7 @@ def test_trained_and_scored(
     assert ("BM25 + trained" in rows) == (kind != "cross")
 
 
+@pytest.mark.slow
 def test_late_interaction_starts_from_the_vectors_of_an_embedder(
     models: dict[str, Path], run: Path, pairs: Pairs, tmp_path: Path
 ) -> None:
@@ -150,6 +153,7 @@ def test_late_interaction_starts_from_the_vectors_of_an_embedder(
     assert names == ["Transformer", "MultiVectorMask", "Normalize"]
 
 
+@pytest.mark.slow
 def test_a_cross_encoder_starts_from_an_embedder_with_a_head_of_its_seed(
     models: dict[str, Path], pairs: Pairs, tmp_path: Path
 ) -> None:
@@ -198,6 +202,7 @@ def test_what_does_not_fit_is_refused(
     assert str(caught.value) == message.replace("{}", str(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "message"),
     [

@@ -60,6 +60,7 @@ def by_hand(table: Table, model: SentenceTransformer, pairs: Pairs, config: Trai
     return losses, table, touched
 
 
+@pytest.mark.slow
 def test_the_first_steps_by_hand(static: SentenceTransformer, pairs: Pairs, tmp_path: Path) -> None:
     started: dict[str, Table] = {}
 

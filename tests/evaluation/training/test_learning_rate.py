@@ -30,6 +30,7 @@ def trials(
     return sweep(short, pairs, config, run, folder, "cpu", progress)
 
 
+@pytest.mark.slow
 def test_five_rates_scored_on_queries_that_are_kept(
     short: str, pairs: Pairs, run: Path, tmp_path: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_it_is_resumed_and_kept(short: str, pairs: Pairs, run: Path, tmp_path: P
     assert (folder / "sweep.json").stat().st_mtime_ns != stored
 
 
+@pytest.mark.slow
 def test_a_dev_split_is_scored_where_there_is_one(
     short: str, pairs: Pairs, run: Path, tmp_path: Path
 ) -> None:
@@ -119,6 +121,7 @@ def test_too_few_queries(short: str, pairs: Pairs, run: Path, tmp_path: Path) ->
     )
 
 
+@pytest.mark.slow
 def test_a_rate_at_which_training_fails(
     short: str, pairs: Pairs, run: Path, tmp_path: Path
 ) -> None:
@@ -144,6 +147,7 @@ def test_of_equal_scores_the_rate_nearest_to_the_usual_one() -> None:
     assert section.notes == ["1 is the end of what was tried: a better one may lie beyond"]
 
 
+@pytest.mark.slow
 def test_on_the_page_and_shown_again(run: Path, short: str, tmp_path: Path) -> None:
     call: dict[str, Any] = {
         "settings": {"max_steps": 4, "batch_size": 16}, "metrics": ["recall@2"],

@@ -156,6 +156,7 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: s
     assert (result.shared, result.trained.steps) == (30, 1)
 
 
+@pytest.mark.slow
 def test_data_sets_are_known_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
     here = {name: tmp_path / name / "ds" for name in "ab"}

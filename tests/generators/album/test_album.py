@@ -127,6 +127,7 @@ def test_both_languages_show_the_same_scenes_and_ask_the_same() -> None:
     assert {row["score"] for row in rows(english, "qrels")} == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_the_first_records() -> None:
     records = made("en")
     assert rows(records, "corpus")[0] == {
@@ -199,6 +200,7 @@ def test_queries_without_an_answer_have_rows_of_near_ones_and_types_keep_their_s
     assert types == SHARES
 
 
+@pytest.mark.slow
 def test_a_scene_depends_on_nothing_but_its_number() -> None:
     scenes = Scenes(bundled_catalogue(), 7)
     many = scenes.take(2 * SLOTS)

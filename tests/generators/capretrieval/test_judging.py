@@ -259,6 +259,7 @@ def test_what_cannot_be_judged_is_said(
     assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_bundled_queries_have_their_labels(ask: Gen, tmp_path: Path) -> None:
     done = ask("run", "capretrieval_judged", "--out", "captions")
     assert done.returncode == 0, done.stderr

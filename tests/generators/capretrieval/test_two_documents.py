@@ -83,6 +83,7 @@ def run(ask: Gen, tmp_path: Path) -> Callable[[int], Path]:
     return make
 
 
+@pytest.mark.slow
 def test_kept_is_what_both_answer_and_neither_alone(
     run: Callable[[int], Path], ask: Gen, server: Server
 ) -> None:
@@ -154,6 +155,7 @@ def test_the_judge_is_measured_and_training_has_both_passages(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -135,6 +135,7 @@ def test_middle_names_where_there_are_too_few_pairs(tmp_path: Path) -> None:
     assert len({" ".join(names) for names in people}) == 8500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -166,6 +166,7 @@ def test_bad_lists(tmp_path: Path, lines: list[str], expected: str) -> None:
     assert str(error.value) == expected.format(folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_words_spread_over_several_attributes_are_found(tmp_path: Path) -> None:
     """'Soy Sauce' is asked; 'Soy Milk' and 'Tomato Sauce' together hold its words."""
     lines = [*made_up(100), "Soy Sauce", *made_up(300)[100:], "Soy Milk", "Tomato Sauce"]

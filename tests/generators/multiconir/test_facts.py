@@ -73,6 +73,7 @@ def test_nothing_is_its_own_sequel() -> None:
             assert sum(text.count(one.title) for text in texts) == 1
 
 
+@pytest.mark.slow
 def test_values_of_positives_and_negatives_are_drawn_alike() -> None:
     """Of 8,000 sentences that modify, how long they are tells nothing."""
     longer = []

@@ -162,6 +162,7 @@ def test_hard_negatives(made: Mapping[str, list[dict[str, Any]]]) -> None:
                 assert met.count(False) == 1
 
 
+@pytest.mark.slow
 def test_grades_are_the_conditions_that_are_met(
     made: Mapping[str, list[dict[str, Any]]],
 ) -> None:

@@ -81,6 +81,7 @@ def fields_of(*pages: str) -> list[str]:
     return sorted({name for page in pages for name in re.findall(r'\sname="(\w+)"', page)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [FEW, pytest.param(NASTY, marks=pytest.mark.slow)])
 def test_no_request_makes_the_server_fail(
     values: tuple[str, ...], made: Made, caplog: pytest.LogCaptureFixture

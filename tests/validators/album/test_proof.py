@@ -82,6 +82,7 @@ def read(language: str) -> dict[str, list[str]]:
     return dict(zip(rule.state.ids, rule.state.facts, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_was_generated_is_proven(language: str) -> None:
     made = tables(language)

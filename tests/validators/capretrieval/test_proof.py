@@ -161,6 +161,7 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_whatever_is_altered_is_found(finished: Path, tmp_path: Path, case: str) -> None:
     name, change, expected = CASES[case]
@@ -168,6 +169,7 @@ def test_whatever_is_altered_is_found(finished: Path, tmp_path: Path, case: str)
     assert [f"{' '.join(ids)}: {message}" for ids, message in findings(path)] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "note",
     [{"span": [5, 5]}, {"span": [0, 99_999]}, {"span": [-1, 4]}, {"source": "d99"},
@@ -180,6 +182,7 @@ def test_a_query_that_rests_on_nothing(finished: Path, tmp_path: Path, note: Row
     ]
 
 
+@pytest.mark.slow
 def test_a_near_duplicate_as_negative_and_across_splits(tmp_path: Path) -> None:
     texts = [*TEXTS, TEXTS[2].replace("sour sauces", "jam")]
     source = write_rows(tmp_path / "kb.jsonl", texts)
@@ -266,6 +269,7 @@ def test_what_people_wrote_is_found_where_it_says(pages: Path) -> None:
     assert whole[slice(*found["sunrise checks"]["span"])] == TEXTS[4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "change", "message"),
     [

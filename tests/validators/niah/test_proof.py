@@ -17,6 +17,7 @@ EVERYTHING: Row = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", ["words", "minilm"])
 @pytest.mark.parametrize(("settings", "size"), [({}, 36), (EVERYTHING, 336)])
 @pytest.mark.parametrize("parts", [1, 5])

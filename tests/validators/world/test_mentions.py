@@ -43,6 +43,7 @@ def test_sentences_of_words_and_mentions() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "items"),
     [

@@ -25,6 +25,7 @@ def _uncaught(one: Set, folder: Path, seed: int) -> tuple[Counter[str], list[tup
     return Counter({kind: len(rows) for kind, rows in done.items()}), missed
 
 
+@pytest.mark.slow
 def test_documents(films: Set, tmp_path: Path) -> None:
     changed, missed = _uncaught(films.copy(), tmp_path, seed=1)
     assert missed == []

@@ -145,6 +145,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("domain", "text", "word"), REFUSED)
 def test_refused(domain: str, text: str, word: str) -> None:
     with pytest.raises(UnreadableQuery) as error:
@@ -173,6 +174,7 @@ def test_what_is_oldest(domain: str, text: str, expression: list[Any]) -> None:
     assert reader(domain).query(text)[:3] == expression
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_all_queries_of_a_world(domain: str) -> None:
     asked = job_queries(

@@ -178,6 +178,7 @@ def test_texts_that_ask_or_hide_something() -> None:
     assert hidden[0] == "its text holds a character that cannot be seen"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_no_phrase_reads_as_two_slots(domain: str) -> None:
     path = Path(retgen.world.__file__).parent / "domains" / f"{domain}.yaml"
@@ -185,6 +186,7 @@ def test_no_phrase_reads_as_two_slots(domain: str) -> None:
     assert list(lexicon_conflicts(definition, read_lexicon(definition, path))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_all_facts_of_composed_documents(domain: str) -> None:
     for row in documents(domain, 150, seed=5):

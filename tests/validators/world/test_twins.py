@@ -178,6 +178,7 @@ def twin_relevant(tables: Tables) -> str:
     return f"query {row['query-id']}: {row['corpus-id']} is relevant in the qrels, and does not meet it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

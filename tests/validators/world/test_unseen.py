@@ -26,6 +26,7 @@ def rows_of(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (HERE / name).read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("edits", 80), ("edits_unseen", 42)])
 def test_edits(name: str, least: int) -> None:
     """Every change is found; what keeps its meaning is accepted or refused, never misread."""
