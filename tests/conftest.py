@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import pytest
 
 import retgen
 from tests.command import Done, in_process
+from tests.publishing.s3_server import BUCKET, State, calm, serving, settings
 
 Gen = Callable[..., Done]
 Write = Callable[..., Path]
@@ -133,6 +135,28 @@ def dataset(tmp_path: Path) -> Write:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[State]:
+    """A real S3 server on loopback."""
+    with serving() as state:
+        yield state
+
+
+@pytest.fixture
+def s3(s3_server: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[State]:
+    """The server with an empty bucket, in the environment; of a machine's settings nothing else."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in settings(s3_server.url, tmp_path).items():
+        monkeypatch.setenv(name, value)
+    s3_server.client().create_bucket(Bucket=BUCKET)
+    s3_server.requests.clear()
+    yield s3_server
+    calm(s3_server)
+    s3_server.empty()
+    s3_server.client().delete_bucket(Bucket=BUCKET)
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import retgen
+from tests.publishing.hub_server import TOKEN, State, serving
 
 
 @pytest.fixture
@@ -42,3 +44,16 @@ def ladders_tree(ladders: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     folder = tmp_path_factory.mktemp("published") / "ladders"
     retgen.publish(ladders, f"file:{folder}")
     return folder
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
+    """A server that speaks the Hub's API, in the environment, with a token that may write."""
+    from huggingface_hub import constants
+
+    with serving() as state:
+        monkeypatch.setenv("HF_ENDPOINT", state.url)
+        # read from the environment when the library is imported
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        yield state

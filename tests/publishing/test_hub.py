@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
 from tests.conftest import Gen
 from tests.project import ROOT
-from tests.publishing.hub_server import READER, TOKEN, Fault, State, serving
+from tests.publishing.hub_server import READER, TOKEN, Fault, State
 from tests.publishing.test_publish import FILES as TREE
 from tests.publishing.test_publish import files
 
@@ -34,18 +33,6 @@ FIRST = [
 
 # the one that commits always, the others slowly
 EVERY = [*(pytest.param(n, marks=pytest.mark.slow) for n in range(1, len(FIRST))), len(FIRST)]
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
-    from huggingface_hub import constants
-
-    with serving() as state:
-        monkeypatch.setenv("HF_ENDPOINT", state.url)
-        # read from the environment when the library is imported
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
-        yield state
 
 
 @pytest.fixture

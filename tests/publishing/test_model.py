@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import retgen
 from retgen import publish
 from retgen.errors import ChecksFailed, DatasetError, UsageError
 from tests.conftest import Gen, Write
-from tests.publishing.hub_server import TOKEN, State, serving
+from tests.publishing.hub_server import State
 from tests.publishing.test_publish import files
 
 # the library's own way to send a file
@@ -75,18 +74,6 @@ def made(limit_run: Path, words: Path, tmp_path_factory: pytest.TempPathFactory)
 def trained(made: Path, tmp_path: Path) -> Path:
     """One of its own."""
     return Path(shutil.copytree(made, tmp_path / "limit_words"))
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
-    from huggingface_hub import constants
-
-    with serving() as state:
-        monkeypatch.setenv("HF_ENDPOINT", state.url)
-        # read from the environment when the library is imported
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
-        yield state
 
 
 def test_a_repository_of_a_model_in_one_commit(made: Path, hub: State, gen: Gen) -> None:

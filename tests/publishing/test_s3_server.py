@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,7 @@ from retgen.errors import EndpointFailed, UsageError
 from retgen.publishing.destinations import FileChange, Standing, Tree, destination
 from retgen.write import file_info
 from tests.conftest import Gen
-from tests.publishing import s3_server
-from tests.publishing.s3_server import BUCKET, KEY, SECRET, SESSION, Fault, State
+from tests.publishing.s3_server import BUCKET, KEY, SECRET, SESSION, Fault, State, calm
 from tests.publishing.test_hub import change
 from tests.publishing.test_publish import FILES, files
 from tests.publishing.test_s3 import READ
@@ -44,29 +42,10 @@ UNCHANGED = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[State]:
-    with s3_server.serving() as state:
-        yield state
-
-
-@pytest.fixture
-def s3(server: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[State]:
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    for name, value in s3_server.settings(server.url, tmp_path).items():
-        monkeypatch.setenv(name, value)
+@pytest.fixture(autouse=True)
+def one_attempt(s3: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault that the client tries again would not be seen."""
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    server.client().create_bucket(Bucket=BUCKET)
-    server.requests.clear()
-    yield server
-    calm(server)
-    server.empty()
-    server.client().delete_bucket(Bucket=BUCKET)
-
-
-def calm(s3: State) -> None:
-    s3.fault, s3.before = lambda number, request: None, lambda request: None
 
 
 def tree_of(run: Path, folder: Path) -> dict[str, bytes]:

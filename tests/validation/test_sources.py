@@ -31,7 +31,7 @@ from tests.generators.niah import test_agents as niah
 from tests.generators.world import test_with_agents as world
 from tests.generators.world.mind import mind as facts_mind
 from tests.shared import once
-from tests.validation.test_derived import forged
+from tests.validation.changes import forged
 from tests.with_agents.conftest import environment, recipe_of
 
 Say = Callable[[dict[str, Any]], str] | None

@@ -1,4 +1,6 @@
-"""Small data sets whose queries have columns, and runs with the ranks that a test wants."""
+"""Small data sets whose queries have columns, runs with the ranks that a test wants, and a data set
+that many systems are scored on.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from retgen.evaluation.scoring.evaluate import evaluate
 
 
 @pytest.fixture
@@ -43,3 +47,13 @@ def trec(tmp_path: Path) -> Callable[[str, Mapping[str, str]], Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """bm25, minilm at three dimensions, and what is built on them, all scored once."""
+    out = tmp_path_factory.mktemp("swept")
+    models = ["bm25", "attribute-oracle", "minilm", "static:minilm", "late:minilm",
+              "hybrid:bm25+minilm"]  # fmt: skip
+    evaluate(limit_run, models=models, dims=[32, 384], out=out)
+    return out

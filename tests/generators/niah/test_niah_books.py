@@ -1,0 +1,124 @@
+"""Books of one's own: the names in them, files that are none, and too few sentences."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from retgen import plan, run
+from retgen.errors import RecipeError, SourceRefused
+from retgen.generators.niah.groups import people
+from tests.conftest import read_jsonl
+from tests.generators.niah.rows import write_books
+
+
+def test_a_book_that_holds_a_name_gives_it_to_nobody(small: Path, tmp_path: Path) -> None:
+    name = read_jsonl(small / "sources" / "groups.jsonl")[0]["name"]
+    books = write_books(tmp_path / "books", "map_room", "boatyard")
+    with (books / "boatyard.txt").open("a") as file:
+        file.write(f"\n\nThe old man told {name} that it was late.\n")
+    made = run(
+        "niah",
+        overrides={"params.lengths": [128], "params.books": str(books)},
+        out=tmp_path / "own",
+    )
+    groups = read_jsonl(made.path / "sources" / "groups.jsonl")
+    assert len({row["name"] for row in groups} - {name}) == 22
+
+
+def test_books_that_hold_all_names(tmp_path: Path) -> None:
+    books = write_books(tmp_path / "books", "map_room")
+    (books / "names.txt").write_text("\n\n".join(f"It was {n} again." for n in people().names))
+    with pytest.raises(RecipeError) as caught:
+        run("niah", overrides={"params.books": str(books)}, out=tmp_path / "run")
+    assert str(caught.value).startswith(
+        "params.books: 22 names are needed and 0 of 60 are left, since the books hold the others"
+    )
+    assert not (tmp_path / "run" / "dataset").exists()
+
+
+def test_books_that_are_none(tmp_path: Path) -> None:
+    books = tmp_path / "books"
+    books.mkdir()
+    (books / "empty.txt").write_text("")
+    (books / "binary.txt").write_bytes(bytes(range(256)))
+    with pytest.raises(SourceRefused) as caught:
+        run("niah", overrides={"params.books": str(books)}, out=tmp_path / "run")
+    assert "holds no book that can be used. Refused are 1 by source/binary" in str(caught.value)
+    assert "1 by source/empty, the first at empty.txt: the file is empty" in str(caught.value)
+    assert not (tmp_path / "run" / "dataset").exists()
+    write_books(books, "map_room")
+    made = run(
+        "niah",
+        overrides={"params.lengths": [128], "params.books": str(books)},
+        out=tmp_path / "some",
+    )
+    assert [row["rule"] for row in read_jsonl(made.path / "rejected.jsonl")] == [
+        "source/binary", "source/empty",
+    ]  # fmt: skip
+
+
+def sentence_of(words: int, number: int) -> str:
+    return " ".join(["Stone", *(["wall"] * (words - 2)), f"n{number}."])
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            [sentence_of(13, i) for i in range(600)],
+            "its last one or two sentences make up for the tokens of any needle, so those of the books "
+            "must come to each number of tokens in a range of 10, and do not: they have 600 "
+            "different sentences of 1 length (13 tokens), and of each length at least 3 are needed; "
+            "use more books, with sentences of many lengths",
+        ),
+        (
+            [sentence_of(3 + i % 25, i % 25) for i in range(1000)],
+            "params.lengths: 512 tokens are more than the books give: their 25 different sentences "
+            "that can be used have 375 tokens, and none stands twice in a haystack",
+        ),
+        (
+            [sentence_of(60 + i % 90, i) for i in range(900)],
+            "its places need 8 sentences between needle and last sentences, where 441 tokens are left, "
+            "and only 0 of the books' 900 sentences are as short as that",
+        ),
+    ],
+)
+def test_why_books_give_no_haystack(tmp_path: Path, texts: list[str], message: str) -> None:
+    (tmp_path / "book.txt").write_text(" ".join(texts))
+    told = {
+        "params.books": str(tmp_path / "book.txt"), "params.lengths": [512],
+        "params.tokenizer": "words",
+    }  # fmt: skip
+    with pytest.raises(RecipeError) as caught:
+        plan("niah", told)
+    assert message in str(caught.value)
+
+
+def test_a_plan_says_what_the_books_hold(tmp_path: Path) -> None:
+    books = write_books(tmp_path / "books", "map_room", "boatyard")
+    told = {"params.lengths": [128], "params.books": str(books)}
+    assert len(plan("niah", told).notes) == 1
+    with (books / "boatyard.txt").open("a") as file:
+        file.write("\n\nThe old man told Kofi and Luka that it was late.\n")
+    (books / "scan.txt").write_text(
+        "Th ey wa lked d own the ro ad to geth er.\n\nA cat sat on the wall.\n\n"
+        "Return dict(a=1) or sys.exit(2) from __main__.py now.\n\n"
+        "You may use THIS EBOOK under the LICENSE at www.example.org/license or not.\n"
+    )
+    _, names, unlikely = plan("niah", told).notes
+    assert names == (
+        "the books hold 2 of the 60 names, so no group has those; with other books, groups may have "
+        "other names: Kofi, Luka"
+    )
+    assert re.fullmatch(
+        r"3 of \d+ sentences of the books hardly look like prose \(code, tables, lines of a licence, "
+        r"broken words of a scan, another language\?\), 3 of them in scan: .*; .*; .*\. "
+        r"Clean the books, or leave such ones out",
+        unlikely,
+    )
+    made = run("niah", overrides=told, out=tmp_path / "run")
+    assert json.loads((made.path / "manifest.json").read_text())["notes"]["names"] == names

@@ -1,0 +1,79 @@
+"""`gen world`: a domain of one's own, its lexicon, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.conftest import Gen
+
+BOATS = Path(__file__).parent / "world" / "boats.yaml"
+
+
+def test_a_domain_is_checked_and_shown(gen: Gen) -> None:
+    result = gen("world", "check", BOATS, "--documents", "1")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[:3] == [
+        f"{BOATS} is sound: domain boats",
+        "  slots   7; 5 that every boat has; 5 that can be asked one step up",
+        "  names   240,000",
+    ]
+    assert [line.split(":")[0] for line in lines if ": " in line][1:] == [
+        "eq, literal", "and, paraphrase", "or, entailed", "and-not, literal", "k-of-n, paraphrase",
+        "range, entailed", "superlative, literal", "two-hop, paraphrase",
+    ]  # fmt: skip
+    assert lines[-2:] == [
+        "Among 10,000 boats, 72 of 72 combinations of operator, number of answers and wording can "
+        "be asked.",
+        "The proof reads 200 of 200 documents and 72 of 72 queries.",
+    ]
+    shown = json.loads(gen("world", "check", BOATS, "--json").stdout)
+    assert shown["slots"]["model"] == "relation"
+    assert (len(shown["documents"]), len(shown["queries"]), shown["cannot_be_asked"]) == (2, 8, [])
+    assert shown["proof"] == {"documents": [200, 200], "queries": [72, 72], "problems": []}
+
+
+def test_a_domain_with_too_few_values_says_what_cannot_be_asked(gen: Gen, tmp_path: Path) -> None:
+    text = BOATS.read_text("utf-8").replace("range: [5, 90]", "range: [5, 6]")
+    text = text.replace("range: [1950-01-01, 1999-12-31]", "range: [1999-12-01, 1999-12-03]")
+    path = tmp_path / "few.yaml"
+    path.write_text(text.replace("domain: boats", "domain: few"))
+    result = gen("world", "check", path)
+    assert (result.returncode, result.stderr) == (1, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{path} is not all read: domain few"
+    assert "  not: eq, 1 answers, entailed" in lines
+    assert lines[-2:] == [
+        "  domain few has no phrases for launch, home, hull, length, refit, owner, model: the proof "
+        "cannot read them. They belong into few.lexicon.yaml; `gen world lexicon` writes one to "
+        "start from",
+        "Phrases in which every word stands belong into few.lexicon.yaml beside it.",
+    ]
+
+
+def test_a_lexicon_to_start_from(gen: Gen, tmp_path: Path) -> None:
+    path = tmp_path / "few.yaml"
+    path.write_text(BOATS.read_text("utf-8").replace("domain: boats", "domain: few"))
+    result = gen("world", "lexicon", path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (
+        "  length:  # number, in metres: length of the boat\n    nouns: [length]" in result.stdout
+    )
+    path.with_suffix(".lexicon.yaml").write_text(result.stdout)
+    checked = gen("world", "check", path).stdout
+    assert "no phrase holds 'built'" in checked
+    assert "has no phrases" not in checked
+
+
+def test_a_domain_file_that_is_none(gen: Gen, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(BOATS.read_text("utf-8").replace("type: place", "type: plaice"))
+    result = gen("world", "check", path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"gen: {path}, line ")
+    assert "slots.home.type" in result.stderr
+    assert gen("world", "check", "filmz").stderr == (
+        "gen: there is no domain 'filmz'; did you mean films? Bundled: books, films, legal, "
+        "medical, people. One of your own is named by its .yaml file\n"
+    )

@@ -1,0 +1,33 @@
+"""Finished runs that are copied and altered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from retgen import run
+from tests.generators.multiconir.stories import stories
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A test set, a training set with hard negatives, and ladders in two breaking orders."""
+    folder = tmp_path_factory.mktemp("finished")
+    small = {"params.docs": 300, "params.attributes_per_doc": 20}
+    conditions = {
+        "params.relevant_docs": 20, "params.queries": 60, "params.catalogue.split": "train",
+        "params.form.hard_negatives": 2,
+    }  # fmt: skip
+    (folder / "ships.jsonl").write_text("".join(json.dumps(d) + "\n" for d in stories(4)))
+    ships = {"path": str(folder / "ships.jsonl")}
+    made = {
+        "test": ("limit_dense", {**small, "params.queries": 60}, None),
+        "train": ("limit_conditions", {**small, **conditions}, None),
+        "ladders": ("multiconir_legal", {"params.orders": 2, "params.source": ships}, 3),
+    }
+    return {
+        name: run(recipe, out=folder / name, overrides=changes, limit=limit).path
+        for name, (recipe, changes, limit) in made.items()
+    }

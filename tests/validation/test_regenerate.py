@@ -1,0 +1,288 @@
+"""What is altered in the tables of a run is named, although all hashes are made to fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from retgen import run, validate
+from tests.generators.multiconir.stories import stories
+from tests.shared import sample
+from tests.validation.changes import (
+    CORPUS,
+    PAIRS,
+    QRELS,
+    QUERIES,
+    Change,
+    Rows,
+    both,
+    file,
+    findings,
+    forged,
+    gone,
+    jsonl,
+    moved,
+    parquet,
+    rotated,
+    stating,
+    swapped,
+    text,
+)
+
+
+def negatives_swapped(rows: Rows) -> None:
+    for row in rows:
+        row["negative_1"], row["negative_2"] = row["negative_2"], row["negative_1"]
+
+
+def alike(rows: Rows) -> None:
+    """All distractors list what the first of them does."""
+    first = next(row for row in rows if row["metadata"]["column"] < 0)
+    listed = first["text"].partition(" likes ")[2]
+    for row in rows:
+        if row["metadata"]["column"] < 0:
+            row["text"] = row["text"].partition(" likes ")[0] + " likes " + listed
+            row["metadata"]["attributes"] = first["metadata"]["attributes"]
+
+
+TRIPLETS, LISTS = "training/triplets.parquet", "training/ladders.parquet"
+GRADED = "dataset/qrels_graded.jsonl"
+PROOF, EXPORTED = "limit-proof/training", "ladder-proof/exported"
+
+TABLES: list[tuple[str, Change, str, str]] = [
+    # training pairs of a LIMIT set
+    ("train", parquet(PAIRS, rotated("positive")), PROOF,
+     f"{PAIRS}, row 2: its positive is no document that is relevant to query "),
+    ("train", parquet(PAIRS, negatives_swapped), PROOF,
+     f"{PAIRS}, row 1: its negative_1 is not the text of d"),
+    ("train", parquet(PAIRS, swapped(0, 2, "negative_1")), PROOF,
+     f"{PAIRS}, row 1: its negative_1 is not the text of d"),
+    ("train", parquet(PAIRS, swapped(0, 2, "query-id")), PROOF,
+     f"{PAIRS}, row 1: its anchor is not the text of query q"),
+    ("train", parquet(PAIRS, lambda rows: rows[4].update(anchor="Who likes rain?")), PROOF,
+     f"{PAIRS}, row 5: its anchor is not the text of query q"),
+    ("train", parquet(PAIRS, lambda rows: rows[4].update({"query-id": "q0"})), PROOF,
+     f"{PAIRS}, row 5: there is no query q0"),
+    ("train", parquet(PAIRS, lambda rows: rows.append(rows[7])), "regenerated",
+     f"{PAIRS} is not what the recipe makes (121 rows, must be 120): row 121 must not be there"),
+    ("train", parquet(PAIRS, lambda rows: rows.pop(7)), "regenerated",
+     f"{PAIRS} is not what the recipe makes (119 rows, must be 120): row 8 "),
+    ("train", parquet(PAIRS, moved(3, 50)), "regenerated",
+     f"{PAIRS} is not what the recipe makes: row 4 "),
+    ("train", parquet(PAIRS, lambda rows: [row.update(answer="d1") for row in rows], "answer"), "regenerated",
+     f"{PAIRS}: its columns are anchor (string), positive (string), negative_1 (string), "),
+    ("train", parquet(PAIRS, lambda rows: rows[0].update(negative_4=None)), PROOF,
+     f"{PAIRS}, row 1: its negative_4 is not the text of d"),
+    ("train", file(PAIRS, "PAR1"), PROOF, f"{PAIRS}, it cannot be read: "),
+    ("train", gone(PAIRS), PROOF, f"{PAIRS}, it cannot be read: "),
+    ("train", gone(PAIRS), "manifest",
+     f"{PAIRS} is missing in the manifest: the recipe makes this file"),
+    ("test", file(PAIRS, "PAR1"), "manifest",
+     f"{PAIRS} is in the manifest, but the recipe makes no such file"),
+    ("test", file("tables/notes.jsonl", "{}\n"), "manifest",
+     "tables/notes.jsonl is in the manifest, but the recipe makes no such file"),
+    # training data of ladders
+    ("ladders", parquet(LISTS, lambda rows: [row["labels"].reverse() for row in rows]), EXPORTED,
+     f"{LISTS}, row 1: labels is [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], the words say [10, 9, 8, 7, 6, 5, "),
+    ("ladders", parquet(LISTS, lambda rows: rows[1]["docs"].reverse()), EXPORTED,
+     f"{LISTS}, row 2: labels is "),
+    ("ladders", parquet(TRIPLETS, rotated("positive")), EXPORTED,
+     f"{TRIPLETS}, row 20: positive is no document of ladder ship-"),
+    ("ladders", parquet(TRIPLETS, lambda rows: [
+        row.update(positive=row["negative"], negative=row["positive"]) for row in rows
+    ]), EXPORTED, f"{TRIPLETS}, row 1: positive breaks a condition of its query"),
+    ("ladders", parquet(TRIPLETS, swapped(0, 1, "query-id")), EXPORTED,
+     f"{TRIPLETS}, row 1: its query is not that of q"),
+    ("ladders", parquet(TRIPLETS, lambda rows: rows.pop()), "regenerated",
+     f"{TRIPLETS} is not what the recipe makes (59 rows, must be 60): row 60 is missing"),
+    ("ladders", parquet("training/pairs.parquet", lambda rows: rows.append(rows[0])), "regenerated",
+     "training/pairs.parquet is not what the recipe makes (61 rows, must be 60): row 61 must not "),
+    ("ladders", parquet("training/pairs.parquet", moved(0, 30)), "regenerated",
+     "training/pairs.parquet is not what the recipe makes: row 1 "),
+    ("ladders", parquet("training/pairs.parquet", lambda rows: rows[0].update(
+        better=rows[0]["worse"], worse=rows[0]["better"])), EXPORTED,
+     "training/pairs.parquet, row 1: better breaks 1 conditions of its query, worse 0"),
+    ("ladders", parquet(TRIPLETS, lambda rows: None, "score"), "regenerated",
+     f"{TRIPLETS}: its columns are anchor (string), "),
+    ("ladders", file("training/more.parquet", "PAR1"), "manifest",
+     "training/more.parquet is in the manifest, but the recipe makes no such file"),
+    # the paper's tables
+    ("ladders", jsonl("tables/task1.jsonl", swapped(0, 2, "HN1")), EXPORTED,
+     "tables/task1.jsonl, row 1: HN1 is no document of ladder ship-"),
+    ("ladders", jsonl("tables/task2_3.jsonl", lambda rows: rows[3].update(HN4=rows[3]["HN5"])), EXPORTED,
+     "tables/task2_3.jsonl, row 4: HN4 does not break the first 4 conditions"),
+    ("ladders", jsonl("tables/task2_3.jsonl", lambda rows: rows[3].update(answer=1)), "regenerated",
+     "tables/task2_3.jsonl is not what the recipe makes: row 4 answer is 1; must not be there"),
+    ("ladders", jsonl("tables/task4_512.jsonl", swapped(0, 2, "HN3")), EXPORTED,
+     "tables/task4_512.jsonl, row 1: HN3 is no document of ladder ship-"),
+    ("ladders", jsonl("tables/task4_1024.jsonl", lambda rows: rows[0].update(
+        HN3=rows[0]["HN3"].replace(" The grass is green.", "", 1))), EXPORTED,
+     "tables/task4_1024.jsonl, row 1: HN3 has 1020 words, must have 1024"),
+    ("ladders", jsonl("tables/task4_1024.jsonl", swapped(0, 2, "Query3")), EXPORTED,
+     "tables/task4_1024.jsonl, row 1: Query3 is not that of ladder ship-"),
+    ("ladders", jsonl("tables/position.jsonl", swapped(0, 1, "Query4")), EXPORTED,
+     "tables/position.jsonl, row 1: Query4 is not that of ladder ship-"),
+    ("ladders", jsonl("tables/verdicts.jsonl", swapped(0, 2, "query-ids")), EXPORTED,
+     "tables/verdicts.jsonl, row 1: ladder ship-"),
+    ("ladders", jsonl("tables/verdicts.jsonl", lambda rows: rows[0].update(model="gpt")), "regenerated",
+     'tables/verdicts.jsonl is not what the recipe makes: row 1 model is "gpt", must be ""'),
+    ("ladders", jsonl("tables/review_queries.jsonl", swapped(0, 1, "query")), EXPORTED,
+     "tables/review_queries.jsonl, row 1: its query is not that of q"),
+    ("ladders", jsonl("tables/review_labels.jsonl", lambda rows: rows[4].update(label=1)), EXPORTED,
+     "tables/review_labels.jsonl, row 5: label is 1 of 10, the words say 8 of 10"),
+    ("ladders", jsonl("tables/review_labels.jsonl", lambda rows: rows.pop()), "regenerated",
+     "tables/review_labels.jsonl is not what the recipe makes (65 rows, must be 66): row 66 is "),
+    ("ladders", jsonl("tables/review_labels.jsonl", swapped(0, 4, "document")), EXPORTED,
+     "tables/review_labels.jsonl, row 1: document is no document of ladder ship-"),
+    # what the proof cannot see, and the recipe does
+    ("test", jsonl(CORPUS, alike), "limit-proof/twins", "have the attributes of another one"),
+    ("test", jsonl(CORPUS, moved(0, 5)), "regenerated",
+     f"{CORPUS} is not what the recipe makes: row 1 _id is "),
+    ("test", jsonl(QUERIES, lambda rows: rows[0].update(answer=rows[1]["_id"])), "regenerated",
+     f"{QUERIES} is not what the recipe makes: row 1 answer is "),
+    ("test", text(QRELS, '"score":1}', '"score":"1"}'), "regenerated",
+     f'{QRELS} is not what the recipe makes: row 1 score is "1", must be 1'),
+    ("test", text(CORPUS, '"title":""', '"title":"x","title":""'), "regenerated",
+     f"{CORPUS} is not what the recipe makes: row 1: the values are right, but written in another "),
+    ("ladders", jsonl(GRADED, moved(0, 1)), "regenerated", f"{GRADED} is not what the recipe makes: row 1 "),
+    ("ladders", jsonl("sources/documents.jsonl", moved(0, 1)), "regenerated",
+     "sources/documents.jsonl is not what the recipe makes"),
+    # rejected records
+    ("ladders", jsonl("rejected.jsonl", lambda rows: rows.append(
+        {"rule": "none", "reason": "none", "record": {}})), "sources",
+     "rejected.jsonl: is damaged"),
+    ("test", file("rejected.jsonl", "none\n"), "derived", "rejected.jsonl: it is damaged"),
+    # the recipe
+    ("test", text("recipe.yaml", "off: {}", "off: {order-leak: tired of it}"), "manifest",
+     "manifest.json: checks.switched_off.order-leak is missing; must be \"tired of it\""),
+    ("test", text("recipe.yaml", "off: {}", "off: {manifest: tired of it}"), "manifest",
+     "recipe.yaml switches off or lowers manifest, which vouches"),
+    ("test", text("recipe.yaml", "order_leak_p: 1e-06", "order_leak_p: 1e-09"), "derived",
+     "report.json: recipe.validate.order_leak_p is 1e-6, must be 1e-9"),
+    ("test", text("recipe.yaml", "seed: 42", "seed: 43"), "manifest",
+     "manifest.json: seed is 42, must be 43"),
+    ("ladders", text("recipe.yaml", "kept: 0.6", "kept: 0.5"), "derived",
+     "report.json: recipe.params.negatives.kept is 0.6, must be 0.5"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "rule", "message"), sample(TABLES))
+def test_altered_tables_are_named(
+    finished: dict[str, Path], name: str, change: Change, rule: str, message: str, tmp_path: Path
+) -> None:
+    validation = validate(forged(finished[name], tmp_path, change))
+    assert not validation.ok
+    assert (validation.proven, validation.judged) == (0, 0)
+    named = [one for one in validation.findings if one.rule == rule and message in one.message]
+    assert named, validation.findings
+
+
+def test_of_another_version_the_rules_stand_alone(
+    finished: dict[str, Path], tmp_path: Path
+) -> None:
+    change = both(stating("versions.retgen", "0.0.9"), parquet(PAIRS, rotated("positive")))
+    validation = validate(forged(finished["train"], tmp_path, change))
+    message = "the tables are not made again: it was made with retgen 0.0.9, this is "
+    *faults, again, derived = [one for one in validation.findings if one.rule != "origin"]
+    assert {(one.rule, one.severity) for one in faults} == {(PROOF, "error")}
+    assert (again.rule, again.severity) == ("regenerated", "warning")
+    assert again.message.startswith(message)
+    assert (derived.rule, derived.severity) == ("derived", "info")
+    assert derived.message == (
+        "the tables have errors: their figures in manifest, card and report are not compared"
+    )
+
+
+def test_a_list_of_names_that_has_changed(finished: dict[str, Path], tmp_path: Path) -> None:
+    change = both(stating("word_lists.names (Faker)", "00"), jsonl(CORPUS, moved(0, 5)))
+    validation = validate(forged(finished["test"], tmp_path, change))
+    assert (
+        "regenerated",
+        "the tables are not made again: the list of names (Faker) has changed since, and with it "
+        "the rows it gives",
+    ) in findings(validation)
+
+
+@pytest.mark.slow
+def test_every_document_of_the_source_is_accounted_for(
+    finished: dict[str, Path], tmp_path: Path
+) -> None:
+    """As where a model was asked, whose rejections nobody else knows."""
+    (tmp_path / "ships.jsonl").write_text("".join(json.dumps(d) + "\n" for d in stories(4)))
+    source = {"params.source": {"path": str(tmp_path / "ships.jsonl")}}
+    path = run("multiconir_legal", out=tmp_path / "all", overrides=source).path
+    sources = (path / "sources" / "documents.jsonl").read_text("utf-8").splitlines()
+    more = json.loads(sources[0]) | {"id": "more"}
+    rejected = {
+        "rule": "x",
+        "reason": "x",
+        "record": {"record": json.loads(sources[1]), "history": []},
+    }
+    change = both(
+        jsonl("sources/documents.jsonl", lambda rows: rows.append(more)),
+        jsonl("rejected.jsonl", lambda rows: rows.append(rejected)),
+    )
+    validation = validate(forged(path, tmp_path, change))
+    assert [one.message for one in validation.findings if one.rule == "ladder-proof"] == [
+        f"document {rejected['record']['record']['id']} of the source: it is a ladder, and rejected, too",
+        "document more of the source: it is neither a ladder nor in rejected.jsonl",
+    ]  # fmt: skip
+    enough = validate(forged(finished["ladders"], tmp_path / "some", lambda folder: None))
+    # three of four documents are enough
+    assert [one for one in enough.findings if one.rule != "origin"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_shards_are_compared_in_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    import retgen.engines.engine
+
+    changes = {
+        "params.docs": 300,
+        "params.queries": 60,
+        "output.shards": 3,
+        "output.format": suffix,
+    }
+    path = run("limit_dense", out=tmp_path / "run", overrides=changes).path
+    shard = f"dataset/corpus-00001-of-00003.{suffix}"
+    rows = parquet if suffix == "parquet" else jsonl
+    other = forged(path, tmp_path / "forged", rows(shard, moved(0, 5)))
+    alone = validate(other, workers=1).findings
+    # reason: starting processes pays from seconds of work on; the threshold is no behaviour
+    monkeypatch.setattr(retgen.engines.engine, "START", 0.0)
+    assert validate(path, workers=2).findings == []
+    assert validate(other, workers=2).findings == alone
+    assert [
+        (one.rule, one.message.partition(":")[0]) for one in alone if one.severity == "error"
+    ] == [("regenerated", f"{shard} is not what the recipe makes")]
+
+
+def test_ladders_of_documents_of_ones_own(tmp_path: Path) -> None:
+    """A file is copied into the run, so it is read again; a folder may have changed since."""
+    rows = [*stories(3), {"id": "short", "text": "Too short."}]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "mine").mkdir()
+    for row in rows:
+        (tmp_path / "mine" / f"{row.get('title', 'short')}.txt").write_text(row["text"])
+    for source in ("mine.jsonl", "mine"):
+        recipe = tmp_path / "mine.yaml"
+        recipe.write_text(
+            "name: mine\nfamily: multiconir\n"
+            f"params: {{domain: legal, source: {{path: {source}}}}}\n"
+        )
+        path = run(recipe, out=tmp_path / f"run {len(source)}").path
+        assert findings(validate(path)) == []
+        assert (path / "rejected.jsonl").read_bytes().count(b"\n") == 1
+        copy = forged(path, tmp_path / f"forged {len(source)}", file("rejected.jsonl", ""))
+        messages = [message for _, message in findings(validate(copy))]
+        if source == "mine":
+            assert messages[0] == "manifest.json: counts.rejected is 1, must be 0"
+        else:
+            start = (
+                "rejected.jsonl is not what the recipe makes (0 rows, must be 1): row 1 is missing"
+            )
+            assert messages[0] == start
