@@ -64,6 +64,7 @@ def test_a_signal_while_an_error_is_told_is_an_interruption() -> None:
     assert ended.value.exit_code == 130
 
 
+@pytest.mark.slow
 def test_output_into_a_closed_pipe(small: Path, tmp_path: Path) -> None:
     command = f"{sys.executable} -m retgen.cli schema | head -c 10"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path)

@@ -91,6 +91,7 @@ def test_recipes(gen: Gen) -> None:
     assert names == sorted(bundled())
 
 
+@pytest.mark.slow
 def test_schema_accepts_and_refuses(gen: Gen) -> None:
     schema = json.loads(gen("schema").stdout)
     jsonschema.Draft202012Validator.check_schema(schema)

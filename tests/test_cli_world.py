@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import Gen
 
 BOATS = Path(__file__).parent / "world" / "boats.yaml"
@@ -34,6 +36,7 @@ def test_a_domain_is_checked_and_shown(gen: Gen) -> None:
     assert shown["proof"] == {"documents": [200, 200], "queries": [72, 72], "problems": []}
 
 
+@pytest.mark.slow
 def test_a_domain_with_too_few_values_says_what_cannot_be_asked(gen: Gen, tmp_path: Path) -> None:
     text = BOATS.read_text("utf-8").replace("range: [5, 90]", "range: [5, 6]")
     text = text.replace("range: [1950-01-01, 1999-12-31]", "range: [1999-12-01, 1999-12-03]")

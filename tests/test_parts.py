@@ -85,6 +85,7 @@ TESTS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_kind_of_part_is_found_where_it_lies(tmp_path: Path) -> None:
     assert Project(tmp_path, PARTS).python(NAMES) == "[]\n['choices']\n"
 

@@ -97,6 +97,7 @@ PAGES: list[tuple[str, Change, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["test", "train", "ladders"])
 def test_many_altered_figures_are_all_named(
     finished: dict[str, Path], name: str, tmp_path: Path
@@ -127,6 +128,7 @@ def test_altered_figures_are_named(
     assert named.ids[0].startswith(f"manifest.json:{message.partition(' ')[0]}"[:20])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "change", "message"), sample(PAGES))
 def test_altered_pages_are_named(
     finished: dict[str, Path], name: str, change: Change, message: str, tmp_path: Path

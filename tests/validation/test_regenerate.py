@@ -168,6 +168,7 @@ TABLES: list[tuple[str, Change, str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "change", "rule", "message"), sample(TABLES))
 def test_altered_tables_are_named(
     finished: dict[str, Path], name: str, change: Change, rule: str, message: str, tmp_path: Path
@@ -261,6 +262,7 @@ def test_shards_are_compared_in_processes(
     ] == [("regenerated", f"{shard} is not what the recipe makes")]
 
 
+@pytest.mark.slow
 def test_ladders_of_documents_of_ones_own(tmp_path: Path) -> None:
     """A file is copied into the run, so it is read again; a folder may have changed since."""
     rows = [*stories(3), {"id": "short", "text": "Too short."}]

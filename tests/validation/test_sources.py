@@ -168,6 +168,7 @@ def test_every_family_with_agents_is_damaged_here() -> None:
 CASES = [(name, part) for name in MINDS for part in (0, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "part"),
     [
@@ -206,6 +207,7 @@ def _spoiling(name: str, data: bytes | None) -> Callable[[Path], None]:
     return lambda copy: spoil(copy / "sources" / name, data)
 
 
+@pytest.mark.slow
 def test_nothing_that_cannot_be_read_hides_what_was_forged(
     finished: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -250,6 +252,7 @@ def test_files_that_do_not_fit_together_are_an_error(
 UNPROMISED = {"run.log", ".lock"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["limit", *(pytest.param(one, marks=pytest.mark.slow) for one in

@@ -16,6 +16,7 @@ from retgen.validation.validate import prove
 from tests.validation.changes import QUERIES, findings, forged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["test", "train", "ladders"])
 def test_a_finished_run_is_silent(finished: dict[str, Path], name: str, tmp_path: Path) -> None:
     assert findings(validate(finished[name])) == []

@@ -176,6 +176,7 @@ def test_embeddings_are_computed_once(
     assert sum(calls) == 230
 
 
+@pytest.mark.slow
 def test_truncation_is_counted(limit_run: Path, tmp_path: Path) -> None:
     from retgen.evaluation.retrievers import Options
 

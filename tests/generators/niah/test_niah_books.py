@@ -15,6 +15,7 @@ from tests.conftest import read_jsonl
 from tests.generators.niah.rows import write_books
 
 
+@pytest.mark.slow
 def test_a_book_that_holds_a_name_gives_it_to_nobody(small: Path, tmp_path: Path) -> None:
     name = read_jsonl(small / "sources" / "groups.jsonl")[0]["name"]
     books = write_books(tmp_path / "books", "map_room", "boatyard")
@@ -40,6 +41,7 @@ def test_books_that_hold_all_names(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "dataset").exists()
 
 
+@pytest.mark.slow
 def test_books_that_are_none(tmp_path: Path) -> None:
     books = tmp_path / "books"
     books.mkdir()
@@ -98,6 +100,7 @@ def test_why_books_give_no_haystack(tmp_path: Path, texts: list[str], message: s
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_the_books_hold(tmp_path: Path) -> None:
     books = write_books(tmp_path / "books", "map_room", "boatyard")
     told = {"params.lengths": [128], "params.books": str(books)}

@@ -6,6 +6,8 @@ import json
 from itertools import groupby, pairwise
 from pathlib import Path
 
+import pytest
+
 from retgen import run
 from tests.conftest import read_jsonl
 from tests.generators.niah.rows import Row, corpus, table, without, write_books
@@ -44,6 +46,7 @@ def in_book(run_path: Path, row: Row) -> list[tuple[str, int, bool]]:
     return [(book, i, not sources[i]["fault"]) for book, i in found]
 
 
+@pytest.mark.slow
 def test_coherent_filler_is_a_run_of_one_book(tmp_path: Path) -> None:
     told = {
         "params.lengths": [512], "params.places": 3, "params.filler": ["coherent"],

@@ -12,6 +12,7 @@ from tests.conftest import read_jsonl
 from tests.generators.niah.rows import Row, corpus, table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("told", "message"),
     [
