@@ -23,12 +23,13 @@ class Chat(RetrieverType):
     ranks = False
 
     def asked(self, name: str) -> list[ModelSettings]:
+        if not _is_complete(name):
+            return []
         settings = settings_of(name.partition(":")[2])
         return [settings] if settings is not None else []
 
     def check(self, name: str) -> None:
-        provider, more, model = name.partition(":")[2].partition(":")
-        if not (provider and more and model):
+        if not _is_complete(name):
             raise UsageError(
                 f"--model {name}: name a chat model after {self.prefix}:, for example "
                 f"{self.prefix}:openai:gpt-5-mini"
@@ -46,6 +47,12 @@ class Chat(RetrieverType):
         (settings,) = self.asked(model)
         scorer = PointwiseScorer if isinstance(self, PointwiseChat) else ListwiseScorer
         return scorer(name, settings, calls, folder)
+
+
+def _is_complete(name: str) -> bool:
+    """Whether provider and model stand behind the prefix."""
+    provider, _, model = name.partition(":")[2].partition(":")
+    return bool(provider and model)
 
 
 class PointwiseChat(Chat):

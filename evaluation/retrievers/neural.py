@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from retgen.errors import UsageError
@@ -95,8 +96,14 @@ class Rerank(RetrieverType):
         if len(parts) != 2 or not all(parts):
             raise UsageError(f"--model {name}: write for example rerank:bm25+owner/cross-encoder")
         retrievers.check_name(parts[0])
-        if isinstance(retrievers.type_of(parts[1]), Chat):
-            retrievers.check_name(parts[1])
+        if ":" not in parts[1] or Path(parts[1]).exists():
+            return  # a cross-encoder
+        retrievers.check_name(parts[1])
+        if not isinstance(retrievers.type_of(parts[1]), Chat):
+            raise UsageError(
+                f"--model {name}: behind + stands a cross-encoder (owner/name, or a folder), or a "
+                "chat model, as llm:openai:gpt-5-mini"
+            )
 
     def load(self, name: str, options: Options) -> Retriever:
         from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever

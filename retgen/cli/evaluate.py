@@ -199,13 +199,15 @@ def eval_command(
             )
     elif study is None and seeds is None:
         check_datasets(*paths)
-    from retgen.evaluation.retrievers import Options, asked_models
+    from retgen.evaluation.retrievers import Options, asked_models, check_name
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
     model_options = None
+    for name in model or ():
+        check_name(name)  # before an option of models is refused for a name that means nothing
     if any(asked_models(name) for name in model or ()):
         interruptible()
         model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
