@@ -453,10 +453,10 @@ class _Training:
         # scored as it will be loaded
         saved = self.kind.load(str(partial), result.device, self.config)
         result.note("after", best, self.ends, self._scores(saved, "after"))
-        # other losses hold more than the documents of a batch
-        sizes = batch_sizes(self.batches, self.config) if self.kind.prefix in ("", "late") else []
+        # a sparse encoder's loss holds its regulariser too
+        sizes = batch_sizes(self.batches, self.config) if self.kind.prefix != "sparse" else []
         failure = self.kind.failure(saved, self.sample)
-        result.collapse = collapse(result, self.config, sizes, failure)
+        result.collapse = collapse(result, self.config, sizes, failure, self.kind.compared)
         read = {name: "all" if n is None else f"{n:,}" for name, n in result.max_length.items()}
         facts = {
             "start": result.start or "the base model as it is",

@@ -74,7 +74,8 @@ class Kind:
 
     `temperature`: by which its scores are divided, where a configuration gives none; `fused`:
     whether it is scored in a fusion with BM25 as well; `unused_weights`: whether some may have no
-    gradient, as BERT's pooler, which several processes have to know.
+    gradient, as BERT's pooler, which several processes have to know; `compared`: with how many
+    documents of other pairs mnrl compares a query at most, None for all of the batch.
     """
 
     prefix: ClassVar[str] = ""
@@ -85,6 +86,7 @@ class Kind:
     temperature: ClassVar[float] = 0.05
     fused: ClassVar[bool] = True
     unused_weights: ClassVar[bool] = True
+    compared: ClassVar[int | None] = None
 
     def load(self, name: str, device: str, config: TrainConfig) -> Any:
         """A model to train, or one that was trained."""
@@ -231,6 +233,7 @@ class _Cross(_Other):
     known_losses = ("mnrl", "cached-mnrl", "margin_mse")
     fused = False  # its documents are BM25's already
     unused_weights = False
+    compared = losses.READ
     bases = ("SentenceTransformer", "MaskedLM")
 
     def made_of(

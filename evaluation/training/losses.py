@@ -181,13 +181,13 @@ def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:
     if config.loss == "margin_mse":
         return CrossEncoderMarginMSELoss(model, Scaled(_scale(config)))
     if config.loss == "mnrl":
-        return CrossEncoderRankingLoss(model, _READ, scale=_scale(config))  # type: ignore[arg-type]
+        return CrossEncoderRankingLoss(model, READ, scale=_scale(config))  # type: ignore[arg-type]
     return CachedCrossEncoderRankingLoss(
-        model, _READ, scale=_scale(config), mini_batch_size=config.mini_batch_size
+        model, READ, scale=_scale(config), mini_batch_size=config.mini_batch_size
     )
 
 
-_READ = 4  # other documents of the batch, as in sentence-transformers
+READ = 4  # other documents of the batch, as in sentence-transformers
 
 
 def _gather() -> bool:

@@ -275,35 +275,54 @@ _GUESSING = 0.99  # of the loss of guessing: what counts as no better
 _LEAST_STEPS = 5  # steps that are looked at: fewer may be hard ones
 
 
-def collapse(trained: Trained, config: TrainConfig, batches: Sequence[float], failure: str) -> str:
+def collapse(
+    trained: Trained,
+    config: TrainConfig,
+    batches: Sequence[float],
+    failure: str,
+    compared: int | None = None,
+) -> str:
     """How a training collapsed (its loss is that of guessing, or its vectors are all alike), and
     what to try; "" for one that did not.
 
     `batches`: their sizes, see `batch_sizes`, none for a loss that is not over their documents;
-    `failure`: what the trained model shows, or "".
+    `failure`: what the trained model shows, or ""; `compared`: see `Kind`.
     """
-    found = [*(_loss(trained, config, batches) if batches else []), *([failure] if failure else [])]
+    guessing = _loss(trained, config, batches, compared) if batches else []
+    found = [*guessing, *([failure] if failure else [])]
     if not found:
         return ""
+    if compared is not None and not failure:
+        return (
+            f"the training learnt next to nothing: {guessing[0]}. A cross-encoder whose head "
+            "starts at random takes hundreds of steps: raise max_steps, or learning_rate (now "
+            f"{config.learning_rate:g})"
+        )
     return (
         f"the training collapsed: {' and '.join(found)}. Lower learning_rate (now "
         f"{config.learning_rate:g}); if that does not help, raise warmup_ratio or lower temperature"
     )
 
 
-def _loss(trained: Trained, config: TrainConfig, batches: Sequence[float]) -> list[str]:
+def _loss(
+    trained: Trained, config: TrainConfig, batches: Sequence[float], compared: int | None
+) -> list[str]:
     """Looks at the last quarter of the steps, each point of the curve against its own batches."""
     if config.loss not in ("mnrl", "cached-mnrl"):
         return []
     begins = [0, *(step for step, _ in trained.losses)]
     last = begins[-1]
     since = max((one for one in begins if one <= last - max(_LEAST_STEPS, last // 4)), default=last)
-    scale = max(1, len(config.matryoshka))
+    scale, own = max(1, len(config.matryoshka)), 1 + trained.hard_negatives
+
+    def documents(pairs: float) -> float:
+        return pairs * own if compared is None else own + min(compared, pairs - 1)
+
     loss = guess = 0.0
     for begin, (end, mean) in zip(begins, trained.losses, strict=False):
         if begin < since:
             continue
-        chance = scale * sum(math.log(n * (1 + trained.hard_negatives)) for n in batches[begin:end])
+        chance = scale * sum(math.log(documents(n)) for n in batches[begin:end])
         if mean * (end - begin) < _GUESSING * chance:
             return []
         loss, guess = loss + mean * (end - begin), guess + chance

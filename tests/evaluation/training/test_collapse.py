@@ -71,6 +71,23 @@ def test_negatives_are_guessed_among_too() -> None:
     assert not said(losses, [16] * 24, hard_negatives=1)
 
 
+def test_a_cross_encoder_that_has_not_begun_to_learn() -> None:
+    """It chooses among its own documents and four others."""
+    config = TrainConfig(loss="mnrl", learning_rate=2e-5)
+
+    def told(loss: float) -> str:
+        curve = [(step, loss) for step in range(1, 25)]
+        trained = Trained(Path("x"), losses=curve, steps=24, hard_negatives=4)
+        return collapse(trained, config, [16] * 24, "", compared=4)
+
+    assert told(math.log(9)) == (
+        "the training learnt next to nothing: over the last 6 of 24 steps its loss was 2.20, and guessing "
+        "among the documents of a batch has 2.20. A cross-encoder whose head starts at random "
+        "takes hundreds of steps: raise max_steps, or learning_rate (now 2e-05)"
+    )
+    assert told(2.1) == ""
+
+
 def test_vectors_that_are_alike() -> None:
     assert said([], []) == ""
     found = said([], [], base=1_000.0)
