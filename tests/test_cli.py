@@ -123,6 +123,7 @@ def test_checkers_see_what_is_imported_late() -> None:
         _ = retgen.evaluation_of
 
 
+@pytest.mark.slow
 def test_the_main_job_imports_nothing_heavy(small: Path, tmp_path: Path) -> None:
     code = (
         f"import sys, retgen; retgen.run({str(small)!r}, out={str(tmp_path / 'out')!r}); "

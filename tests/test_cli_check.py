@@ -35,6 +35,7 @@ def test_validate_exit_codes_and_json(gen: Gen, small: Path, tmp_path: Path) -> 
     assert content["findings"][0]["ids"] == [lost["query-id"], lost["corpus-id"]]
 
 
+@pytest.mark.slow
 def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
     gen: Gen, small: Path, tmp_path: Path
 ) -> None:

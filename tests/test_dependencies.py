@@ -36,6 +36,7 @@ def imported() -> dict[str, set[str]]:
     return result
 
 
+@pytest.mark.slow
 def test_what_is_imported_comes_with_the_core_or_with_one_extra_that_a_message_names() -> None:
     core = modules(packages(project()["dependencies"]))
     brought = {extra: modules(packages(asked)) for extra, asked in extras().items()}

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import retgen
 from retgen.generators import families
 from tests.conftest import Gen
@@ -26,6 +28,7 @@ def test_doctor(gen: Gen) -> None:
     assert result.returncode == 0
 
 
+@pytest.mark.slow
 def test_doctor_fails_where_a_package_is_missing(tmp_path: Path) -> None:
     """In an installation without two packages: one of the core, one of an extra."""
     gone = {"faker": "pip install --upgrade retgen", "torch": "pip install 'retgen[eval]'"}

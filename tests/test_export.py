@@ -31,6 +31,7 @@ def tables(path: Path) -> tuple[Any, Any, Any]:
     return list(dataset.documents()), dataset.read_queries(), dataset.read_qrels("test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["beir", "mteb"])
 def test_nothing_is_lost(made: Path, tmp_path: Path, to: str) -> None:
     folder = export(made, to, tmp_path / to)
@@ -177,6 +178,7 @@ def test_both_forms_hold_the_same_and_load_with_datasets(tmp_path: Path) -> None
     assert held[0] == held[1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
 @pytest.mark.parametrize("exported", [False, True])
 def test_two_runs_are_two_data_sets_to_load_dataset(tmp_path: Path, exported: bool) -> None:

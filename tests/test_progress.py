@@ -44,6 +44,7 @@ def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> N
     assert reports[-1] == "corpus: 3,000 of 3,000, N s so far"
 
 
+@pytest.mark.slow
 def test_a_stage_that_begins_again_has_a_clock_of_its_own(
     hasty: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -174,6 +174,7 @@ def test_two_runs_into_one_directory(small: Path, tmp_path: Path, gen: Gen) -> N
     assert gen("run", small, "--out", "out").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_full_disk(small: Path, whole: Path, tmp_path: Path, gen: Gen, gen_process: Gen) -> None:
     """A limit on the size of files stops a write half way, as a full disk does."""
 

@@ -44,6 +44,7 @@ def test_the_script_decides(text: str, expected: str) -> None:
     assert tokens(text) == expected.split()
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(max_codepoint=0x2FF)) | st.text(st.characters(codec="cp1251")))
 def test_latin_and_cyrillic_words_are_runs_of_word_characters(text: str) -> None:
     text = re.sub("[İǰ]", "", text)  # two letters that casefold to a letter and its mark

@@ -196,6 +196,7 @@ def test_a_batch_that_never_ends_is_taken_up_by_the_next_call(server: Any, ledge
     assert ledger.spent("a").nano_usd == 250_000 < reserved
 
 
+@pytest.mark.slow
 def test_a_stop_leaves_batches_where_they_are(server: Any, ledger: Ledger) -> None:
     server.modes = ["never"]
     told: list[str] = []
@@ -215,6 +216,7 @@ def test_a_stop_leaves_batches_where_they_are(server: Any, ledger: Ledger) -> No
     assert (ledger.abandon("a"), ledger.count_in_batches("a")) == (3, 3)
 
 
+@pytest.mark.slow
 def test_a_batch_whose_making_was_not_heard_of_is_found(server: Any, ledger: Ledger) -> None:
     server.faults = [("created", 0)]  # it was made, and the connection broke
     assert ask(server, ledger, 3)[0] == answers(3)

@@ -263,6 +263,7 @@ def test_a_cap_below_one_call_sends_nothing(server: Server, ledger: Ledger) -> N
 TOKENS = len(request(10).body) / 4 + 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limits", [{"requests_per_minute": 1200}, {"tokens_per_minute": 1200 * TOKENS}]
 )

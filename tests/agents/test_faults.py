@@ -427,6 +427,7 @@ def test_a_firewall_that_dislikes_one_body(ledger: Ledger) -> None:
     assert str(result[3]) == "403: <html>Bad gateway</html>"
 
 
+@pytest.mark.slow
 def test_what_is_tried_again_is_said_once(ledger: Ledger) -> None:
     """With the server's words, and how long it has to be waited for."""
     failed: set[int] = set()

@@ -64,6 +64,7 @@ def kill(place: Path | str, *words: str) -> Ledger:
     return ledger
 
 
+@pytest.mark.slow
 def test_what_is_in_a_batch_is_taken_up_and_charged_once(place: Path | str) -> None:
     ledger = kill(place, "a 0 tag-1", "a 1 tag-1", "a 2 none")
     assert ledger.count_in_batches("a") == 2
@@ -79,6 +80,7 @@ def test_what_is_in_a_batch_is_taken_up_and_charged_once(place: Path | str) -> N
     ledger.close()
 
 
+@pytest.mark.slow
 def test_what_was_sent_directly_or_by_another_run_is_not_taken_up(place: Path | str) -> None:
     ledger = kill(place, "a 0 direct", "b 1 tag-1")
     assert [put(ledger, number).batch for number in (0, 1)] == [None, None]
@@ -99,6 +101,7 @@ def test_what_is_out_is_waited_for(ledger: Ledger) -> None:
     assert isinstance(reserve(ledger, 0, run="b"), Busy)
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_is_not_taken_up(place: Path | str) -> None:
     ledger = kill(place, "a 0 tag-1")
     assert ledger.count_in_batches("a") == 1

@@ -80,6 +80,7 @@ def test_a_ledger_that_is_not_there_makes_no_folder(tmp_path: Path, command: str
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_export_that_cannot_be_made(ledger: Ledger, tmp_path: Path) -> None:
     ledger.record_failure(send(ledger, 0), "429")
     ledger.close()

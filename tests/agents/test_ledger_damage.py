@@ -28,6 +28,7 @@ def overwrite(path: Path, page: int) -> None:
         file.write(b"\xff" * 4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["index", "last page", "cut off"])
 def test_what_can_be_read_is_saved(path: Path, how: str) -> None:
     assert shutil.which("sqlite3"), "install the package sqlite3: the documented command needs it"
@@ -100,6 +101,7 @@ def test_a_damaged_ledger_says_what_to_do(path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["nothing", "no table"])
 @pytest.mark.parametrize(
     "args",

@@ -258,6 +258,7 @@ def test_opened_and_closed_in_any_order(path: Path) -> None:
     sound(path, number)
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(path: Path) -> None:
     processes = [worker(path, "again", 1) for _ in range(2)]
     for process in processes:
@@ -298,6 +299,7 @@ def read_only(killed: Path) -> Iterator[Path]:
         folder.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_a_read_only_medium_is_read(read_only: Path) -> None:
     command = [sys.executable, "-m", "retgen.cli", "ledger"]
     if os.getuid() == 0:  # who may write anywhere, but for this

@@ -67,6 +67,7 @@ def mixed(ledger: Ledger) -> None:
     ledger.learn("openai", "small", "write", 256, 450)
 
 
+@pytest.mark.slow
 def test_a_copy_there_and_back_has_the_same_rows(path: Path, url: str, tmp_path: Path) -> None:
     with closing(Ledger(path)) as ledger:
         mixed(ledger)
@@ -352,6 +353,7 @@ def test_a_connection_that_breaks_at_a_commit(url: str, postgres: Postgres, how:
         ledger.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_stays_away_is_one_error(
     url: str, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from tests.audits.people import fill
 from tests.conftest import Gen
 
 
+@pytest.mark.slow
 def test_from_runs_to_corrected_scores(
     gen: Gen, tmp_path: Path, made: Path, runs: list[str]
 ) -> None:
@@ -47,6 +48,7 @@ def test_from_runs_to_corrected_scores(
     assert sorted(patch[1:]) == sorted(f"q{i}\td{i}-1\t1\t" for i in range(QUERIES))
 
 
+@pytest.mark.slow
 def test_what_somebody_filled_is_kept(
     gen: Gen, tmp_path: Path, made: Path, runs: list[str]
 ) -> None:
@@ -87,6 +89,7 @@ def test_what_is_refused(gen: Gen, tmp_path: Path, made: Path, runs: list[str]) 
     assert "ranks no query of" in foreign.stderr
 
 
+@pytest.mark.slow
 def test_a_complete_set_has_no_unjudged_pair(gen: Gen, tmp_path: Path, limit_run: Path) -> None:
     done = gen("audit", limit_run, "--model", "bm25", "--out", "audit")
     assert (done.returncode, done.stderr) == (0, "")

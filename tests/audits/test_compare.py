@@ -37,6 +37,7 @@ def _set(dataset: Write, name: str, query: str, words: list[str] = WORDS) -> Pat
     return dataset(documents, queries, [(f"q{i}", f"d{i}", 1) for i in range(len(pairs))], name)
 
 
+@pytest.mark.slow
 def test_what_is_printed_and_written(gen: Gen, tmp_path: Path, made: Path, real: Path) -> None:
     done = gen("audit", made, "--real", real, *SYSTEMS, "--model", "rank-bm25")
     assert (done.returncode, done.stderr) == (0, "")
@@ -59,6 +60,7 @@ def test_what_is_printed_and_written(gen: Gen, tmp_path: Path, made: Path, real:
     assert json.loads(gen("audit", made, "--real", real, *SYSTEMS, "--json").stdout)["pairs"]
 
 
+@pytest.mark.slow
 def test_a_system_that_the_set_turns_around(gen: Gen, dataset: Write) -> None:
     """Words run together: whatever reads whole words finds nothing."""
     real = _set(dataset, "real", "where is the {} {}", CODES)

@@ -48,6 +48,7 @@ def read(folder: Path) -> Any:
     return json.loads((folder / "outputs" / "audit_made" / "audit.json").read_text())
 
 
+@pytest.mark.slow
 def test_its_word_alone_has_no_interval(
     gen: Gen, tmp_path: Path, made: Path, runs: list[str], server: Server
 ) -> None:

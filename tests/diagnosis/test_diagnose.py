@@ -34,6 +34,7 @@ def test_every_ability_has_its_data_and_words() -> None:
         assert len(set(one.verdicts)) == 3
 
 
+@pytest.mark.slow
 def test_what_is_printed_and_written(gen: Gen, tmp_path: Path) -> None:
     done = gen("diagnose", "bm25", *QUICK, "--seed", "7")
     assert (done.returncode, done.stderr) == (0, "")
@@ -71,6 +72,7 @@ def test_it_goes_on_and_stays_the_same(gen: Gen, tmp_path: Path) -> None:
     assert gen("diagnose", "bm25", *QUICK, "--seed", str(seed)).stdout == first.stdout
 
 
+@pytest.mark.slow
 def test_another_diagnosis_in_the_folder(gen: Gen, tmp_path: Path) -> None:
     gen("diagnose", "bm25", *QUICK, "--seed", "7")
     done = gen("diagnose", "bm25", *QUICK, "--seed", "8")
@@ -122,6 +124,7 @@ def test_a_model_that_gives_no_numbers(gen: Gen, tmp_path: Path, models: dict[st
     assert gen("diagnose", "./broken", *QUICK).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_model_that_reads_little(models: dict[str, Path], tmp_path: Path) -> None:
     from retgen.evaluation.embedders.options import Options
 

@@ -145,6 +145,7 @@ def test_asked_again_it_pays_nothing(server: Server, gen: Gen, tmp_path: Path) -
     assert json.loads(again.stdout)["choices"] == CHOICES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "error"),
     [

@@ -31,6 +31,7 @@ def test_large_results_are_handed_over_as_files() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_task_is_twenty_times_larger() -> None:
     made = [(name, len(result)) for name, result in Local(2).map(work.uneven, None, TASKS)]
     assert sorted(made) == sorted(

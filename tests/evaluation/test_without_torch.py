@@ -100,6 +100,7 @@ def test_lexical_retrievers_need_no_torch(core: Core, limit_run: Path, tmp_path:
     assert (tmp_path / "out" / "eval.html").is_file()
 
 
+@pytest.mark.slow
 def test_what_needs_an_extra_says_so_before_anything_is_done(
     core: Core, limit_run: Path, tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ def test_candidate_sets_need_no_torch_either(core: Core, tmp_path: Path) -> None
     assert "ladders" not in rows["hybrid:bm25+tfidf"]
 
 
+@pytest.mark.slow
 def test_theorems_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> None:
     result, asked = core(
         ("capacity", limit_run, "--out", tmp_path / "out", "--json"),

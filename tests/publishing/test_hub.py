@@ -66,6 +66,7 @@ def test_one_commit_and_the_same_tree_as_a_folder(kb: Path, tmp_path: Path, hub:
     assert f'load_dataset("{REPO}", "corpus", split="corpus")' in remote["README.md"].decode()
 
 
+@pytest.mark.slow
 def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State, gen: Gen) -> None:
     publish(kb, f"hub:{REPO}")
     done = gen("publish", kb, f"hub:{REPO}")
@@ -94,6 +95,7 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     assert published(hub) == sorted([*FILES, "notes.md"])
 
 
+@pytest.mark.slow
 def test_private(kb: Path, hub: State, gen: Gen) -> None:
     """A repository that is made is private; one that is public is neither changed nor used."""
     assert gen("publish", kb, f"hub:{REPO}", "--private").returncode == 0
@@ -117,6 +119,7 @@ def test_private(kb: Path, hub: State, gen: Gen) -> None:
     assert len(hub.repos[REPO]) == heads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["drop", 500])
 @pytest.mark.parametrize("number", EVERY)
 def test_a_network_that_ends_at_any_request_leaves_nothing_half_and_a_repeat_completes(
@@ -165,6 +168,7 @@ def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
     assert len(hub.repos[REPO]) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [409, 412])
 def test_a_head_that_moved_is_refused_by_the_hub_and_nothing_is_mixed(
     kb: Path, hub: State, status: Fault
@@ -180,6 +184,7 @@ def test_a_head_that_moved_is_refused_by_the_hub_and_nothing_is_mixed(
     assert hub.head(REPO) is before
 
 
+@pytest.mark.slow
 def test_two_publishers_never_mix(kb: Path, hub: State, gen: Gen) -> None:
     publish(kb, f"hub:{REPO}")
     change(kb)

@@ -296,6 +296,7 @@ def test_a_changed_run_is_refused_and_force_says_so_in_the_card(
     assert re.search(r"(?m)^# .+\n\n> \[!WARNING\]", (out / "README.md").read_text())  # on top
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("licence", "reason"),
     [
@@ -336,6 +337,7 @@ def judge(run: Path, looks: int, *, right: bool) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_certificate_that_failed_is_refused(kb: Path, tmp_path: Path) -> None:
     judge(kb, 40, right=False)
     with pytest.raises(

@@ -102,6 +102,7 @@ def test_total_below_the_relevant_documents() -> None:
         certificate(OFFICIAL, 45)
 
 
+@pytest.mark.slow
 def test_spectral_values() -> None:
     small, large, plane, official, equal = (
         {bound.kind: bound for bound in spectral_bounds(matrix)}

@@ -96,6 +96,7 @@ def test_the_report_of_the_same_run(hostile: Path) -> None:
     assert f"openai:{shown(MODEL)}" in shown(page.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("licence", "stated"),
     [
@@ -189,6 +190,7 @@ def arguments(kind: Any, folder: Path) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_torch_thread")
 @pytest.mark.parametrize(("source", "name", "texts"), [
     ("ladders", "triplets", 3), ("pairs", "pairs", 4),

@@ -127,6 +127,7 @@ def test_what_the_set_is_follows_its_needles(needles: list[str], said: str) -> N
     assert recipe.family.from_user(recipe.job) == "nothing"
 
 
+@pytest.mark.slow
 def test_card_and_report_say_what_a_score_is_of(tmp_path: Path) -> None:
     """Over books of the user's own, which are not synthetic."""
     books = tmp_path / "books"

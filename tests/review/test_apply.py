@@ -325,6 +325,7 @@ def test_the_digest_of_a_decision_is_that_of_what_was_shown() -> None:
     assert digest("q", "t", "x") == ShownPair("q", "t", "x").digest()
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_version_and_refuses_what_does_not_fit(
     parent: Path, gen: Callable[..., Any]
 ) -> None:

@@ -203,6 +203,7 @@ def test_certificates(judged: Judged) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_all_looked_at_is_the_rate_itself(limit_run: Path, tmp_path: Path) -> None:
     review = open_review(limit_run, goals=["wrong <= 2%"], plants=0, out=tmp_path / "out")
     before = report(review)["certificates"][0]

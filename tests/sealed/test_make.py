@@ -60,6 +60,7 @@ def test_anybody_checks_a_commitment_without_retgen(sealed_once: Path) -> None:
         assert info == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
+@pytest.mark.slow
 def test_a_commitment_tells_nothing_of_the_seed(tiny: Path, tmp_path: Path) -> None:
     """Of two seeds everything but the hash is the same, so there is nothing to search with."""
     first, second = (
@@ -116,6 +117,7 @@ def test_a_second_call_does_nothing(tiny: Path, tmp_path: Path, gen: Gen) -> Non
     )
 
 
+@pytest.mark.slow
 def test_rounds_are_linked(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         make_sealed(tiny, out=tmp_path / "out", round_number=2)
@@ -209,6 +211,7 @@ def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) 
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_set_whose_name_is_that_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text(RECIPE.replace("tiny", "reveal.json"))
     made = make_sealed(tmp_path / "odd.yaml", out=tmp_path / "out")

@@ -15,6 +15,7 @@ from tests.conftest import Gen, read_jsonl
 from tests.sealed.conftest import submission
 
 
+@pytest.mark.slow
 def test_holder_and_stranger_agree(sealed: Path, tmp_path: Path, gen: Gen) -> None:
     """Before the reveal by the holder, afterwards by whoever has two files and the submission."""
     stranger = tmp_path / "stranger"
@@ -45,6 +46,7 @@ def test_holder_and_stranger_agree(sealed: Path, tmp_path: Path, gen: Gen) -> No
     assert (stranger / "outputs" / name / "eval.json").is_file()
 
 
+@pytest.mark.slow
 def test_what_is_printed_tells_no_qrel(sealed: Path, gen: Gen) -> None:
     run = submission(sealed / "public", sealed.parent / "mine.trec")
     ids = {row["_id"] for name in ("corpus", "queries")

@@ -24,6 +24,7 @@ from tests.sealed.conftest import RECIPE, sha256
 Forged = Callable[[Callable[[dict[str, Any]], object]], tuple[Path, Path]]
 
 
+@pytest.mark.slow
 def test_yes(pair: Path, sealed: Path, gen: Gen) -> None:
     stated = json.loads((pair / "reveal.json").read_text())
     size = sum(info["bytes"] for info in stated["files"].values())
@@ -249,6 +250,7 @@ def test_submitters_were_given_something_else(forged: Forged, pair: Path, sealed
         verify_sealed(*forged(other), public=public)
 
 
+@pytest.mark.slow
 def test_a_folder_that_comes_with_the_reveal_is_not_believed(
     forged: Forged, pair: Path, gen: Gen
 ) -> None:
@@ -365,6 +367,7 @@ def test_a_key_that_stands_twice(pair: Path) -> None:
 # --- rounds -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_round_follows_on_the_one_it_names(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(RECIPE)
     for number in (1, 2):

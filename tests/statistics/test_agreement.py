@@ -108,6 +108,7 @@ def test_intervals_are_functions_of_the_seed():
     assert first == again != other
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_of_simulated_reviewers():
     """Reviewers right with probability 0.9 on binary items agree on 82%."""
     rng = np.random.default_rng(6)

@@ -80,6 +80,7 @@ def test_what_is_a_study(small: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_data_sets_are_made_and_scored(recipe_file: Write, tmp_path: Path) -> None:
     path = recipe_file(
         "study: two\ndatasets:\n"
@@ -179,6 +180,7 @@ def test_names_must_be_data_sets(recipe_file: Write) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyped-def]
     path = recipe_file(
         f"study: one\ndatasets:\n  dense: {{recipe: limit_small, {TINY}}}\nmodels: [bm25]\n"

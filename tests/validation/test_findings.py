@@ -122,6 +122,7 @@ def test_what_cannot_be_asked_for(
     assert (result.returncode, result.stdout, result.stderr) == (2, "", f"gen: {message}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["limit-proof", "limit-proof/names", "manifest", "word-lists"])
 def test_what_vouches_for_a_run_stays(limit_run: Path, name: str) -> None:
     for asked in ({"off": {name: "no time"}}, {"severity": {name: "warning"}}):

@@ -229,6 +229,7 @@ def test_nothing_that_cannot_be_read_hides_what_was_forged(
     )
 
 
+@pytest.mark.slow
 def test_files_that_do_not_fit_together_are_an_error(
     finished: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -284,6 +285,7 @@ def test_damage_to_any_other_file_is_an_error(
             shutil.rmtree(copy)
 
 
+@pytest.mark.slow
 def test_a_run_without_its_recipe_is_told_so(
     finished: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -141,6 +141,7 @@ def test_a_damaged_state_is_proven_again(
     assert proof_in(tmp_path / "out") == proof_in(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_a_changed_corpus_is_proven_from_the_start(small: Path, tmp_path: Path) -> None:
     """The changed file is written again, and what was known of it is thrown away."""
@@ -164,6 +165,7 @@ def test_gen_validate_reads_no_state(small: Path, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in (tmp_path / "out" / PROOF).iterdir()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_a_failed_proof_leaves_nothing(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

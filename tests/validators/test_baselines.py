@@ -94,6 +94,7 @@ def test_rankings_are_those_of_the_definition(tmp_path: Path, seed: int) -> None
     assert result == by_definition(texts, judgements, 25)
 
 
+@pytest.mark.slow
 def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, judgements = collection(7, documents=400, queries=60)
     monkeypatch.setattr(baselines, "GROUP", 2000)

@@ -102,6 +102,7 @@ def test_documents_and_queries_are_named(tmp_path: Path) -> None:
 LETTERS = "aZ 9.\n\t\x7fÃÂéüßŸšŠœâ€™\u00ad\u0301\u0130\u024f\u0250\u0370я漢\ufeff\u202e\ud800\x85\U0001f3f4"
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(st.sampled_from(LETTERS), max_size=12) | st.text(max_size=6), max_size=9))
 def test_many_texts_at_a_time_are_seen_as_one_by_one(texts: list[str]) -> None:

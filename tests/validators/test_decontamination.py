@@ -324,6 +324,7 @@ def test_the_pairs_are_those_of_all_pairs(
     assert alike(texts, others, threshold) == expected
 
 
+@pytest.mark.slow
 def test_long_texts_and_any_number_of_parities(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(3)
     vocabulary = [f"w{i}" for i in range(2000)]

@@ -67,6 +67,7 @@ def test_nothing_tells(tables: Tables, tmp_path: Path) -> None:
 # --- the order of ids ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "order", "median", "messages"),
     [

@@ -38,6 +38,7 @@ def messages(path: Path) -> list[str]:
     return [one.message for one in validate(path).findings if one.rule.startswith("ladder-proof")]
 
 
+@pytest.mark.slow
 def test_a_finished_set_is_proven(finished: Path) -> None:
     validation = validate(finished)
     assert (validation.ok, validation.errors, validation.findings) == (True, 0, [])

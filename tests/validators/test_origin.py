@@ -63,6 +63,7 @@ def made(count: int, seed: int, spoil: Spoil = _same) -> tuple[list[ComparedPair
     return pairs, texts
 
 
+@pytest.mark.slow
 def test_no_mark() -> None:
     results = [measure(*made(200, seed)) for seed in range(8)]
     assert all(0.45 < one["auc"] < 0.55 for one in results)
@@ -154,6 +155,7 @@ def judged(folder: Path, spoil: Spoil = _denied, count: int = 120) -> Path:
     return write_set(folder, texts, {pair.query: f"what of {pair.query}" for pair in pairs}, qrels)
 
 
+@pytest.mark.slow
 def test_judged_negatives(tmp_path: Path) -> None:
     validation = validate(judged(tmp_path / "marked"), workers=1)
     origin = validation.to_json()["origin"]
@@ -171,6 +173,7 @@ def test_judged_negatives(tmp_path: Path) -> None:
     assert clean.origin["low"] <= 0.5 <= clean.origin["high"]
 
 
+@pytest.mark.slow
 def test_negatives_that_queries_list(tmp_path: Path) -> None:
     pairs, texts = made(120, 5, _denied)
     listed = {pair.query: {"hard_negatives": [pair.negative]} for pair in pairs}
@@ -225,6 +228,7 @@ def test_the_same_figures_on_any_number_of_workers(
     assert validate(folder, workers=1).origin == alone.origin
 
 
+@pytest.mark.slow
 def test_the_main_job_imports_no_learner(tmp_path: Path) -> None:
     code = (
         "import sys, retgen; retgen.run('limit_small', out=sys.argv[1]); "

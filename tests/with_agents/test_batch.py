@@ -54,6 +54,7 @@ def test_the_same_data_at_half_the_price(server: Any, recipe: Path) -> None:
     assert half["usd"] == pytest.approx(full["usd"] / 2, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_without_the_flag_what_is_in_batches_is_not_paid_for_again(recipe: Path) -> None:
     with batch_server.serving("openai", mind) as server:
         server.protocol, server.modes = "openai", ["never"]

@@ -177,6 +177,7 @@ def test_a_server_without_json_schema(gen: Gen, server: Server, switch: Switch) 
     assert len(server.requests) <= 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -227,6 +228,7 @@ def test_a_model_that_reasons_wastes_little(
     assert wasted / (useful + wasted) <= 0.10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "larger", "reason"),
     [

@@ -179,6 +179,7 @@ def test_a_killed_run_holds_no_other_back(asked: Path) -> None:
         assert set(out) == {"a"}  # it stays charged with what it had in flight
 
 
+@pytest.mark.slow
 def test_lost_answers_stop_a_run_before_it_sends(asked: Path, server: Server) -> None:
     assert gen(asked, server, "run", str(asked), "--out", "runs/a").returncode == 0
     sent = len(server.requests)

@@ -270,6 +270,7 @@ def test_one_sentence_that_does_not_do(tmp_path: Path, sentence: str, reason: st
     assert calls == PLAIN
 
 
+@pytest.mark.slow
 def test_fewer_than_ten_sentences(tmp_path: Path) -> None:
     """More are asked for; those that did are not given up."""
 
@@ -425,6 +426,7 @@ def test_answers_that_cannot_be_taken(
         assert len(server.requests) <= CALIBRATION + 24 * 12
 
 
+@pytest.mark.slow
 def test_a_model_that_gives_no_json(tmp_path: Path) -> None:
     """A whole answer that cannot be read is asked for twice more, and then the document is lost."""
 

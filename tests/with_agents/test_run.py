@@ -20,6 +20,7 @@ from tests.conftest import read_jsonl
 from tests.with_agents.conftest import KEY, Gen, contents, environment, recipe_of
 
 
+@pytest.mark.slow
 def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) -> None:
     done = ask("run", asked, "--out", "runs/a")
     assert done.returncode == 0, done.stderr
@@ -382,6 +383,7 @@ def nasty(body: dict[str, Any]) -> str:
     return answer
 
 
+@pytest.mark.slow
 def test_strange_answers_are_repaired(asked: Path) -> None:
     with serving(nasty) as server:
         done = in_process(

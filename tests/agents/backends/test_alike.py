@@ -65,6 +65,7 @@ def test_an_answer_that_repeats_the_key(backend: Backend) -> None:
     assert reply.text == "your key is [key]"
 
 
+@pytest.mark.slow
 @every
 def test_many_at_a_time(backend: Backend) -> None:
     assert len(backend.ask(*["ok"] * 60)) == 60

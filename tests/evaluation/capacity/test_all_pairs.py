@@ -78,6 +78,7 @@ def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
     assert kept.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_more_seeds_measure_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(out, "paper", [row(4, 77)])

@@ -57,6 +57,7 @@ def check(stored: Path, corpus: list[str], qrels: list[dict[str, object]]) -> tu
     return len(gaps), min(gaps)
 
 
+@pytest.mark.slow
 def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = retgen.certify(pairs, dims=[4, 6], margin=0.3, seeds=2, minutes=0.5, out=out)
@@ -88,6 +89,7 @@ def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> 
     assert text_of(result).splitlines()[-1] == f"page: {out / 'certificate.html'}"
 
 
+@pytest.mark.slow
 def test_the_fewest_dimensions_of_a_margin(pairs: Path, tmp_path: Path) -> None:
     result = retgen.certify(pairs, margin=0.25, seeds=2, minutes=0.5, out=tmp_path / "out")
     assert result.reached is not None
@@ -101,6 +103,7 @@ def test_the_fewest_dimensions_of_a_margin(pairs: Path, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_margin_out_of_reach(pairs: Path, tmp_path: Path) -> None:
     result = retgen.certify(pairs, margin=1.9, seeds=1, minutes=0.2, out=tmp_path / "out")
     assert result.reached is None
@@ -152,6 +155,7 @@ def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-unty
     assert result.margins[0].found == pytest.approx(2.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one"}, {f"q{i}": "who" for i in range(10)}, PAIRS)
     result = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")

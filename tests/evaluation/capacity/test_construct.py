@@ -61,6 +61,7 @@ def test_margins_shrink_as_the_fourth_power():
     assert construct.margin(8, 50) > 2 * construct.margin(4, 50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimension", "precision", "last"),
     [(4, "float32", 164), (4, "bf16", 13), (4, "int8", 14)],

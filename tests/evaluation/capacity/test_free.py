@@ -82,6 +82,7 @@ def test_a_deadline_is_said():
     assert [one[:4] for one in results] == [(4, 2, (), False), (5, 2, (), False)]
 
 
+@pytest.mark.slow
 def test_the_same_arguments_give_the_same_result():
     assert free.solve(4, 9, [0, 5]) == free.solve(4, 9, [0, 5])
     assert free.solve(4, 9, [0]) != free.solve(4, 9, [1])

@@ -123,6 +123,7 @@ def test_queries_and_documents_have_a_type_of_input_each(
     assert len(longer.texts) == 40  # documents are the same as before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["cohere", "voyage"])
 def test_other_providers_hear_nothing_of_an_account_at_openai(
     provider: str, run: Path, server: EmbeddingServer, tmp_path: Path,
@@ -275,6 +276,7 @@ def test_a_cap_needs_a_price(run: Path, server: EmbeddingServer, tmp_path: Path)
     assert server.questions == []
 
 
+@pytest.mark.slow
 def test_a_server_that_states_no_usage_is_charged_at_the_most(
     run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from retgen.evaluation.embedders.base import SentenceEmbedder
@@ -11,6 +12,7 @@ from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options, retriever
 
 
+@pytest.mark.slow
 def test_prompts_change_the_vectors_and_the_fingerprint() -> None:
     model = load_model("minilm")
     plain = SentenceEmbedder("minilm", model, Options())

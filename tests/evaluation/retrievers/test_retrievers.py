@@ -98,6 +98,7 @@ def test_mteb_models_by_name(collection: Collection) -> None:
     assert encoder.dim == 32
 
 
+@pytest.mark.slow
 def test_late_interaction_takes_prompts_and_lengths(
     collection: Collection, models: dict[str, Path]
 ) -> None:
@@ -179,6 +180,7 @@ def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_pat
     assert result["metrics"]["recall@2"] == pytest.approx(float(scores.mean()), abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_torch_thread")
 @pytest.mark.parametrize("name", ["minilm", "static:minilm"])
 def test_every_batch_is_reported(limit_run: Path, name: str) -> None:

@@ -95,6 +95,7 @@ def blocks_of(folder: Path, model: str = "static--minilm") -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in (folder / "embeddings" / model).glob("block@*")}
 
 
+@pytest.mark.slow
 def test_three_ranks_in_any_order_are_one_process(corpus: Path, out: Path, tmp_path: Path) -> None:
     one = tmp_path / "one"
     assert encode_share(corpus, [MODEL], Rank(0, 1), out=one).documents == DOCUMENTS
@@ -105,6 +106,7 @@ def test_three_ranks_in_any_order_are_one_process(corpus: Path, out: Path, tmp_p
     assert stated["notes"] == ["documents encoded by ranks, and kept as float16"]
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_vectors_in_float16(corpus: Path, out: Path) -> None:
     """The search by hand: the model's own vectors, rounded, and all products at once."""
     _, run = results(out, corpus)

@@ -153,6 +153,7 @@ def test_written_runs_score_the_same(swept: Path, limit_run: Path, tmp_path: Pat
     assert {r["model"]: r["metrics"] for r in again["results"]} == names
 
 
+@pytest.mark.slow
 def test_embeddings_are_computed_once(
     limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

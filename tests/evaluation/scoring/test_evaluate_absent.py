@@ -33,6 +33,7 @@ LOST = "qrels name documents that are not in the corpus and cannot be found"
 IDLE = "queries have no other relevant document and count as 0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("qrels", "notes", "recall"),
     [

@@ -16,6 +16,7 @@ from retgen.progress import no_progress
 from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside mteb
 def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run: Path) -> None:
     import mteb

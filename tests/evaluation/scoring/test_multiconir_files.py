@@ -39,6 +39,7 @@ def published(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_they_score_as_the_same_ladders_do(published: Path, tmp_path: Path) -> None:
     """As a set that another writer makes of the same texts, in our layout."""
     ours = write_ladders(tmp_path / "ours", len(LADDERS))
@@ -54,6 +55,7 @@ def test_they_score_as_the_same_ladders_do(published: Path, tmp_path: Path) -> N
     assert "descriptive" not in one["task1"]
 
 
+@pytest.mark.slow
 def test_they_are_read_once(published: Path, gen: Gen) -> None:
     first = dataset_folder(published)
     assert (first.name, dataset_folder(published)) == ("datasets", first)

@@ -67,6 +67,7 @@ params:
 """
 
 
+@pytest.mark.slow
 def test_a_data_set_says_what_scores_are_broken_down_by(tmp_path: Path) -> None:
     recipe = tmp_path / "boats.yaml"
     recipe.write_text(RECIPE.format(folder=BOATS))

@@ -108,6 +108,7 @@ def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Pat
     assert scores_panel(result.datasets[0]).table().head[-2:] == ["docs cut", "queries cut"]
 
 
+@pytest.mark.slow
 def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: Path) -> None:
     result = evaluate([limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"],
                      out=tmp_path / "out")  # fmt: skip

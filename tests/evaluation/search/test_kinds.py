@@ -198,6 +198,7 @@ def test_a_document_that_shares_no_term_is_not_ranked() -> None:
     assert index.by_distance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["sparse", "late"])
 def test_negatives_are_mined_by_it(models: dict[str, Path], words: Collection, prefix: str) -> None:
     """What it ranks first but for the positive, and no score above the positive's."""

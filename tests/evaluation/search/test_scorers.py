@@ -128,6 +128,7 @@ def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
         np.testing.assert_allclose(scores, expected.cpu(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_text_is_encoded_once_for_all_dimensions(groups: list[CandidateSet]) -> None:
     loaded = systems("static:minilm", dims=(32, 384))
     assert [one.dim for one in loaded] == [32, 384]

@@ -296,6 +296,7 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(
     assert not kept.exists()
 
 
+@pytest.mark.slow
 def test_early_stop_saves_the_best_step(
     pairs: Pairs, static: SentenceTransformer, tmp_path: Path
 ) -> None:
@@ -464,6 +465,7 @@ def test_devices(device: str, text: str, pairs: Pairs, short: str, tmp_path: Pat
     assert str(caught.value) == text
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_stops_the_training(
     layer: Path, pairs: Pairs, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ PAIRS = Pairs(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 2])
 def test_idf_counts_documents_of_the_positives(
     words: SentenceTransformer, tmp_path: Path, limit: int | None

@@ -166,6 +166,7 @@ def test_a_cross_encoder_starts_from_an_embedder_with_a_head_of_its_seed(
     assert not torch.allclose(heads[0], heads[2])
 
 
+@pytest.mark.slow
 def test_adapters_leave_a_head_free(models: dict[str, Path], pairs: Pairs, tmp_path: Path) -> None:
     config = make_config(None, {**FAST, "max_steps": 2, "lora": 2, "lora_targets": ["query"]})
     trained = train(f"cross:{models['cross']}", pairs, config, tmp_path)
@@ -175,6 +176,7 @@ def test_adapters_leave_a_head_free(models: dict[str, Path], pairs: Pairs, tmp_p
     assert changed == {"query", "classifier"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "given", "settings", "message"),
     [

@@ -118,6 +118,7 @@ def test_killed_word_vectors_end_with_the_same_bytes(
     assert weights_of[0] == weights_of[1]
 
 
+@pytest.mark.slow
 def test_training_reads_less_than_is_saved(static: SentenceTransformer, tmp_path: Path) -> None:
     """Only the first two tokens are trained; the saved model reads all, and says what was cut."""
     words = [("red", "owl"), ("blue", "cat"), ("green", "fox")]

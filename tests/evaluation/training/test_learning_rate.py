@@ -170,6 +170,7 @@ def test_on_the_page_and_shown_again(run: Path, short: str, tmp_path: Path) -> N
     assert again.to_json() == shown
 
 
+@pytest.mark.slow
 def test_given_by_name(gen: Gen, run: Path, short: str, tmp_path: Path) -> None:
     done = gen("train", run, "--model", short, "--lr", "0.01", "--set", "max_steps=1",
                "--metric", "recall@2", "--out", tmp_path / "out", "--json")  # fmt: skip

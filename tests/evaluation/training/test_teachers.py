@@ -141,6 +141,7 @@ def test_each_kind_learns_from_a_teacher_and_is_resumed(
     assert f"- teacher: bm25, its scores divided by {whole.teacher_temperature:.4g}\n" in card
 
 
+@pytest.mark.slow
 def test_prefixes_of_the_vector_learn_too(
     static: SentenceTransformer, pairs: Pairs, tmp_path: Path
 ) -> None:
@@ -345,6 +346,7 @@ def test_what_is_said_and_shown_again(other: Path, short: str, tmp_path: Path) -
     assert (stored["teacher"], stored["hard_negatives"]) == ("static:minilm", 1)
 
 
+@pytest.mark.slow
 def test_mined_negatives_are_spared_for_those_that_are_dropped(
     gen: Gen, other: Path, short: str, tmp_path: Path
 ) -> None:
@@ -395,6 +397,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield result
 
 
+@pytest.mark.slow
 def test_a_chat_model_says_which_negatives_are_relevant(
     gen: Gen, other: Path, short: str, tmp_path: Path, server: Server
 ) -> None:

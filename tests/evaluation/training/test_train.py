@@ -225,6 +225,7 @@ def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-def]
     args = ("--model", "static:minilm", "--set", "max_steps=2", "--set", "batch_size=full",
             "--query-prompt", "find: ")  # fmt: skip

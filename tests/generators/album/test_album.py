@@ -184,6 +184,7 @@ def test_what_is_likely_is_not_said(asked: Conjunction, likely: list[int]) -> No
     assert SceneGrades(bundled_catalogue(), scenes).likely(asked) == likely
 
 
+@pytest.mark.slow
 def test_queries_without_an_answer_have_rows_of_near_ones_and_types_keep_their_shares() -> None:
     records = made("zh")
     queries = rows(records, "queries")

@@ -67,6 +67,7 @@ def test_keywords_ask_for_what_is_in_passing_too(english: Records) -> None:
     assert grades == {"kw": {2: 120, 1: 77}, "sm": {2: 182}}
 
 
+@pytest.mark.slow
 def test_nothing_of_the_test_set_is_trained_on(english: Records) -> None:
     rows = pairs(english, "kw") + pairs(english, "sm")
     asked = [read_query(text) for text in texts(english, "queries")]

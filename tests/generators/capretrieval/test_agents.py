@@ -25,6 +25,7 @@ def server() -> Iterator[Server]:
         yield made
 
 
+@pytest.mark.slow
 def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
     ask: Gen, server: Server, tmp_path: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
     assert len(server.requests) == calls
 
 
+@pytest.mark.slow
 def test_a_model_of_which_nothing_can_be_used_leaves_the_words_of_people(
     ask: Gen, server: Server, tmp_path: Path
 ) -> None:
@@ -128,6 +130,7 @@ def test_the_plan_counts_a_call_a_passage(ask: Gen, server: Server, tmp_path: Pa
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_a_budget_stops_the_run_and_a_second_one_ends_it(
     ask: Gen, server: Server, tmp_path: Path
 ) -> None:
@@ -215,6 +218,7 @@ def test_width_does_not_matter() -> None:
     assert fault("keyword", "ＷＩＮＤＭＩＬＬ", "windmill", ENGLISH, "en") is None
 
 
+@pytest.mark.slow
 def test_a_model_is_shown_queries_of_users(ask: Gen, server: Server, tmp_path: Path) -> None:
     """The same ones for every passage; without a sample the request is as it was."""
     asked = ["windmill flour", "How often do boats come?", "copper pans for sauces"]

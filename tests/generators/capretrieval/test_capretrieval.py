@@ -245,6 +245,7 @@ def test_passages_keep_their_place_in_the_document(tmp_path: Path) -> None:
     assert validate(path).ok
 
 
+@pytest.mark.slow
 def test_languages_side_by_side(tmp_path: Path) -> None:
     source = write_rows(
         tmp_path / "mixed.jsonl", [*TEXTS[:4], GERMAN, FRENCH, CHINESE, HEBREW], 7 * [""] + ["עיר"]
@@ -423,6 +424,7 @@ def test_preview_shows_queries_of_a_passage(finished: Path) -> None:
     assert "The queries of d0" in str(shown)
 
 
+@pytest.mark.slow
 def test_a_run_outlives_its_source(tmp_path: Path, dataset: Write) -> None:
     (tmp_path / "kb").mkdir()
     for n, text in enumerate(TEXTS):

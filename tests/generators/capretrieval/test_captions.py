@@ -73,6 +73,7 @@ def test_captions(album: Album) -> None:
         assert "\n" not in one["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # inside jieba
 def test_lengths(album: Album) -> None:
     lengths = [len(words(one["text"], album.lang)) for one in album.captions]

@@ -41,6 +41,7 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_pairs_are_read_twice_and_conflicts_settled(
     ask: Gen, server: Server, recipe: Path, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_changed_label_is_found(ask: Gen, server: Server, recipe: Path, tmp_pa
     assert f"{pair} has grade 2, its readings do not" in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_files_of_a_judge_that_are_lost_or_broken_are_findings(
     ask: Gen, server: Server, recipe: Path, tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ def server() -> Iterator[Server]:
         yield made
 
 
+@pytest.mark.slow
 def test_what_a_judge_calls_relevant_is_no_negative(
     ask: Gen, server: Server, tmp_path: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_what_a_judge_calls_relevant_is_no_negative(
     assert ask("validate", "true").returncode == 0
 
 
+@pytest.mark.slow
 def test_no_japanese_negative_holds_the_characters_of_a_chinese_query(
     ask: Gen, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(recipe, out=folder / "forms").path
 
 
+@pytest.mark.slow
 def test_the_lowest_share_is_taken_that_leaves_enough_to_hold_out(finished: Path) -> None:
     assert json.loads((finished / "sources" / "mined.json").read_text())["alike"] == 0.8
     corpus = read_jsonl(finished / "dataset" / "corpus.jsonl")
@@ -61,6 +62,7 @@ def test_no_form_is_a_negative_of_another(finished: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_proof_goes_by_the_share_that_the_run_states(finished: Path) -> None:
     file, manifest = finished / "sources" / "mined.json", finished / "manifest.json"
     before = file.read_text(), manifest.read_text()

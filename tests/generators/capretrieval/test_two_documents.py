@@ -125,6 +125,7 @@ def test_kept_is_what_both_answer_and_neither_alone(
     assert ask("validate", str(path)).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_judge_is_measured_and_training_has_both_passages(
     run: Callable[[int], Path], ask: Gen, tmp_path: Path
 ) -> None:

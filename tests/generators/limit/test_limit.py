@@ -111,6 +111,7 @@ def test_the_papers_small_set(tmp_path: Path) -> None:
     assert not any(query["_id"].startswith("q0000") for query in queries[:2])
 
 
+@pytest.mark.slow
 def test_baselines_of_limit_are_the_published_ones(tmp_path: Path) -> None:
     """TARGETS: summed IDF gives recall@2/10/20/46/100 = 4.5/22.5/45/100/100 at the paper's size."""
     manifest, *_ = make(tmp_path, "{pattern: dense, docs: 20000, queries: 1000, k: 2}")
@@ -125,6 +126,7 @@ def test_baselines_of_limit_are_the_published_ones(tmp_path: Path) -> None:
 NORWAY = "{pattern: dense, docs: 8500, queries: 50, k: 2, attributes_per_doc: 12, names: {locales: [no_NO]}}"
 
 
+@pytest.mark.slow
 def test_middle_names_where_there_are_too_few_pairs(tmp_path: Path) -> None:
     """200 first names and 41 surnames are 8,200 pairs, and 8,500 documents are made."""
     manifest, corpus, _, _ = make(tmp_path, NORWAY)
@@ -420,6 +422,7 @@ def test_two_files_of_one_name(tmp_path: Path) -> None:
     run(tmp_path / "out", out=tmp_path / "again")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [
@@ -507,6 +510,7 @@ def test_positives_are_scattered_and_lists_give_nothing_away(tmp_path: Path) -> 
     assert abs(sum(where) / len(where) - 22) < 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("negatives", [0, 3])
 def test_pairs_are_the_qrels_with_texts(tmp_path: Path, negatives: int) -> None:
     overrides = {"params.docs": 300, "params.queries": 20}

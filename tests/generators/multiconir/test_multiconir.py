@@ -118,6 +118,7 @@ def test_no_negative_is_relevant_to_its_query(finished: Path) -> None:
         assert counts == {(1, 0): 20 * 24}
 
 
+@pytest.mark.slow
 def test_labels_are_structural_and_proven(finished: Path) -> None:
     manifest = manifest_of(finished)
     qrels = manifest["counts"]["qrels"]

@@ -16,6 +16,7 @@ from tests.generators.multiconir.ships import recipe
 from tests.generators.multiconir.stories import stories
 
 
+@pytest.mark.slow
 def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path) -> None:
     """Its documents come from a CSV; what is no document is refused, and the counts add up."""
     texts = [row["text"] for row in stories(3)]
@@ -49,6 +50,7 @@ def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "ships.jsonl").write_text(
         "".join(json.dumps({"nr": d["_id"], "story": d["text"]}) + "\n" for d in stories(4))

@@ -20,6 +20,7 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
         run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "message", "rows"),
     [
@@ -107,6 +108,7 @@ def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path)
     ]
 
 
+@pytest.mark.slow
 def test_no_two_ladders_ask_the_same(tmp_path: Path) -> None:
     """Documents that share their sentences: of those whose queries begin alike the first is taken."""
     story = stories(1)[0]["text"]

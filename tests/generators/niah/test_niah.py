@@ -20,6 +20,7 @@ from tests.generators.niah.rows import corpus, needle, without
 BOTH = pytest.mark.parametrize("made", ["small", pytest.param("arms", marks=pytest.mark.slow)])
 
 
+@pytest.mark.slow
 def test_default_is_3234_haystacks() -> None:
     planned = plan("niah")
     assert (planned.documents, planned.queries, planned.qrels) == (3_234, 22, 6_160)

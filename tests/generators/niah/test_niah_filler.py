@@ -13,6 +13,7 @@ from tests.conftest import read_jsonl
 from tests.generators.niah.rows import Row, corpus, table, without, write_books
 
 
+@pytest.mark.slow
 def test_a_control_holds_the_filler_of_the_first_needle_and_a_sentence_in_its_stead(
     small: Path,
 ) -> None:
@@ -75,6 +76,7 @@ def test_coherent_filler_is_a_run_of_one_book(tmp_path: Path) -> None:
     assert 20 < left_out <= 32  # some tails are one sentence
 
 
+@pytest.mark.slow
 def test_coherent_filler_goes_on_with_the_next_book(tmp_path: Path) -> None:
     books = write_books(tmp_path / "books", "map_room", "boatyard")
     told = table(tmp_path / "own.yaml") | {

@@ -35,6 +35,7 @@ def test_what_cannot_be_made(told: Row, message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_table_of_your_own(tmp_path: Path) -> None:
     made = run("niah", overrides=table(tmp_path / "own.yaml"), out=tmp_path / "run")
     (query,) = read_jsonl(made.path / "dataset" / "queries.jsonl")

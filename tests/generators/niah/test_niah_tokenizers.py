@@ -34,6 +34,7 @@ def test_a_tokenizer_that_counts_words_otherwise_at_the_beginning(tmp_path: Path
             assert row["metadata"]["depth"] == round(first / (159 - (last + 1 - first)), 4)
 
 
+@pytest.mark.slow
 def test_words_need_no_package(tmp_path: Path) -> None:
     told = {"params.lengths": [100], "params.tokenizer": "words"}
     rows = corpus(run("niah", overrides=told, out=tmp_path / "words").path)

@@ -91,6 +91,7 @@ def test_the_plan_counts_them() -> None:
     assert (plan.queries, plan.qrels) == (len(made["queries"]), len(made["qrels"]))
 
 
+@pytest.mark.slow
 def test_two_triples_are_not_asked_the_same() -> None:
     """Round numbers meet: of 1,000 queries with this seed, two had one text."""
     given = job(

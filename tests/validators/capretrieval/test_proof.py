@@ -46,6 +46,7 @@ def keyword_of(queries: list[Row], document: str) -> Row:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_finished_set_is_proven(finished: Path) -> None:
     assert findings(finished) == []
     assert [name for name, split in split_of(finished).items() if split == "test"] == [TEST]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from retgen.validators.capretrieval.wording import apart, wording
 from tests.generators.capretrieval.texts import ENGLISH, FRENCH, GERMAN, TEXTS
 
@@ -21,6 +23,7 @@ def test_filled_in_templates_share_a_number() -> None:
     assert wording([]).groups.tolist() == []
 
 
+@pytest.mark.slow
 def test_the_lowest_share_is_taken_that_leaves_enough() -> None:
     """Ten texts that share 9 of 11 words (0.82) with each other, and two that share none."""
     many = " one two three four five six seven eight nine"

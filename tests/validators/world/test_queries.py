@@ -33,6 +33,7 @@ LEIPZIG = ["is", "setting", "Leipzig"]
 GERMANY = ["within", "setting", "Germany"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expression"),
     [
@@ -153,6 +154,7 @@ def test_refused(domain: str, text: str, word: str) -> None:
     assert str(error.value) in (f"no phrase holds {word!r}", f"no phrase goes on with {word!r}")
 
 
+@pytest.mark.slow
 def test_somebody_else() -> None:
     with pytest.raises(UnreadableQuery, match="no phrase holds 'brother'"):
         reader("medical").query("patients whose brother lives in Leipzig")

@@ -74,6 +74,7 @@ def test_people(text: str, facts: list[str]) -> None:
     assert read(*ADA, text) == (facts, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "facts"),
     [

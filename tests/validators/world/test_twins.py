@@ -60,6 +60,7 @@ def test_nothing_is_wrong(films: Tables, tmp_path: Path) -> None:
     assert findings(films, tmp_path) == findings(films, tmp_path, parts=3) == []
 
 
+@pytest.mark.slow
 def test_contrasts_are_proven(tmp_path: Path) -> None:
     """As they are; with the labels of an exclusion on its twin, nothing is right."""
     tables = rows(contrasts=("include", "exclude", "compare", "superlative"))

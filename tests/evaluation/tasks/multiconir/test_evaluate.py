@@ -38,6 +38,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_ladders(folder, 4, domain="barns", first=20, orders=(FORWARD, BACKWARD))
 
 
+@pytest.mark.slow
 def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     result = evaluate(houses, out=tmp_path / "out")
     content = json.loads((tmp_path / "out" / "eval.json").read_text())
@@ -83,6 +84,7 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert figures == {"ladders_task1.svg", "ladders_task2.svg", "ladders_violations.svg"}
 
 
+@pytest.mark.slow
 def test_hard_negatives_are_no_relevant_documents(houses: Path, tmp_path: Path) -> None:
     result = evaluate(houses, models=["static:minilm"], out=tmp_path / "out").to_json()
     (one,) = result["results"]
@@ -94,6 +96,7 @@ def test_hard_negatives_are_no_relevant_documents(houses: Path, tmp_path: Path) 
     assert not any("earlier version" in note for note in result["notes"])
 
 
+@pytest.mark.slow
 def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path) -> None:
     copy = tmp_path / "former"
     shutil.copytree(houses, copy)
@@ -111,6 +114,7 @@ def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path
     ) in result["notes"]
 
 
+@pytest.mark.slow
 def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_path: Path) -> None:
     result = evaluate([houses, other], models=["bm25-paper"], out=tmp_path / "out").to_json()
     each = [d["results"][0]["ladders"] for d in result["datasets"]]
@@ -131,6 +135,7 @@ def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_pa
     assert "| system | houses | barns | average | 95% interval |" in table
 
 
+@pytest.mark.slow
 def test_two_domains_in_one_data_set(houses: Path, other: Path, tmp_path: Path) -> None:
     for file in ("corpus", "queries", "qrels"):
         text = (houses / f"{file}.jsonl").read_text()
@@ -214,6 +219,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield result
 
 
+@pytest.mark.slow
 def test_a_chat_model_orders_the_first_ladders(
     houses: Path, server: Server, tmp_path: Path
 ) -> None:
@@ -260,6 +266,7 @@ def test_a_chat_model_grades_the_documents_one_by_one(houses: Path, server: Serv
     assert result["notes"][-1] == f"{name}: graded 116 pairs of 2 of 6 ladders"
 
 
+@pytest.mark.slow
 def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     server.say = lambda body: (
@@ -328,6 +335,7 @@ def test_a_model_without_key_or_price(houses: Path, monkeypatch: pytest.MonkeyPa
         evaluate(houses, models=["llm:openai:nobody"], model_options=ModelOptions(max_usd=1.0))
 
 
+@pytest.mark.slow
 def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]
     done = gen("eval", houses, "--model", "bm25-paper", "--out", "out", "--json")
     assert done.returncode == 0
