@@ -140,7 +140,8 @@ class ChatScorer(ABC, Generic[Q, A]):
     agent: Agent[Q, A]
     unit: ClassVar[str]
     verb: ClassVar[str]
-    failed: ClassVar[str]  # what becomes of a request that failed after repairs
+    failed: ClassVar[str]  # what becomes of a request that failed after repairs,
+    failed_over_first: ClassVar[str]  # and over a first stage, whose order equal scores keep
 
     def __init__(self, name: str, settings: ModelSettings, calls: ModelCalls, folder: Path) -> None:
         self._name, self._settings, self._given, self._folder = name, settings, calls, folder
@@ -212,10 +213,10 @@ class ChatScorer(ABC, Generic[Q, A]):
             else None,
         }
 
-    def summary(self, of: str, failed: str = "") -> str:
+    def summary(self, failed: str, of: str = "") -> str:
         """What it did, counted; `failed`: what became of the requests that failed after repairs."""
         count = len(self._calls.rejected)
-        more = f", {count:,} failed after repairs, {failed or self.failed}" if count else ""
+        more = f", {count:,} failed after repairs, {failed}" if count else ""
         return f"{self.verb} {self._asked:,} {self.unit}{of}{more}"
 
 
@@ -223,7 +224,8 @@ class ListwiseScorer(ChatScorer[Rank, Order]):
     """All documents of a query in one request, which answers with their order."""
 
     agent = RANK
-    unit, verb, failed = "lists", "ordered", "which tie"
+    unit, verb = "lists", "ordered"
+    failed, failed_over_first = "which tie", "so the first stage decides"
 
     def questions(self, groups: Sequence[CandidateSet]) -> dict[Rank, Mapping[str, Any]]:
         return {question_of(group): group._asdict() for group in groups}
@@ -236,7 +238,8 @@ class PointwiseScorer(ChatScorer[AskPair, Grade]):
     """One document a request, which answers with its grade (arXiv 2310.14122, "rating scale")."""
 
     agent = GRADE
-    unit, verb, failed = "pairs", "graded", "which count as grade 0"
+    unit, verb = "pairs", "graded"
+    failed = failed_over_first = "which count as grade 0"
 
     def questions(self, groups: Sequence[CandidateSet]) -> dict[AskPair, Mapping[str, Any]]:
         pairs = (pair for group in groups for pair in _pairs(group))

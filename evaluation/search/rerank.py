@@ -167,6 +167,6 @@ class RerankRetriever:
         else:
             own = self.scorer.details()
             if own["failed_after_repairs"]:
-                own["notes"] = [self.scorer.summary("", "so the first stage decides")]
+                own["notes"] = [self.scorer.summary(self.scorer.failed_over_first)]
         details = {"first": {first.model: first.details}, "reranked": seen, **own}
         yield Ranked(self._name, None, Rankings(documents, scores), details)

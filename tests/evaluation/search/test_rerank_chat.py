@@ -95,7 +95,7 @@ def test_one_document_a_request(small_set: Path, server: Server, tmp_path: Path)
     (score,) = evaluate(small_set, models=[name], **call).datasets[0].scores
     assert (score.details["pairs"], score.details["failed_after_repairs"]) == (60 * 5, 5)
     assert score.details["notes"] == [
-        "graded 300 pairs, 5 failed after repairs, so the first stage decides"
+        "graded 300 pairs, 5 failed after repairs, which count as grade 0"
     ]
     assert score.values[0].tolist() == [1.0, 1.0]  # as tfidf has it
     assert score.values[1:].tolist() == [[0.0, 1.0]] * 59  # of five the three others come first
