@@ -14,8 +14,9 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from common import in_turn, options, ratio, words
+from common import in_turn, options, ratio
 from datasets import Dataset
+from mining import generated
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,
@@ -29,7 +30,6 @@ from retgen.evaluation.embedders.loading import load_model, quiet
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.training import Pairs, make_config
 from retgen.evaluation.training.fit import train
-from retgen.streams import Stream
 
 NEGATIVES, LENGTH = 4, 64
 
@@ -42,7 +42,7 @@ def main() -> None:
     ):
         if not steps:
             continue
-        pairs = generated(batch * steps)
+        pairs = pairs_of(batch * steps)
         ours: list[float] = []
         theirs: list[float] = []
         for number in range(given.rounds + 1):
@@ -100,7 +100,7 @@ def plain_seconds(name: str, pairs: Pairs, batch: int, steps: int, length: int |
 
 def encoding(name: str, count: int, rounds: int) -> None:
     """Texts of 40 to 80 words, by both ways."""
-    texts = generated(count).positives
+    texts = generated(count, 0)[0]
     model: SentenceTransformer = load_model(name, "cpu")
     embedder = SentenceEmbedder(name, model, Options(device="cpu"))
     seconds = in_turn(
@@ -114,16 +114,11 @@ def encoding(name: str, count: int, rounds: int) -> None:
           f"SentenceTransformer.encode: {ratio(seconds['theirs'], seconds['ours'])}")  # fmt: skip
 
 
-def generated(count: int) -> Pairs:
+def pairs_of(count: int) -> Pairs:
     """Queries of 5 words, passages of 40 to 80 and negatives of the same lengths."""
-    stream = Stream(42, "benchmarks/training")
-    known = sorted(words())
-    size = count * (1 + NEGATIVES)
-    lengths = stream.integers(41, size) + 40
-    texts = [" ".join(known[i] for i in stream.integers(len(known), n)) for n in lengths.tolist()]
-    anchors = [" ".join(text.split()[:10:2]) for text in texts[:count]]
-    negatives = [texts[i : i + NEGATIVES] for i in range(count, size, NEGATIVES)]
-    return Pairs(anchors, texts[:count], negatives, anchors, "a benchmark")
+    texts, queries = generated(count * (1 + NEGATIVES), count)
+    negatives = [texts[i : i + NEGATIVES] for i in range(count, len(texts), NEGATIVES)]
+    return Pairs(queries, texts[:count], negatives, queries, "a benchmark")
 
 
 if __name__ == "__main__":

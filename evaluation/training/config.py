@@ -184,8 +184,8 @@ class TrainConfig(BaseModel):
     )
     dtype: Literal["float32", "tf32", "bf16"] = Field(
         "float32",
-        description="of the products; weights are float32 whatever the checkpoint is in, but with "
-        "lora in bf16",
+        description="of the products; weights are float32 whatever the checkpoint is in, but for "
+        "lora with bf16, which holds them in bf16",
     )
     attn_implementation: str | None = Field(
         None, description="of transformers: sdpa, eager, flash_attention_2; none: its own choice"

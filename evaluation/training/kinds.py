@@ -233,7 +233,7 @@ class _Cross(_Other):
     known_losses = ("mnrl", "cached-mnrl", "margin_mse")
     fused = False  # its documents are BM25's already
     unused_weights = False
-    compared = losses.READ
+    compared = losses.OTHERS
     bases = ("SentenceTransformer", "MaskedLM")
 
     def made_of(

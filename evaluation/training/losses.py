@@ -181,13 +181,13 @@ def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:
     if config.loss == "margin_mse":
         return CrossEncoderMarginMSELoss(model, Scaled(_scale(config)))
     if config.loss == "mnrl":
-        return CrossEncoderRankingLoss(model, READ, scale=_scale(config))  # type: ignore[arg-type]
+        return CrossEncoderRankingLoss(model, OTHERS, scale=_scale(config))  # type: ignore[arg-type]
     return CachedCrossEncoderRankingLoss(
-        model, READ, scale=_scale(config), mini_batch_size=config.mini_batch_size
+        model, OTHERS, scale=_scale(config), mini_batch_size=config.mini_batch_size
     )
 
 
-READ = 4  # other documents of the batch, as in sentence-transformers
+OTHERS = 4  # documents of other pairs of the batch, as in sentence-transformers
 
 
 def _gather() -> bool:
