@@ -22,9 +22,9 @@ def extra(row: Any) -> dict[str, Any] | None:
 
 
 def texts_by_column(
-    queries: TableFiles, tables: Container[tuple[Path, ...]] = ()
+    queries: TableFiles, asked: Container[str], tables: Container[tuple[Path, ...]] = ()
 ) -> dict[str, dict[str, set[str]]]:
-    """Column -> query id -> the texts it holds beside id and text, from the rows of a table.
+    """Column -> query id -> the texts it holds beside id and text, of the queries `asked`.
 
     `tables`: the files of each table of qrels; where queries list their qrels, that column is one.
     """
@@ -33,10 +33,12 @@ def texts_by_column(
     for chunk in queries.chunks():
         for row in queries.rows(chunk):
             if type(row) is dict:
-                query_id = row.get("_id", row.get("id"))
+                query_id = str(row.get("_id", row.get("id")))
+                if query_id not in asked:
+                    continue
                 others = {key: row[key] for key in row.keys() - _COLUMNS - qrels}
                 for column, text in leaves(row.get("metadata"), others):
-                    result[column].setdefault(str(query_id), set()).add(text)
+                    result[column].setdefault(query_id, set()).add(text)
     return dict(result)
 
 

@@ -79,7 +79,7 @@ class Judgements:
 
     `positives` maps a query id to the ids of its relevant documents (relevance > 0), in the order
     of the file. `others` are the qrels of the other splits. `notes`: column -> query id -> what it
-    holds beside id and text (see `retgen.validators.notes`).
+    holds beside id and text (see `retgen.validators.notes`), of queries with positives.
     """
 
     queries: list[Query]

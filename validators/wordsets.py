@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,9 +81,10 @@ class WordSets(RuleState):
         return Sets(np.memmap(path, np.int64, "r"), starts)
 
 
-def word_sets(texts: Sequence[Sequence[str]]) -> Sets:
-    """The sets of a few texts, in memory."""
-    parts = [_distinct(texts[low : low + _ROWS]) for low in range(0, len(texts), _ROWS)]
+def word_sets(texts: Iterable[Sequence[str]]) -> Sets:
+    """The sets of texts, in memory; their words are held for a step only."""
+    left = iter(texts)
+    parts = [_distinct(some) for some in iter(lambda: list(islice(left, _ROWS)), [])]
     words = np.concatenate([np.empty(0, np.int64), *(words for words, *_ in parts)])
     starts = np.concatenate([[0], *(sizes for _, sizes, _ in parts)]).cumsum(dtype=np.int64)
     return Sets(words, starts)

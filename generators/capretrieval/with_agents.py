@@ -97,6 +97,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev
     wording = apart(texts, sum(round(share * len(texts)) for share in shares))
+    del texts
     groups = parts_together([one.id for one in documents], wording.groups)
     side = document_splits(job.seed, groups, params.splits)
     if "test" not in side:  # before any model is asked

@@ -72,6 +72,8 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         some, qrel_problems = dataset.read_qrels(split, at_most * _EACH)
         qrels = [qrel for qrel in some if qrel.query_id in asked]
     others = {name: dataset.read_qrels(name) for name in dataset.qrels if name != split}
+    answered = {qrel.query_id for qrel in qrels if qrel.relevance > 0}
+    tables = {table.files for table in dataset.qrels.values()}
     return Judgements(
         queries,
         qrels,
@@ -81,7 +83,7 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         recipe is None,
         {name: result for name, (result, _) in others.items()},
         {name: problems for name, (_, problems) in others.items()},
-        texts_by_column(dataset.queries, tables={table.files for table in dataset.qrels.values()}),
+        texts_by_column(dataset.queries, answered, tables),
     )
 
 
@@ -124,7 +126,7 @@ def build_rules(
 
 def scan(
     dataset: Dataset,
-    rules: Sequence[CorpusRule],
+    rules: list[CorpusRule],
     engine: Engine,
     split: str | None,
     progress: Progress,
@@ -156,6 +158,7 @@ def scan(
         done = sum(len(parts[number]) for number in waiting)
         left = {str(n): part for n, part in enumerate(parts) if n not in waiting}
         scanner = Scanner(dataset.run or dataset.root, split, recipe, settings)
+        scanner.opened = dataset, rules  # in this process; others open it themselves
         with contextlib.closing(engine.map(scan_chunks, scanner, left)) as scanned:
             for name, packed in scanned:
                 number = int(name)

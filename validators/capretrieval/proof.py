@@ -92,6 +92,8 @@ class OwnDocuments(CorpusRule):
             yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
             return
         yield from self._queries(documents, passages)
+        for row in documents.values():  # nothing below looks at them, and they take much memory
+            del row["blocks"], row["links"]
         shared = self._wording(documents)
         group = dict(zip(documents, shared.groups.tolist(), strict=True))
         yield from self._splits(passages, group)

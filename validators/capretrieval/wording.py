@@ -41,9 +41,8 @@ def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def wording(texts: Sequence[str], share: float = ALIKE) -> Wording:
     """The wording of texts by a stated share of words."""
-    cut = [tokens(text) for text in texts]
-    words = [frozenset(one) for one in cut] if share > ALIKE else []
-    return Wording(groups(word_sets(cut), share)[0], share, words)
+    words = [frozenset(tokens(text)) for text in texts] if share > ALIKE else []
+    return Wording(groups(word_sets(map(tokens, texts)), share)[0], share, words)
 
 
 def apart(texts: Sequence[str], held_out: int) -> Wording:
