@@ -20,7 +20,7 @@ from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
 from retgen.diagnosis.choices import Choice
 from retgen.diagnosis.page import write_page
 from retgen.diagnosis.result import Diagnosis
-from retgen.diagnosis.scores import AbilityScores, Array, score
+from retgen.diagnosis.scores import AbilityScores, Array, score, seconds_for
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.options import ModelCalls, Options
@@ -34,6 +34,7 @@ from retgen.evaluation.retrievers import (
 from retgen.evaluation.search.base import System, slug
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
+from retgen.results.numbers import duration
 from retgen.run import run
 from retgen.version import __version__
 from retgen.write import cache_folder, dump_json, make_folder, write_file
@@ -200,36 +201,46 @@ def _scored(
 ) -> Iterator[tuple[Ability, Array]]:
     """Shares won on each ability: from disk where they are there.
 
-    Abilities of the same data sets are scored together, so no text is encoded twice.
+    Abilities of the same data sets are scored together, so no text is encoded twice. How long it
+    will take is said before the first.
     """
     place = folder / "systems" / slug(name)
     system: System | None = None
     if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
         system = _system(name, options)  # what cannot be loaded is said before data is made
+    kept = {one.name: _kept(place, one, _settings(name, read.of(one), options))
+            for one in abilities}  # fmt: skip
+    missing: dict[tuple[str, ...], list[Ability]] = {}
+    for one in abilities:
+        if kept[one.name] is None:
+            missing.setdefault(one.data, []).append(one)
+    asked = {data: [c for one in some for c in read.of(one)] for data, some in missing.items()}
+    note = ""
+    if missing:
+        system = system or _system(name, options)
+        seconds = sum(seconds_for(system, choices) for choices in asked.values())
+        note = f"about {duration(seconds)} in all" if seconds >= 1 else ""
     done = 0
     for data in dict.fromkeys(ability.data for ability in abilities):
-        progress(f"{name}: abilities", done, len(abilities))
-        together = [ability for ability in abilities if ability.data == data]
-        kept = {one.name: _kept(place, one, _settings(name, read.of(one), options))
-                for one in together}  # fmt: skip
-        missing = [one for one in together if kept[one.name] is None]
-        if missing:
-            system = system or _system(name, options)
-            won = score(system, [c for one in missing for c in read.of(one)], progress)
+        progress(f"{name}: abilities", done, len(abilities), note)
+        if together := missing.get(data, []):
+            assert system is not None  # it was loaded above
+            won = score(system, asked[data], progress)
             make_folder(place)
-            for one in missing:
+            for one in together:
                 mine, won = np.split(won, [len(read.of(one))])
                 settings = _settings(name, read.of(one), options)
                 value = {"settings": settings, "details": _plain(system.details()),
                          "won": mine.tolist()}  # fmt: skip
                 write_file(place / f"{one.name}.json", dump_json(value))
                 kept[one.name] = mine, value["details"]
-        for one in together:
-            found = kept[one.name]
-            assert found is not None  # it was scored
-            result.details[name] = found[1]
-            yield one, found[0]
-        done += len(together)
+        for one in abilities:
+            if one.data == data:
+                found = kept[one.name]
+                assert found is not None  # it was scored
+                result.details[name] = found[1]
+                yield one, found[0]
+                done += 1
 
 
 def _settings(name: str, choices: Sequence[Choice], options: Options) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from retgen.diagnosis.choices import CONTROL, Choice
 from retgen.errors import DatasetError
 from retgen.evaluation.search.base import CandidateSet, System, share_won
-from retgen.progress import Progress
+from retgen.progress import Progress, no_progress
 from retgen.statistics.clustered import CHANGE, SHARE, Bounds, Estimate, estimate, parts
 
 Array = NDArray[np.float64]
@@ -20,6 +21,7 @@ Verdict = Literal["no", "partly", "yes"]
 
 CHANCE = 0.5
 SMALL = 0.05  # a loss against the control that nobody needs to mind
+SAMPLE = 16  # choices by which the time for a data set is estimated
 GOOD = 0.8  # share of choices from which on one may say that a system can do it
 
 
@@ -114,6 +116,23 @@ def _mean(
         left_out += weight * np.where(rest > 0, (sums.sum() - sums) / np.maximum(rest, 1), mean)
         seen |= sizes > 0
     return estimate(value, parts(left_out[seen]), int(np.count_nonzero(seen)), bounds)
+
+
+def seconds_for(system: System, choices: Sequence[Choice]) -> float:
+    """How long `score` will take, by a sample that has short and long texts in proportion."""
+    by_length = sorted(choices, key=lambda one: _characters([one]))
+    step = max(1, len(by_length) // SAMPLE)
+    sample = by_length[step // 2 :: step]
+    score(system, sample[:1], no_progress)  # what is done once, as to start threads
+    began = time.perf_counter()
+    score(system, sample, no_progress)
+    took = time.perf_counter() - began
+    return took * _characters(choices) / max(1, _characters(sample))
+
+
+def _characters(choices: Sequence[Choice]) -> int:
+    """Of all their texts, each counted once."""
+    return sum(map(len, {text for one in choices for text in (one.query, one.right, *one.wrong)}))
 
 
 def score(system: System, choices: Sequence[Choice], progress: Progress) -> Array:
