@@ -212,6 +212,11 @@ class TrainConfig(BaseModel):
         "all", description="negatives a pair; all: the smallest number that a pair has"
     )
 
+    @property
+    def learns_from_hard_negatives(self) -> bool:
+        """Whether the loss, or what a teacher says, is about hard negatives."""
+        return self.loss not in ("mnrl", "cached-mnrl") or self.false_negatives != "keep"
+
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
         problems = []

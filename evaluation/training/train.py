@@ -108,7 +108,8 @@ def train(
 
     `test`: the data set scored on, `path` itself by default. `outside`: others, or mteb:NAME,
     scored before and after. `split`, `data`, `limit`: see `read_pairs`. `preset` and `settings`:
-    see `TrainConfig`; without either, a transformer on a CPU is trained with the preset cpu.
+    see `TrainConfig`; a transformer on a CPU is trained with the preset cpu and the settings, where
+    neither a preset nor its length (epochs, max_steps) is given.
     `compare`: variants (see `variants`) that are trained with the same steps and seeds, the
     reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
     are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
@@ -141,10 +142,11 @@ def train(
     from retgen.evaluation.training.fit import train as fit
     from retgen.evaluation.training.kinds import resolve, slow
 
-    short = preset is None and not settings and slow(model, device)
+    lasts = {"epochs", "max_steps"} & set(settings or {})  # the user says how long
+    short = preset is None and not lasts and slow(model, device)
     if short:
-        hard = {"hard_negatives": 1} if {"own", "mined"} & set(compare) else {}
-        config = make_config("cpu", hard)
+        hard = config.learns_from_hard_negatives or {"own", "mined"} & set(compare)
+        config = make_config("cpu", {**({"hard_negatives": 1} if hard else {}), **(settings or {})})
     config = resolve(config, model)
     embeddings = Options(
         device=device, cache=cache_folder(), shared=shared_folder(output_folder([path]))

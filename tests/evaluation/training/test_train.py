@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -358,3 +359,26 @@ def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_pat
     good = settings | {"learning_rate": 1e-4}
     well = retgen.train(limit_run, str(layer), settings=good, out=tmp_path / "g")
     assert well.warnings() == [unread]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "length", "hard"),
+    [
+        (None, 60, 0), ({"learning_rate": 1e-4}, 60, 0), ({"loss": "triplet"}, 60, 1),
+        ({"hard_negatives": 2}, 60, 2), ({"epochs": 1}, None, "all"), ({"max_steps": 3}, 3, "all"),
+    ],
+)  # fmt: skip
+def test_a_transformer_on_a_processor_is_trained_briefly(
+    settings: dict[str, Any] | None, length: int | None, hard: int | str,
+    other: Path, layer: Path, tmp_path: Path,
+) -> None:  # fmt: skip
+    """Unless the user says how long."""
+    done = retgen.train(
+        other, str(layer), settings=settings, metrics=["recall@1"], out=tmp_path / "out",
+        device="cpu",
+    )  # fmt: skip
+    assert (done.config.max_steps, done.config.hard_negatives) == (length, hard)
+    assert done.config.learning_rate == {**(settings or {})}.get("learning_rate", 2e-5)
+    told = [one for one in done.notes() if one.startswith("a short training, as this is a CPU")]
+    assert len(told) == (length == 60)
