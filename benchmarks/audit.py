@@ -26,7 +26,7 @@ from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.misses import relevant_documents
 from retgen.progress import no_progress
 from retgen.run import run
-from retgen.statistics.bottom import BottomSample, Corrected
+from retgen.statistics.bottom import BottomSample, CorrectedSample
 from retgen.statistics.clustered import Estimate
 
 SETS: Mapping[str, Mapping[str, Any]] = {
@@ -91,7 +91,7 @@ def uniform(pool: Pool, truth: NDArray[np.float64], labels: int) -> LabelErrors:
     keys, none = draws.exponential(size=len(pool)), np.zeros(len(pool))
     order = np.argsort(keys)
     sample = BottomSample(order, keys, none + 1, truth[order[:labels]])
-    fit = Corrected.of(sample, none, none[:, None])
+    fit = CorrectedSample.of(sample, none, none[:, None])
     return LabelErrors.of(pool, fit)
 
 

@@ -15,7 +15,7 @@ from retgen.generators import Family, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe, seed_number
-from retgen.reviewed.apply import Reviewed, apply_decisions
+from retgen.reviewed.apply import ReviewedRecords, apply_decisions
 from retgen.reviewed.decisions import read_decisions
 
 SOURCES = "sources"  # in a run directory: the answers of agents
@@ -85,12 +85,12 @@ class Recipe:
             self.reviewed_records().records if self.file.review else self.family.generate(self.job)
         )
 
-    def reviewed_records(self) -> Reviewed:
+    def reviewed_records(self) -> ReviewedRecords:
         """The same, and whose the labels are."""
         reviews = [(str(path), read_decisions(path)) for path in self.file.review]
         records = self.family.generate(self.job)
         if not reviews:
-            return Reviewed(records)
+            return ReviewedRecords(records)
         return apply_decisions(records, reviews, self.family.candidate_sets)
 
     def before_review(self) -> Recipe:

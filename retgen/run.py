@@ -22,7 +22,7 @@ from retgen.bucket_run import BucketRun, RunFolder, is_address
 from retgen.engines import Engine, Local, engine_named
 from retgen.engines.files import ResultFiles
 from retgen.engines.local import keep_freed_memory
-from retgen.engines.ranks import Merged, Rank
+from retgen.engines.ranks import MergeEngine, Rank
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import (
     TABLES,
@@ -134,7 +134,7 @@ def run(
         if engine != "local":
             folder = folder.resolve()  # workers may stand elsewhere
         if shares is not None:
-            by = Merged(shares, by)
+            by = MergeEngine(shares, by)
         try:
             result = _make(recipe.at(folder), folder, by, model_options, progress, shares=shares)
         except ChecksFailed:

@@ -163,7 +163,7 @@ class RuleContext(NamedTuple):
     scratch: str | None = None
 
 
-class Listed(NamedTuple):
+class RuleListing(NamedTuple):
     """A name that findings have, as the table of rules lists it."""
 
     name: str
@@ -184,7 +184,7 @@ class Rule(ABC):
     severity: Severity
     unless: ClassVar[str] = ""
     finds: ClassVar[str]
-    also: ClassVar[tuple[Listed, ...]] = ()
+    also: ClassVar[tuple[RuleListing, ...]] = ()
     order: ClassVar[int] = 1000
 
     @classmethod
@@ -193,10 +193,10 @@ class Rule(ABC):
         return cls()
 
     @classmethod
-    def table(cls) -> tuple[Listed, ...]:
+    def table(cls) -> tuple[RuleListing, ...]:
         """All names of its findings."""
         severity = f"{cls.severity}, {cls.unless}" if cls.unless else cls.severity
-        return Listed(cls.name, severity, cls.finds), *cls.also
+        return RuleListing(cls.name, severity, cls.finds), *cls.also
 
     @classmethod
     def is_replaced(cls, covered: Container[str]) -> bool:

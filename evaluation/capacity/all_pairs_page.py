@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from retgen.errors import OutputError
-from retgen.evaluation.capacity.construct import PRECISIONS, Carried
+from retgen.evaluation.capacity.construct import PRECISIONS, FormatCapacity
 from retgen.evaluation.capacity.free import TABLE_6, Critical, Fit, cubic_fit
 from retgen.results.page import Page, Section
 from retgen.results.pictures import Level, Line, Lines
@@ -26,7 +26,7 @@ class Capacity:
 
     folder: Path
     critical: dict[str, dict[int, Critical]]
-    carried: list[Carried]
+    carried: list[FormatCapacity]
     command: str
 
     def fit(self, protocol: str) -> Fit | None:
@@ -54,12 +54,12 @@ def kept(folder: Path, name: str) -> dict[int, Critical]:
     return {row["dimension"]: Critical(**row) for row in rows}
 
 
-def carried_before(folder: Path) -> list[Carried]:
-    rows = _read(folder / "construct.jsonl", Carried._fields)
-    return [Carried(**row) for row in rows]
+def carried_before(folder: Path) -> list[FormatCapacity]:
+    rows = _read(folder / "construct.jsonl", FormatCapacity._fields)
+    return [FormatCapacity(**row) for row in rows]
 
 
-def keep(path: Path, rows: Iterable[Critical | Carried]) -> None:
+def keep(path: Path, rows: Iterable[Critical | FormatCapacity]) -> None:
     """Write what a later call reads with `kept` or `carried_before`."""
     write_file(path, b"".join(orjson.dumps(row_of(one)) + b"\n" for one in rows))
 
@@ -84,7 +84,7 @@ def _read(path: Path, fields: Sequence[str]) -> list[dict[str, Any]]:
     return result
 
 
-def row_of(one: Critical | Carried) -> dict[str, Any]:
+def row_of(one: Critical | FormatCapacity) -> dict[str, Any]:
     row = one._asdict()
     if row["margin"] == float("inf"):
         row["margin"] = None

@@ -20,7 +20,7 @@ import numpy as np
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST
-from retgen.evaluation.capacity.certify_page import Certified, Margin, write_page
+from retgen.evaluation.capacity.certify_page import CertificateResult, Margin, write_page
 from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.significance import relevance_matrix
@@ -28,7 +28,7 @@ from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import DimensionBound, DimensionCertificate, certificate
 from retgen.qrels.margins import margin_caps
-from retgen.qrels.matrix import Reduced, reduce
+from retgen.qrels.matrix import ReducedMatrix, reduce
 from retgen.qrels.radon import CELLS, find_shattered
 from retgen.write import dump_json, make_folder, write_file
 
@@ -55,7 +55,7 @@ def certify(
     out: str | Path | None = None,
     command: str = "gen capacity PATH",
     progress: Progress = no_progress,
-) -> Certified:
+) -> CertificateResult:
     """Bracket the dimension that the qrels of a data set (or mteb:NAME) need, and write `out`.
 
     `out` defaults to RUN/capacity for a run directory, else to outputs/capacity_NAME. `dims`: where
@@ -90,7 +90,7 @@ def certify(
     whole = QrelMatrix(reduced.matrix.indptr, reduced.matrix.indices, reduced.points)
     if not whole.queries:
         notes.append("every query has all documents relevant: nothing is to be told apart")
-        return _written(Certified(
+        return _written(CertificateResult(
             folder, collection, result, None, None, [], margin, None, notes, command
         ))  # fmt: skip
     result = _with_shattered(result, reduced)
@@ -129,7 +129,7 @@ def certify(
                    caps.at(one.dimension))
             for one in widest
         ]  # fmt: skip
-    return _written(Certified(
+    return _written(CertificateResult(
         folder, collection, result, witness, caps, margins, margin, reached, notes, command
     ))  # fmt: skip
 
@@ -162,7 +162,7 @@ def _too_many(whole: QrelMatrix) -> str:
     )
 
 
-def _written(result: Certified) -> Certified:
+def _written(result: CertificateResult) -> CertificateResult:
     write_file(result.folder / "certificate.json", dump_json(result.to_json()))
     write_page(result)
     return result
@@ -174,7 +174,7 @@ def _default_folder(path: Path) -> Path:
     return Path("outputs") / f"capacity_{path.resolve().name}"
 
 
-def _with_shattered(result: DimensionCertificate, reduced: Reduced) -> DimensionCertificate:
+def _with_shattered(result: DimensionCertificate, reduced: ReducedMatrix) -> DimensionCertificate:
     """The VC dimension of the matrix, and that of its transpose."""
     matrix = reduced.matrix
     if matrix.queries * matrix.documents > CELLS:
@@ -230,7 +230,11 @@ def _with_witness(result: DimensionCertificate, witness: Embedding) -> Dimension
 
 
 def _store(
-    path: Path, witness: Embedding, collection: Collection, matrix: QrelMatrix, reduced: Reduced
+    path: Path,
+    witness: Embedding,
+    collection: Collection,
+    matrix: QrelMatrix,
+    reduced: ReducedMatrix,
 ) -> None:
     """Vectors with the ids that they stand for, checked once more against all qrels."""
     from retgen.evaluation.capacity.embedding import smallest_gap

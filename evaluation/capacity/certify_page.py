@@ -27,7 +27,7 @@ class Margin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Certified:
+class CertificateResult:
     """The bracket with what searches added, the witness, and margins.
 
     `wanted`: the margin asked for; `reached`: the fewest dimensions found to reach it.
@@ -78,7 +78,7 @@ class Certified:
         return result
 
 
-def brackets_table(result: Certified) -> TableView:
+def brackets_table(result: CertificateResult) -> TableView:
     """A row a notion."""
     rows = [
         [bracket.notion, str(bracket.lower), str(bracket.upper)]
@@ -87,7 +87,7 @@ def brackets_table(result: Certified) -> TableView:
     return TableView(["notion", "at least", "at most"], rows)
 
 
-def bounds_table(result: Certified) -> TableView:
+def bounds_table(result: CertificateResult) -> TableView:
     """A row a bound, the best first."""
     rows = [
         [f"{sign} {bound.dimension}", bound.notion, bound.theorem, bound.reference]
@@ -99,7 +99,7 @@ def bounds_table(result: Certified) -> TableView:
     return TableView(["dimensions", "notion", "because", "reference"], rows, names=4)
 
 
-def margins_table(result: Certified) -> TableView:
+def margins_table(result: CertificateResult) -> TableView:
     """A row a dimension."""
     rows = [
         [str(dimension), "none" if found is None else f"{found:.4f}", f"{cap:.4f}"]
@@ -108,7 +108,7 @@ def margins_table(result: Certified) -> TableView:
     return TableView(["d", "margin found", "none above"], rows, names=0)
 
 
-def sentences(result: Certified) -> list[str]:
+def sentences(result: CertificateResult) -> list[str]:
     """The results in words."""
     certificate = result.certificate
     if not certificate.lower_bounds:
@@ -143,7 +143,7 @@ def sentences(result: Certified) -> list[str]:
     return message
 
 
-def text(result: Certified) -> str:
+def text(result: CertificateResult) -> str:
     """For a terminal."""
     certificate = result.certificate
     before = ["\n".join(sentences(result))]
@@ -158,12 +158,12 @@ def text(result: Certified) -> str:
     return page_of(result).terminal(result.folder / "certificate.html", result.notes, before)
 
 
-def write_page(result: Certified) -> None:
+def write_page(result: CertificateResult) -> None:
     """figures/, certificate.md and certificate.html."""
     page_of(result).write(result.folder, "certificate")
 
 
-def page_of(result: Certified) -> Page:
+def page_of(result: CertificateResult) -> Page:
     """All that is shown."""
     return Page(
         result.collection.name, "retgen capacity",
@@ -172,7 +172,7 @@ def page_of(result: Certified) -> Page:
     )  # fmt: skip
 
 
-def _sections(result: Certified) -> Iterator[Section]:
+def _sections(result: CertificateResult) -> Iterator[Section]:
     yield Section(
         "The bracket",
         ["How many dimensions are needed at least, and how many are enough, by what is asked."],
@@ -211,7 +211,7 @@ def _sections(result: Certified) -> Iterator[Section]:
     yield Section("Densities", [], [TableView(["of the qrels", ""], rows)], printed=False)
 
 
-def _pictures(result: Certified) -> list[Picture]:
+def _pictures(result: CertificateResult) -> list[Picture]:
     shown = [one for one in result.margins if one.found is not None]
     if len(shown) < 2:
         return []

@@ -43,7 +43,7 @@ PRECISIONS = {
 _BLOCK = 8_000_000  # scores at a time
 
 
-class Carried(NamedTuple):
+class FormatCapacity(NamedTuple):
     """How many documents a number format tells apart.
 
     `documents`: every number up to this is carried, and one more is not unless `scanned_to` (where
@@ -127,7 +127,7 @@ def largest(
     scan: int = 256,
     limit: int = 1024,
     progress: Progress = no_progress,
-) -> Carried:
+) -> FormatCapacity:
     """How many documents a number format carries: each number up to `scan`, some up to `limit`.
 
     Raises UsageError as `carries`.
@@ -151,7 +151,7 @@ def largest(
         middle = (low + high) // 2
         low, high = (middle, high) if carried(middle) else (low, middle)
     reached = margin(dimension, every) if every > 2 else math.inf
-    return Carried(dimension, precision, every, scan, low, limit, reached)
+    return FormatCapacity(dimension, precision, every, scan, low, limit, reached)
 
 
 def _check(dimension: int, count: int) -> None:

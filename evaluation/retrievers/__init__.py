@@ -12,13 +12,24 @@ from functools import cache
 from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
+from retgen.evaluation.search.base import Retriever, RetrieverType, SystemRanks
 from retgen.messages import did_you_mean
 from retgen.plugins import classes, require_modules
 
 __all__ = [
-    "Options", "Ranked", "Retriever", "asked_models", "check_name", "forms", "known", "names",
-    "ranks_a_corpus", "retriever", "runs_a_model", "type_of", "types",
+    "Options",
+    "Retriever",
+    "SystemRanks",
+    "asked_models",
+    "check_name",
+    "forms",
+    "known",
+    "names",
+    "ranks_a_corpus",
+    "retriever",
+    "runs_a_model",
+    "type_of",
+    "types",
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Ranked, Retriever, RetrieverType
+from retgen.evaluation.search.base import Retriever, RetrieverType, SystemRanks
 from retgen.evaluation.search.lexical import BLOCK, rank_all
 from retgen.progress import Progress
 
@@ -39,7 +39,7 @@ class _Oracle:
     one begins ("Jon Dow likes Tea") is told by the items that stand whole somewhere.
     """
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         if not _lists(collection):
             raise UsageError(
                 "--model attribute-oracle: reads documents that list attributes, and those of "
@@ -63,7 +63,7 @@ class _Oracle:
             return total
 
         ranked = rank_all(collection, depth, named, score, "attribute-oracle", progress)
-        yield Ranked("attribute-oracle", None, ranked, {"tokenizer": "listed items"})
+        yield SystemRanks("attribute-oracle", None, ranked, {"tokenizer": "listed items"})
 
 
 def _lists(collection: Collection) -> bool:

@@ -17,7 +17,7 @@ from retgen.evaluation.scoring.columns import values_of
 from retgen.evaluation.scoring.failures import failures
 from retgen.evaluation.scoring.result import AnalysisResult
 from retgen.evaluation.scoring.scores import Score, primary_of
-from retgen.evaluation.search.base import Ranked, Retriever
+from retgen.evaluation.search.base import Retriever, SystemRanks
 from retgen.progress import Progress
 from retgen.statistics.clustered import Units
 
@@ -92,7 +92,7 @@ class Analysis:
                 name, retriever, self._pairs, self.collection, threshold, progress
             )
 
-    def add(self, score: Score, ranked: Ranked) -> None:
+    def add(self, score: Score, ranked: SystemRanks) -> None:
         """Keep what is needed of a ranking."""
         if self.wanted.misses:
             self._tops.append((score, ranked.rankings.documents[:, : errors.DEPTH]))

@@ -21,7 +21,7 @@ from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.retrievers import (
     Options,
-    Ranked,
+    SystemRanks,
     asked_models,
     check_name,
     ranks_a_corpus,
@@ -41,7 +41,7 @@ from retgen.evaluation.scoring.measures import (
 )
 from retgen.evaluation.scoring.mteb_files import dataset_folder, mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
-from retgen.evaluation.scoring.result import AnalysisResult, Evaluation, Scored
+from retgen.evaluation.scoring.result import AnalysisResult, DatasetScores, Evaluation
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
 from retgen.evaluation.search.base import slug
@@ -119,7 +119,7 @@ def evaluate(
         raise UsageError("--limit is about chat models: name one, as llm:PROVIDER:NAME")
     calls = _model_calls(models, paths, folder, limit, model_options)
     options = replace(options, calls=calls)
-    results: list[Scored] = []
+    results: list[DatasetScores] = []
     places: list[list[Path]] = []  # of each data set, where earlier calls left scores
     errors: dict[str, RetgenError] = {}
     for one, task in zip(paths, held, strict=True):
@@ -253,7 +253,7 @@ def _score(
     folder: Path,
     errors: dict[str, RetgenError],
     progress: Progress,
-) -> Scored:
+) -> DatasetScores:
     collection = analysis.collection
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
@@ -295,7 +295,7 @@ def _score(
         notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")
     result = baselines(collection, measures, progress)
     graph = densities(relevance_matrix(collection))
-    return Scored(
+    return DatasetScores(
         collection, measures, result,
         measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}), scores,
         compare(units, {s.label: s.values for s in at_largest(scores)}, measures.names),
@@ -322,7 +322,7 @@ def _systems(
     errors: dict[str, RetgenError],
     notes: list[str],
     progress: Progress,
-) -> Iterator[Ranked]:
+) -> Iterator[SystemRanks]:
     collection, names = analysis.collection, _run_names(runs, models)
     for name in models:
         if name in errors:
@@ -340,7 +340,7 @@ def _systems(
     for file, name in names.items():
         rankings, run_notes = read_run(file, collection, depth)
         notes += [f"{file}: {note}" for note in run_notes]
-        yield Ranked(name, None, rankings, {"run": str(file), "notes": run_notes})
+        yield SystemRanks(name, None, rankings, {"run": str(file), "notes": run_notes})
 
 
 def _unread(name: str, retriever: object, collection: Collection) -> list[str]:

@@ -26,7 +26,7 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.scoring.panels import p_value, score_measure
-from retgen.evaluation.scoring.result import AnalysisResult, Scored
+from retgen.evaluation.scoring.result import AnalysisResult, DatasetScores
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.evaluation.scoring.significance import PairedDifference, holm
 from retgen.evaluation.search.base import slug
@@ -170,7 +170,9 @@ class Leaderboard:
         )  # fmt: skip
 
 
-def analysis(sets: Sequence[Scored], earlier: Sequence[Sequence[Path]]) -> AnalysisResult | None:
+def analysis(
+    sets: Sequence[DatasetScores], earlier: Sequence[Sequence[Path]]
+) -> AnalysisResult | None:
     """What the leaderboard adds to an evaluation; see `leaderboard`."""
     board = leaderboard(sets, earlier)
     if board is None:
@@ -178,7 +180,9 @@ def analysis(sets: Sequence[Scored], earlier: Sequence[Sequence[Path]]) -> Analy
     return AnalysisResult({"leaderboard": board.to_json()}, [board.section()])
 
 
-def leaderboard(sets: Sequence[Scored], earlier: Sequence[Sequence[Path]]) -> Leaderboard | None:
+def leaderboard(
+    sets: Sequence[DatasetScores], earlier: Sequence[Sequence[Path]]
+) -> Leaderboard | None:
     """Of the systems that were scored on all data sets; None where there is none.
 
     `earlier`: of each data set, folders whose per_query/ may hold what earlier calls scored.
@@ -215,7 +219,7 @@ def leaderboard(sets: Sequence[Scored], earlier: Sequence[Sequence[Path]]) -> Le
     )  # fmt: skip
 
 
-def _kept(scored: Scored, folders: Sequence[Path], measure: str) -> dict[str, Values]:
+def _kept(scored: DatasetScores, folders: Sequence[Path], measure: str) -> dict[str, Values]:
     """What earlier calls scored on the same queries, since the data set was made."""
     ids = [query.query_id for query in scored.collection.queries]
     manifest = scored.collection.path / "manifest.json"

@@ -21,7 +21,7 @@ from retgen.results.page import Fold, Page, Section
 from retgen.results.pictures import Bars, Level, Line, Lines, Picture
 
 if TYPE_CHECKING:
-    from retgen.evaluation.scoring.result import Evaluation, Scored
+    from retgen.evaluation.scoring.result import DatasetScores, Evaluation
 
 
 _COMPARISONS = 30  # rows of the table of comparisons on the page
@@ -68,12 +68,12 @@ def page_of(result: Evaluation) -> Page:
     return Page(name, eyebrow, lede, sentences(result), sections, result.command)
 
 
-def _analyses(scored: Scored) -> Iterable[Section]:
+def _analyses(scored: DatasetScores) -> Iterable[Section]:
     """What was looked at beside means over all queries."""
     return (section for part in scored.parts for section in part.sections)
 
 
-def _sections(result: Evaluation, scored: Scored) -> Iterator[Section]:
+def _sections(result: Evaluation, scored: DatasetScores) -> Iterator[Section]:
     collection = scored.collection
     begin = f"{scored.name}: " if len(result.datasets) > 1 else ""
     printed = not result.seeds
@@ -120,7 +120,7 @@ def _sections(result: Evaluation, scored: Scored) -> Iterator[Section]:
         )
 
 
-def _summary_of(scored: Scored) -> str:
+def _summary_of(scored: DatasetScores) -> str:
     text = (
         f"Means over the queries of the split {scored.collection.split}, between 0 and 1, the best "
         "of a column in bold; ties are broken as trec_eval does. "
@@ -174,7 +174,7 @@ def _remarks(scores: Sequence[Score]) -> Iterable[str]:
         yield f"{name} was not trained to be cut to fewer dimensions, as far as its card says"
 
 
-def _pictures(scored: Scored) -> Sequence[Picture]:
+def _pictures(scored: DatasetScores) -> Sequence[Picture]:
     name, measure = scored.name, scored.primary
     models = [score.model for score in scored.scores]
     swept = [model for model in dict.fromkeys(models) if models.count(model) > 1]
@@ -196,7 +196,7 @@ def _pictures(scored: Scored) -> Sequence[Picture]:
     return [_by_dimension(scored, swept, measure) for measure in shown]
 
 
-def _by_dimension(scored: Scored, swept: Sequence[str], measure: str) -> Lines:
+def _by_dimension(scored: DatasetScores, swept: Sequence[str], measure: str) -> Lines:
     """A curve a model that was cut to several dimensions, a level for any other."""
     curves = []
     for model in swept:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retgen.evaluation.scoring.result import Scored
+from retgen.evaluation.scoring.result import DatasetScores
 from retgen.evaluation.scoring.scores import in_order
 from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.results.measurements import Measure, Measurement
@@ -25,7 +25,7 @@ def score_measure(name: str) -> Measure:
     return Measure(name, small_digits=3, tiny=True)
 
 
-def scores_panel(scored: Scored) -> Panel:
+def scores_panel(scored: DatasetScores) -> Panel:
     """A row a system, a column a measure; below the best reachable and the baselines.
 
     Judged@k stands beside them where labels are incomplete, what was cut where anything was.
@@ -88,7 +88,7 @@ def baseline_levels(baselines: Mapping[str, Any], measure: str) -> list[Level]:
     return levels
 
 
-def seeds_panel(datasets: Sequence[Scored]) -> Panel:
+def seeds_panel(datasets: Sequence[DatasetScores]) -> Panel:
     """Mean and standard deviation of every score over data sets of one recipe."""
     names = datasets[0].measures.names
     rows = []
@@ -103,7 +103,7 @@ def seeds_panel(datasets: Sequence[Scored]) -> Panel:
     return Panel("", rows, columns, rows=["system", "dim"], whole="")
 
 
-def data_sets_panel(sets: Sequence[Scored], measure: str, labels: Sequence[str]) -> Panel:
+def data_sets_panel(sets: Sequence[DatasetScores], measure: str, labels: Sequence[str]) -> Panel:
     """A row a system, a column a data set; below the densities of the qrels."""
     rows = [
         score.measured(measure, {"data set": scored.name})

@@ -24,7 +24,7 @@ class AnalysisResult(NamedTuple):
 
 
 @dataclass
-class Scored:
+class DatasetScores:
     """All systems on one data set. `ceiling`: the best that any ranking reaches, by measure.
     `task`: what systems reached on its candidate sets, None where it holds none. `parts`: what was
     looked at beside means over all queries.
@@ -105,7 +105,7 @@ class Evaluation:
     highest of these reasons', 0 where there are none.
     """
 
-    datasets: list[Scored]
+    datasets: list[DatasetScores]
     folder: Path
     failures: dict[str, str]
     command: str

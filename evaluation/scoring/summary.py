@@ -19,7 +19,7 @@ from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at
 
 if TYPE_CHECKING:
-    from retgen.evaluation.scoring.result import Evaluation, Scored
+    from retgen.evaluation.scoring.result import DatasetScores, Evaluation
 
 LEVEL = 0.05  # of p after correction, below which a difference is said to hold
 
@@ -50,11 +50,11 @@ def not_above(score: Score, measure: str, level: float) -> bool:
     return (span.value if span.low is None else span.low) <= level
 
 
-def _ranking(scored: Scored, measure: str) -> list[Score]:
+def _ranking(scored: DatasetScores, measure: str) -> list[Score]:
     return sorted(at_largest(scored.scores), key=lambda s: (-s.metrics[measure], s.label))
 
 
-def _leader(scored: Scored, measure: str) -> str:
+def _leader(scored: DatasetScores, measure: str) -> str:
     ranking = _ranking(scored, measure)
     first = ranking[0]
     span = first.interval(measure)
@@ -83,7 +83,7 @@ def _leader(scored: Scored, measure: str) -> str:
 
 
 def _comparison(
-    scored: Scored, measure: str, first: Score, second: Score
+    scored: DatasetScores, measure: str, first: Score, second: Score
 ) -> PairedDifference | None:
     both = {first.label, second.label}
     return next(
@@ -97,7 +97,7 @@ def _p(adjusted: float) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def _against(scored: Scored, measure: str) -> str:
+def _against(scored: DatasetScores, measure: str) -> str:
     """The leader against the query-blind baseline and the best reachable."""
     first, *others = _ranking(scored, measure)
     value, low = first.metrics[measure], first.interval(measure).low
@@ -141,7 +141,7 @@ def baseline(baselines: Mapping[str, Any], measure: str) -> tuple[str, float | N
     return "random order", random
 
 
-def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
+def _leaders(result: Evaluation, ranked: Sequence[DatasetScores]) -> str:
     if result.seeds:
         measure = ranked[0].primary
         spread = {
@@ -175,7 +175,7 @@ def _leaders(result: Evaluation, ranked: Sequence[Scored]) -> str:
     return text + "."
 
 
-def _against_all(ranked: Sequence[Scored]) -> str:
+def _against_all(ranked: Sequence[DatasetScores]) -> str:
     weak = []
     gaps = []
     for scored in ranked:
@@ -214,7 +214,7 @@ def missing(result: Evaluation) -> str:
     return "Every pair is labelled, no text was cut and every system was scored."
 
 
-def _unjudged(unjudged: Sequence[Scored], several: bool) -> str:
+def _unjudged(unjudged: Sequence[DatasetScores], several: bool) -> str:
     if several:
         return f"Labels are incomplete in {listed([scored.name for scored in unjudged])}"
     (scored,) = unjudged
@@ -227,7 +227,7 @@ def _unjudged(unjudged: Sequence[Scored], several: bool) -> str:
     return f"Labels are incomplete: {name} of {first.label} is {first.judged[name]:.2f}"
 
 
-def _cut(scored: Scored, several: bool) -> Iterator[str]:
+def _cut(scored: DatasetScores, several: bool) -> Iterator[str]:
     of = f" of {scored.name}" if several else ""
     for score in scored.scores:
         cut = score.details.get("truncated")

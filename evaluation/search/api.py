@@ -9,7 +9,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.embedders.api import ApiEmbedder
 from retgen.evaluation.embedders.base import Kind
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Ranked
+from retgen.evaluation.search.base import SystemRanks
 from retgen.evaluation.search.dense import BLOCK, QUERIES, DenseRetriever
 from retgen.progress import Progress
 
@@ -21,7 +21,7 @@ class ApiRetriever(DenseRetriever):
         super().__init__(name, embedder, options)
         self._api = embedder
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         self._api.announce(self._fresh(collection))
         yield from super().rank(collection, depth, progress)
 

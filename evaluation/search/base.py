@@ -40,7 +40,7 @@ def share_won(first: Array, second: Array, noise: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class SystemRanks:
     """Rankings of one system at one dimension (None where it has none).
 
     `details` says how they came about: device, dtype, max_length, truncated {"documents",
@@ -56,7 +56,7 @@ class Ranked:
 class Retriever(Protocol):
     """Ranks the documents of a collection for each of its queries."""
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         """The best `depth` documents of every query; one result per dimension."""
         ...
 

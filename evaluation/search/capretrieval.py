@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System
+from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
@@ -54,7 +54,7 @@ class CapRetrievalBM25:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         from rank_bm25 import BM25Okapi
 
         cut = protocol(self._name, [query.text for query in collection.queries])
@@ -72,7 +72,7 @@ class CapRetrievalBM25:
             documents[row, : len(order)], scores[row, : len(order)] = order, values[order]
             if (row + 1) % _QUERIES == 0:
                 progress(f"{self._name}: queries", row + 1, len(collection.queries))
-        yield Ranked(self._name, None, Rankings(documents, scores), cut.described)
+        yield SystemRanks(self._name, None, Rankings(documents, scores), cut.described)
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
         from rank_bm25 import BM25Okapi

@@ -24,7 +24,7 @@ from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.shares import Shares
 from retgen.evaluation.embedders.similarity import Similarity, all_pairs, each_pair
-from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System, noise_of, slug
+from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks, noise_of, slug
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
@@ -62,7 +62,7 @@ class DenseRetriever:
             )
         return _dimensions(self.name, own, self._wanted)
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         dims, cut = self.dims, {"documents": 0, "queries": 0}
         texts = [query.text for query in collection.queries]
         queries = self.queries(texts, cut, progress)
@@ -76,7 +76,7 @@ class DenseRetriever:
             if self.embedder.max_length is not None:
                 details["truncated"] = dict(cut)
             full = dim == self.embedder.dimension
-            yield Ranked(self.name, dim, top, details | {"full_dimension": full})
+            yield SystemRanks(self.name, dim, top, details | {"full_dimension": full})
 
     def flush(self) -> None:
         """Wait until all embeddings are on disk, where they are kept."""

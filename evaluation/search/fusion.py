@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.search.base import Ranked, Retriever
+from retgen.evaluation.search.base import Retriever, SystemRanks
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
@@ -53,7 +53,7 @@ class HybridRetriever:
         self._parts = parts
         self._by_score = by_score
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         deep = min(max(depth, DEPTH), collection.documents)
         ranked = [list(part.rank(collection, deep, progress))[-1] for part in self._parts]
         gains = scaled if self._by_score else reciprocal_ranks
@@ -62,7 +62,7 @@ class HybridRetriever:
             "parts": {one.model: one.details for one in ranked},
             "fusion": "min-max" if self._by_score else f"rrf, k {_CONSTANT}",
         }
-        yield Ranked(self._name, None, fused, details)
+        yield SystemRanks(self._name, None, fused, details)
 
 
 class TunedRetriever:
@@ -77,7 +77,7 @@ class TunedRetriever:
         self._name = name
         self._parts = parts
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         others = [one for one in _TUNED_ON if one in collection.dataset.qrels]
         others = [one for one in others if one != collection.split]
         if not others:
@@ -100,7 +100,7 @@ class TunedRetriever:
             "tuned_queries": len(dev.queries),
             "nDCG@10 there": {f"{n / 10:.1f}": means[n] for n in sorted(means)},
         }  # fmt: skip
-        yield Ranked(
+        yield SystemRanks(
             self._name, None, fuse(ranked, collection, depth, scaled, (weight, 1 - weight)), details
         )
 

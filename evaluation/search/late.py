@@ -21,7 +21,7 @@ from retgen.evaluation.embedders.chunks import Cutter, cutter
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, kind_of, load, load_model
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System, noise_of
+from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks, noise_of
 from retgen.evaluation.search.dense import TopK
 from retgen.progress import Progress
 
@@ -71,7 +71,7 @@ class LateRetriever:
         if options.dims:
             self._notes.append("compares vectors of tokens, which --dims does not cut")
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         queries = self.embed([query.text for query in collection.queries], "query")
         full = {"documents": 0, "queries": self._full(queries)}
         top = TopK(collection.priority, len(queries), depth, self._device)
@@ -92,7 +92,7 @@ class LateRetriever:
             progress(self._name, first + len(texts), collection.documents)
         # a trained model leaves tokens out, and fills queries up: there lengths tell nothing
         cut = {} if self._trained or self._model.max_seq_length is None else {"truncated": full}
-        yield Ranked(self._name, None, TopK.joined([top]), self.details | cut)
+        yield SystemRanks(self._name, None, TopK.joined([top]), self.details | cut)
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
         result: list[Array] = []

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System
+from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 from retgen.tokenizer import is_unspaced, named_scripts, stems, tokens, words_only
@@ -55,7 +55,7 @@ class WordRetriever:
         self._name, self._index, self.noise = name, index, noise
         self._stopwords, self._stemmer = stopwords, stemmer
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         scripts = _Scripts(collection)
 
         def blocks() -> Iterator[list[str]]:
@@ -68,7 +68,7 @@ class WordRetriever:
         queries = index.terms([query.text for query in collection.queries])
         ranked = rank_all(collection, depth, queries, index.scores, self._name, progress)
         details = scripts.described(self._stopwords, self._stemmer)
-        yield Ranked(self._name, None, ranked, details)
+        yield SystemRanks(self._name, None, ranked, details)
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
         texts = list(dict.fromkeys(text for group in groups for text in group.texts))

@@ -19,7 +19,7 @@ from retgen.evaluation.embedders.devices import choose_device, choose_dtype, ten
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import similarity_of
-from retgen.evaluation.search.base import Ranked, Retriever
+from retgen.evaluation.search.base import Retriever, SystemRanks
 from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
@@ -178,7 +178,7 @@ class _Search:
         if options.dims:
             self._details["notes"] = ["searches by itself: --dims does not cut what it compares"]
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         from datasets import Dataset
 
         ids = [doc.decode() for doc in collection.doc_ids.tolist()]
@@ -209,7 +209,7 @@ class _Search:
         )  # fmt: skip
         rankings = Rankings.of(rows, collection, depth)
         progress(self._name, len(collection.queries), len(collection.queries))
-        yield Ranked(self._name, None, rankings, self._details)
+        yield SystemRanks(self._name, None, rankings, self._details)
 
 
 @contextlib.contextmanager

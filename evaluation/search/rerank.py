@@ -20,7 +20,7 @@ from retgen.evaluation.embedders.cache import Cache
 from retgen.evaluation.embedders.devices import tensor_cores
 from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
 from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Array, CandidateSet, Ranked, Retriever, System
+from retgen.evaluation.search.base import Array, CandidateSet, Retriever, System, SystemRanks
 from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress, no_progress
 
@@ -131,7 +131,7 @@ class RerankRetriever:
         """The cross-encoder alone; none of a chat model, which `llm:` measures."""
         return self.scorer.systems() if isinstance(self.scorer, CrossScorer) else []
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         seen = min(self._depth, collection.documents)
         first = list(self._first.rank(collection, max(depth, seen), progress))[-1]
         needed = first.rankings.documents[:, :seen]
@@ -169,4 +169,4 @@ class RerankRetriever:
             if own["failed_after_repairs"]:
                 own["notes"] = [self.scorer.summary(self.scorer.failed_over_first)]
         details = {"first": {first.model: first.details}, "reranked": seen, **own}
-        yield Ranked(self._name, None, Rankings(documents, scores), details)
+        yield SystemRanks(self._name, None, Rankings(documents, scores), details)

@@ -20,7 +20,7 @@ from retgen.evaluation.embedders.base import Kind, SentenceEmbedder
 from retgen.evaluation.embedders.loading import load
 from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.embedders.similarity import Similarity
-from retgen.evaluation.search.base import Array, CandidateSet, Ranked, System
+from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks
 from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
 
@@ -49,7 +49,7 @@ class SparseRetriever:
         if options.dims:
             self.embedder.notes.append("weighs terms, which --dims does not cut")
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[Ranked]:
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         blocks = (texts for _, texts in collection.blocks(_BLOCK))
         index = self._index(blocks, collection.documents, progress)
         texts = [query.text for query in collection.queries]
@@ -60,7 +60,7 @@ class SparseRetriever:
             return ranked, values[ranked]
 
         rankings = Rankings.of(map(found, self._vectors([texts], "query")), collection, depth)
-        yield Ranked(self.name, None, rankings, self.details)
+        yield SystemRanks(self.name, None, rankings, self.details)
 
     def systems(self) -> list[System]:
         """Itself, as a scorer of candidate sets."""

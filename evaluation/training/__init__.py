@@ -11,7 +11,7 @@ from __future__ import annotations
 from retgen.evaluation.training.config import (
     PRESETS,
     TrainConfig,
-    Trained,
+    TrainingRun,
     make_config,
     without_hard_negatives,
 )
@@ -21,7 +21,7 @@ __all__ = [
     "PRESETS",
     "Pairs",
     "TrainConfig",
-    "Trained",
+    "TrainingRun",
     "make_config",
     "read_pairs",
     "without_hard_negatives",

@@ -291,7 +291,7 @@ def without_hard_negatives(config: TrainConfig, steps: int | None = None) -> Tra
 
 
 @dataclass
-class Trained:
+class TrainingRun:
     """The record of a training.
 
     `path`: the model's folder. `history`: one entry an evaluation, in order: when (before, idf,

@@ -5,7 +5,7 @@
       checkpoints/     the last and the best one, each with progress.json, written last, which
                        holds a checksum of all of it
       model/           what sentence-transformers loads, with a model card
-      training.json    what `Trained` holds; written last, so its existence means finished
+      training.json    what `TrainingRun` holds; written last, so its existence means finished
 
 Evaluating draws no random number from the training's streams, and all batches are known before it
 starts: how often one evaluates, and whether one was interrupted, does not change the weights.
@@ -38,7 +38,7 @@ from retgen.evaluation.training.adapters import add_adapters, merge_adapters
 from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, draw_batches, prepare
 from retgen.evaluation.training.config import (
     TrainConfig,
-    Trained,
+    TrainingRun,
     claim_folder,
     folder_hash,
     read_own,
@@ -83,7 +83,7 @@ def train(
     device: str | None = None,
     progress: Progress = no_progress,
     report_to: Sequence[str] = (),
-) -> Trained:
+) -> TrainingRun:
     """Train `model` on `pairs` into the folder `out`, or finish what was begun there.
 
     `model`: a sentence-transformers id or folder, "minilm", "static:minilm", behind sparse:, late:
@@ -115,7 +115,7 @@ def train(
         shutil.rmtree(out / _CHECKPOINTS, ignore_errors=True)  # of one that was killed as it ended
         stored = read_own(out / "training.json", "losses", "result")
         losses = [(step, loss) for step, loss in stored.pop("losses")]
-        return Trained(path=out / "model", repeated=True, losses=losses, **stored["result"])
+        return TrainingRun(path=out / "model", repeated=True, losses=losses, **stored["result"])
     with quiet(), deterministic(where):
         given = model, pairs, config, out, evaluate, where, progress, identity, report_to
         try:
@@ -212,7 +212,7 @@ class _Training:
             reads = max(reads, limit)
         self._prepare_card(pairs)
         self.sample = list(dict.fromkeys([*pairs.anchors[:ALIKE_OF], *pairs.positives[:ALIKE_OF]]))
-        self.result = Trained(
+        self.result = TrainingRun(
             out / "model", planned=self.ends[-1], loss=loss or config.loss,
             processes=distributed.ranks(),
             pairs=self.examples.pairs,
@@ -225,7 +225,7 @@ class _Training:
             teacher_temperature=self.examples.teacher_temperature,
         )  # fmt: skip
 
-    def run(self) -> Trained:
+    def run(self) -> TrainingRun:
         last = self._resume()
         result = self.result
         check_fit(self.model, self.config)
@@ -438,7 +438,7 @@ class _Training:
         result = {c: prompts["query" if c == "anchor" else "document"] for c in columns}
         return {column: prompt for column, prompt in result.items() if prompt}
 
-    def _save(self, trainer: BatchTrainer) -> Trained:
+    def _save(self, trainer: BatchTrainer) -> TrainingRun:
         result, best = self.result, self.result.best_step
         partial = self.out / ".model.partial"
         shutil.rmtree(partial, ignore_errors=True)
@@ -485,7 +485,7 @@ class _Training:
         return result
 
 
-def _teacher_facts(config: TrainConfig, result: Trained) -> dict[str, str]:
+def _teacher_facts(config: TrainConfig, result: TrainingRun) -> dict[str, str]:
     """For the card: who taught, on what scale."""
     if (scale := result.teacher_temperature) is None:
         return {}

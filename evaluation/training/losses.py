@@ -86,7 +86,7 @@ def needs_labels(config: TrainConfig) -> bool:
     return config.loss in ("margin", "listwise")
 
 
-class Scaled(nn.Module):
+class ScaledSimilarity(nn.Module):
     """Similarities of a function, or scores as they are, times `scale`."""
 
     def __init__(self, scale: float, function: Callable[..., Tensor] | None = None) -> None:
@@ -127,9 +127,9 @@ def dense_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor)
         case "listwise":
             loss = ListwiseLoss(model, numbers, 1 / scale)
         case "margin_mse":
-            loss = MarginMSELoss(model, Scaled(scale, pairwise_cos_sim))
+            loss = MarginMSELoss(model, ScaledSimilarity(scale, pairwise_cos_sim))
         case "kl":
-            loss = DistillKLDivLoss(model, Scaled(scale, pairwise_cos_sim))
+            loss = DistillKLDivLoss(model, ScaledSimilarity(scale, pairwise_cos_sim))
     if config.matryoshka:
         # the whole vector is always among the trained prefixes: it is what the model returns
         dims = sorted({*config.matryoshka, model.get_embedding_dimension() or 0}, reverse=True)
@@ -142,7 +142,7 @@ def sparse_loss(model: SparseEncoder, config: TrainConfig) -> nn.Module:
     main: nn.Module
     if config.loss in DISTILLED:
         of = SparseMarginMSELoss if config.loss == "margin_mse" else SparseDistillKLDivLoss
-        main = of(model, Scaled(_scale(config), pairwise_dot_score))
+        main = of(model, ScaledSimilarity(_scale(config), pairwise_dot_score))
     else:
         main = SparseMultipleNegativesRankingLoss(
             model, scale=_scale(config), gather_across_devices=_gather()
@@ -159,10 +159,10 @@ def sparse_loss(model: SparseEncoder, config: TrainConfig) -> nn.Module:
 def late_loss(model: MultiVectorEncoder, config: TrainConfig) -> nn.Module:
     """A loss on MaxSim."""
     if config.loss == "margin_mse":
-        scaled = Scaled(_scale(config), colbert_scores_pairwise)
+        scaled = ScaledSimilarity(_scale(config), colbert_scores_pairwise)
         return MultiVectorMarginMSELoss(model, similarity_fct=scaled)
     if config.loss == "kl":
-        scaled = Scaled(_scale(config), colbert_kd_scores)
+        scaled = ScaledSimilarity(_scale(config), colbert_kd_scores)
         return MultiVectorDistillKLDivLoss(model, similarity_fct=scaled)
     if config.loss == "mnrl":
         return MultiVectorMultipleNegativesRankingLoss(
@@ -179,7 +179,7 @@ def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:
     batch: with all of them a batch of n would be n² pairs to read. Of margin_mse, see the module.
     """
     if config.loss == "margin_mse":
-        return CrossEncoderMarginMSELoss(model, Scaled(_scale(config)))
+        return CrossEncoderMarginMSELoss(model, ScaledSimilarity(_scale(config)))
     if config.loss == "mnrl":
         return CrossEncoderRankingLoss(model, OTHERS, scale=_scale(config))  # type: ignore[arg-type]
     return CachedCrossEncoderRankingLoss(

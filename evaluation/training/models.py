@@ -27,7 +27,7 @@ from retgen.evaluation.embedders.base import length_limit
 from retgen.evaluation.embedders.devices import choose_device
 from retgen.evaluation.embedders.loading import out_of_memory, prompts_of
 from retgen.evaluation.training import distributed
-from retgen.evaluation.training.config import TrainConfig, Trained
+from retgen.evaluation.training.config import TrainConfig, TrainingRun
 from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
 from retgen.version import __version__
@@ -276,7 +276,7 @@ _LEAST_STEPS = 5  # steps that are looked at: fewer may be hard ones
 
 
 def collapse(
-    trained: Trained,
+    trained: TrainingRun,
     config: TrainConfig,
     batches: Sequence[float],
     failure: str,
@@ -305,7 +305,7 @@ def collapse(
 
 
 def _loss(
-    trained: Trained, config: TrainConfig, batches: Sequence[float], compared: int | None
+    trained: TrainingRun, config: TrainConfig, batches: Sequence[float], compared: int | None
 ) -> list[str]:
     """Looks at the last quarter of the steps, each point of the curve against its own batches."""
     if config.loss not in ("mnrl", "cached-mnrl"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.evaluation.scoring.significance import change_text, difference_between
-from retgen.evaluation.training.config import TrainConfig, Trained
+from retgen.evaluation.training.config import TrainConfig, TrainingRun
 from retgen.evaluation.training.learning_rate import Sweep
 from retgen.evaluation.training.pairs import Pairs
 from retgen.evaluation.training.scored_set import ScoredSet
@@ -27,7 +27,7 @@ class TrainingVariant:
     words: str
     pairs: Pairs
     config: TrainConfig
-    runs: list[Trained]
+    runs: list[TrainingRun]
     shared: int = 0
 
     @property
@@ -60,7 +60,7 @@ class Training:
     rates: Sweep | None = None
 
     @property
-    def trained(self) -> Trained:
+    def trained(self) -> TrainingRun:
         """The training of the reference, with its first seed."""
         return self.variants[0].runs[0]
 
@@ -267,7 +267,7 @@ class Training:
 _UNREAD = 0.1  # of the positives: from here on it is said
 
 
-def _unread(run: Trained) -> list[str]:
+def _unread(run: TrainingRun) -> list[str]:
     """Whether much of the positives stands behind what training reads."""
     if run.cut.get("texts", 0.0) < _UNREAD:
         return []

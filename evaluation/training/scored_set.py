@@ -25,7 +25,7 @@ from retgen.evaluation.scoring.significance import PairedDifference, change_text
 from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.fusion import DEPTH, fuse, scaled
 from retgen.evaluation.search.rankings import Rankings
-from retgen.evaluation.training.config import Trained
+from retgen.evaluation.training.config import TrainingRun
 from retgen.evaluation.training.subgroups import Subgroups
 from retgen.evaluation.training.variants import BEFORE, BM25
 from retgen.progress import Progress, no_progress
@@ -78,13 +78,13 @@ class ScoredSet:
         """The measure that it is judged by."""
         return primary_of(self.measures.names, self.collection)
 
-    def scores(self, trained: Trained, when: str) -> dict[str, float]:
+    def scores(self, trained: TrainingRun, when: str) -> dict[str, float]:
         """Measure to score before or after a training."""
         result = trained.scores(when)
         keys = {name: f"{self.label} {name}" for name in self.measures.names}
         return {name: result[key] for name, key in keys.items() if key in result}
 
-    def per_query(self, trained: Trained, when: str) -> Values:
+    def per_query(self, trained: TrainingRun, when: str) -> Values:
         """Scores query by query before or after a training; `UsageError` without them."""
         file = scores_file(trained.path.parent / "scores", self, when)
         return read_scores(file, self, trained.scores(when))

@@ -36,7 +36,7 @@ from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.search.base import slug
 from retgen.evaluation.training.config import (
-    Trained,
+    TrainingRun,
     discard,
     make_config,
     read_own,
@@ -181,7 +181,7 @@ def train(
     lexical = Lexical(progress)
     variants: list[TrainingVariant] = []
     for place, (name, plan) in enumerate(todo.items()):
-        runs: list[Trained] = []
+        runs: list[TrainingRun] = []
         for turn in range(seeds):
             change: dict[str, Any] = {"seed": config.seed + turn}
             if variants:  # the reference's budget
@@ -370,5 +370,5 @@ def _compare(
     }  # fmt: skip
 
 
-def _file(run: Trained, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:
+def _file(run: TrainingRun, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:
     return scores_file(run.path.parent / "scores", scored, when, fused=fused)

@@ -195,7 +195,7 @@ def _names(line: str, part: str) -> tuple[tuple[ConceptName, ...], tuple[Concept
 # --- scenes ---------------------------------------------------------------------------------------
 
 
-class Seen(NamedTuple):
+class PassingDetail(NamedTuple):
     """Something in passing."""
 
     thing: str
@@ -214,7 +214,7 @@ class Scene(NamedTuple):
     moment: str | None = None
     topic: str | None = None
     month: str | None = None
-    passing: tuple[Seen, ...] = ()
+    passing: tuple[PassingDetail, ...] = ()
 
     def facts(self) -> list[str]:
         """The facts as the corpus states them in its metadata."""
@@ -242,7 +242,7 @@ class Form:
     share: float
     cores: Sequence[tuple[Any, ...]]
     settings: Sequence[tuple[Any, ...]]
-    passing: Sequence[tuple[Seen, ...]]
+    passing: Sequence[tuple[PassingDetail, ...]]
     action: str | None = None
     size: int = field(init=False)
 
@@ -356,10 +356,10 @@ def _settings(album: ConceptCatalogue, side: Side, kinds: Sequence[str]) -> list
 
 def _passing(
     album: ConceptCatalogue, scene: Mapping[str, Any], side: Side
-) -> tuple[list[tuple[Seen, ...]], ...]:
+) -> tuple[list[tuple[PassingDetail, ...]], ...]:
     """What may be in passing: nothing, one thing, one of each list."""
     lists = [
-        [Seen(one.name, colour) for one in album.leaves(kinds, side)
+        [PassingDetail(one.name, colour) for one in album.leaves(kinds, side)
          for colour in (None, *one.colours)]
         for kinds in scene["passing"]
     ]  # fmt: skip
@@ -379,7 +379,7 @@ def _documents(album: ConceptCatalogue, scene: Mapping[str, Any]) -> list[Form]:
     forms = []
     for share, passing in (
         (0.25, [()]),
-        (0.75, [(Seen(one.name),) for one in topics]),
+        (0.75, [(PassingDetail(one.name),) for one in topics]),
     ):
         forms.append(Form(scene["share"] * share, cores, settings, passing))
     return forms

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from retgen.generators.album.queries import Conjunction
-from retgen.generators.album.scenes import Concept, ConceptCatalogue, ConceptName, Scene, Seen
+from retgen.generators.album.scenes import (
+    Concept,
+    ConceptCatalogue,
+    ConceptName,
+    PassingDetail,
+    Scene,
+)
 
 Choose = Callable[[int], int]  # a number below another
 _NUMBERS = {2: "two", 3: "three"}
@@ -49,7 +55,7 @@ class English:
                 text = f"{_capital(what)} {does} {where}" + (f", {when}" if when else "")
         return text + self._passing(scene.passing, choose) + "."
 
-    def _passing(self, passing: Sequence[Seen], choose: Choose) -> str:
+    def _passing(self, passing: Sequence[PassingDetail], choose: Choose) -> str:
         if not passing:
             return ""
         seen = " and ".join(self._with_count(one.thing, 1, one.colour, choose) for one in passing)
@@ -203,7 +209,7 @@ class Chinese:
             ][choose(5)]
         return text + self._passing(scene.passing, choose) + "。"
 
-    def _passing(self, passing: Sequence[Seen], choose: Choose) -> str:
+    def _passing(self, passing: Sequence[PassingDetail], choose: Choose) -> str:
         if not passing:
             return ""
         seen = "和".join(self._with_count(one.thing, 1, one.colour, choose) for one in passing)

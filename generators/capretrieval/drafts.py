@@ -235,7 +235,7 @@ _EACH = 500  # what a document takes besides its text, in characters
 _SECONDS = 1.0  # what a batch takes
 
 
-class Drafted(NamedTuple):
+class CorpusDrafts(NamedTuple):
     """Of all documents: what is found and what rules write; words and stems of each passage."""
 
     queries: list[PassageQuery]
@@ -251,7 +251,7 @@ async def draft_in_processes(
     splits: Sequence[str],
     params: CapRetrievalParams,
     context: Context,
-) -> Drafted:
+) -> CorpusDrafts:
     """Count, find and write by rules, in several processes where that is worth their start.
     `splits`: of each document.
     """
@@ -277,7 +277,7 @@ async def draft_in_processes(
         ]
         for part in batches
     }  # fmt: skip
-    result = Drafted([], counts, [], [])
+    result = CorpusDrafts([], counts, [], [])
     number = 0
     drafted = engine.map_in_order(_draft, settings, tasks)
     async for drafts in _steps(drafted, stage, batches, context):

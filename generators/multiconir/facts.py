@@ -28,9 +28,9 @@ from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
 from retgen.world.asking import span, with_article
-from retgen.world.compose import Composer, Stated, said_of
+from retgen.world.compose import Composer, StatedFact, said_of
 from retgen.world.domain import Domain, Slot, load_domain, ordinal
-from retgen.world.expressions import Between, Condition, Is, Within, dumps
+from retgen.world.expressions import Condition, Is, ValueRange, Within, dumps
 from retgen.world.facts import ABSENT, World
 
 T = TypeVar("T")
@@ -340,7 +340,7 @@ class LadderSampler:
             return others[reword(len(others))] if reword and others else which
 
         own = [
-            self._composer.clause(pair.forms, Stated(slot.name, *said, which), subject)
+            self._composer.clause(pair.forms, StatedFact(slot.name, *said, which), subject)
             for said, which in ((first, one.stated), (second, again(one.stated, range(len(cut)))))
         ]
         if strategy == "modify":
@@ -350,7 +350,7 @@ class LadderSampler:
         frames = _OTHER_FIRST if behind else _BOTH
         frame = frames[pick(len(frames))]
         others = [
-            self._composer.clause(pair.forms, Stated(slot.name, *said, stated, holder), subject)
+            self._composer.clause(pair.forms, StatedFact(slot.name, *said, stated, holder), subject)
             for said, stated in ((second, which), (first, again(which, able)))
         ]
         made = [frame.format(a, b) for a, b in zip(own, others, strict=True)]
@@ -441,13 +441,13 @@ def entailed_pair(
         low, high = first // 10 * 10, second // 10 * 10
         if low == high:
             return None
-        return Between(name, low, low + 9), Between(name, high, high + 9)
+        return ValueRange(name, low, low + 9), ValueRange(name, high, high + 9)
     if slot.type == "date":
         years = [datetime.date.fromordinal(code).year for code in (first, second)]
         if years[0] // 10 == years[1] // 10 or {year % 10 for year in years} & {0, 9}:
             return None  # a year at an end would be named
         decades = [year // 10 * 10 for year in years]
-        both = [Between(name, f"{low}-01-01", f"{low + 9}-12-31") for low in decades]
+        both = [ValueRange(name, f"{low}-01-01", f"{low + 9}-12-31") for low in decades]
         return both[0], both[1]
     if slot.type == "number":
         widths = [
@@ -460,7 +460,9 @@ def entailed_pair(
         lows = first // width * width, second // width * width
         if lows[0] == lows[1] or 0 in lows:
             return None
-        return Between(name, lows[0], lows[0] + width), Between(name, lows[1], lows[1] + width)
+        return ValueRange(name, lows[0], lows[0] + width), ValueRange(
+            name, lows[1], lows[1] + width
+        )
     return None
 
 
@@ -468,7 +470,7 @@ def _value(slot: Slot, condition: Condition, bare: bool) -> str:
     match condition:
         case Within(_, parent):
             return parent
-        case Between(_, low, high):
+        case ValueRange(_, low, high):
             return span(slot, low, high, "literal" if slot.type == "date" else "entailed")
         case Is(_, value):
             if slot.is_ordered:

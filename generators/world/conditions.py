@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.world.domain import Slot, scalar
-from retgen.world.expressions import Between, Condition, Is, Within
+from retgen.world.expressions import Condition, Is, ValueRange, Within
 from retgen.world.table import EntityTable
 
 Counts = NDArray[np.int64]
@@ -97,7 +97,7 @@ def _between(slot: Slot, ends: Iterable[tuple[int, int]]) -> ConditionPool:
         )
         if first is not None and first == last:
             return Is(slot.name, first)
-        return Between(slot.name, first, last)
+        return ValueRange(slot.name, first, last)
 
     def counts(values: NDArray[Any]) -> Counts:
         found = np.sort(values[values >= 0])

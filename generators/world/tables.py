@@ -25,12 +25,12 @@ from retgen.world.domain import Domain, load_domain, ordinal
 from retgen.world.expressions import (
     And,
     AndNot,
-    Between,
     Condition,
     Expression,
     Extreme,
     Is,
     Or,
+    ValueRange,
     Via,
     Within,
     dumps,
@@ -259,7 +259,7 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
             return execute(kept, table) & execute(dropped, table)
         case Via(slot, of):
             return execute(of, table) & ~execute(expression, table) & (table.column(slot) >= 0)
-        case Is() | Within() | Between():
+        case Is() | Within() | ValueRange():
             return _near(expression, table)
         case Or(parts) if not any(isinstance(part, And) for part in parts):
             result = np.zeros(table.count, np.bool_)
@@ -269,7 +269,7 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
         case And(parts):
             result = missing(expression, table) == 1
             for part in parts:
-                if isinstance(part, Between):
+                if isinstance(part, ValueRange):
                     missed = result & ~execute(part, table)
                     low, high = _ends(part)
                     result ^= missed ^ _nearest(missed, table.column(part.slot), low, high)
@@ -315,7 +315,7 @@ def _ends(condition: Condition) -> tuple[int, int]:
     match condition:
         case Is(_, value):
             return ordinal(value), ordinal(value)
-        case Between(_, low, high):
+        case ValueRange(_, low, high):
             return 0 if low is None else ordinal(low), _OPEN if high is None else ordinal(high)
         case Within():
             raise ValueError("numbers and days have no parents")

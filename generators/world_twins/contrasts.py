@@ -20,11 +20,11 @@ from retgen.world.domain import Slot, scalar
 from retgen.world.expressions import (
     And,
     AndNot,
-    Between,
     Condition,
     Expression,
     Extreme,
     Is,
+    ValueRange,
     execute,
 )
 from retgen.world.table import EntityTable
@@ -81,8 +81,8 @@ def _beyond(slot: Slot, base: int, twin: int) -> Condition | None:
             return None
         after, before = edge + 1, edge - 1
     if base > twin:
-        return Between(slot.name, scalar(slot, after), None)
-    return Between(slot.name, None, scalar(slot, before))
+        return ValueRange(slot.name, scalar(slot, after), None)
+    return ValueRange(slot.name, None, scalar(slot, before))
 
 
 def _roundest(low: int, high: int) -> int | None:

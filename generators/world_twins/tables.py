@@ -21,15 +21,15 @@ from retgen.generators.world_twins.contrasts import Contrast, expression_of
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.streams import Permutation, Stream
 from retgen.world.asking import Asker, Wording
-from retgen.world.compose import ComposedDocument, Composer, Stated
+from retgen.world.compose import ComposedDocument, Composer, StatedFact
 from retgen.world.domain import Domain, Slot, load_domain, scalar
 from retgen.world.domain_file import SlotType
 from retgen.world.expressions import (
     And,
-    Between,
     Condition,
     Expression,
     Is,
+    ValueRange,
     Within,
     dumps,
     execute,
@@ -199,7 +199,7 @@ def conditions(table: EntityTable, triple: Triple, *, entailed: bool) -> Iterato
             yield Within(name, slot.values[code].parents[0])
         else:
             ends = span(slot, code, months=triple.months)
-            yield Between(name, *(scalar(slot, end) for end in ends))
+            yield ValueRange(name, *(scalar(slot, end) for end in ends))
 
 
 def span(slot: Slot, code: int, *, months: bool) -> tuple[int, int]:
@@ -377,7 +377,7 @@ class TwinTables:
             slot = self.table.domain.slots[name]
             said = self._composer.wordings_of(slot, np.array([facts[name]]))[0]
             assert said is not None  # what is stated is there
-            stated.append(Stated(name, said[0], said[1], wordings[name]))
+            stated.append(StatedFact(name, said[0], said[1], wordings[name]))
         forms = self.table.world.forms(np.array([triple.entity]))[0]
         return self._composer.write(forms, stated, draws, plain=plain)
 

@@ -15,7 +15,7 @@ from retgen.agents.attribution import Tries
 from retgen.agents.chat import SILENCE, Unusable
 from retgen.agents.outcomes import WAITED
 from retgen.agents.prompt import Request
-from retgen.agents.sending import Failed, Sender, Sent
+from retgen.agents.sending import RetryError, Sender, Sent
 from retgen.errors import EndpointFailed, RetgenError
 
 # what is worked on, as messages name it: the tasks of a record inherit it
@@ -89,8 +89,8 @@ class Caller(Sender):
         """What comes of a request, after as many tries as it takes, or as there may be."""
         try:
             return await self.once(request, agent, least, first=True)
-        except Failed as error:
-            failed: Failed | None = error
+        except RetryError as error:
+            failed: RetryError | None = error
             self._note_retry(request, error.sent)
         try:
             # only now, since it costs more than all the rest and is mostly not needed
@@ -102,12 +102,12 @@ class Caller(Sender):
                             first, failed = failed, None
                             raise first
                         result = await self.once(request, agent, least)
-                    except Failed:
+                    except RetryError:
                         tries.note_failure(self._attribution.answers)
                         raise
                     self._attribution.end_retries(tries)
                     return result
-        except Failed as error:
+        except RetryError as error:
             return error.sent  # and it counts as failing until it is judged
         except BaseException:
             self._attribution.end_retries(tries)
@@ -174,13 +174,13 @@ class Caller(Sender):
     def _retrying(self) -> AsyncRetrying:
         def wait(state: RetryCallState) -> float:
             failure = state.outcome.exception() if state.outcome else None
-            asked = failure.sent.response.wait if isinstance(failure, Failed) else None
+            asked = failure.sent.response.wait if isinstance(failure, RetryError) else None
             return max(asked or 0.0, self._delay(state))
 
         return AsyncRetrying(
             stop=stop_after_attempt(self._attempts),
             wait=wait,
-            retry=retry_if_exception(lambda error: isinstance(error, Failed)),
+            retry=retry_if_exception(lambda error: isinstance(error, RetryError)),
             sleep=self._stop.sleep,
             reraise=True,
         )

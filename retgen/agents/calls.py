@@ -37,7 +37,7 @@ from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.prompt import Request
-from retgen.agents.replay import Replayed, read_replay
+from retgen.agents.replay import ReplayModel, read_replay
 from retgen.agents.sending import Tally
 from retgen.engines import Engine
 from retgen.errors import (
@@ -245,7 +245,7 @@ def call_models(
                 for which, one in apart.items():
                     chat = open_chat(one, keys[which])
                     if model_options.replay:
-                        chat = Replayed(chat, model_options.replay, ledger)
+                        chat = ReplayModel(chat, model_options.replay, ledger)
                     chats.append(chat)
                     queue = None
                     if batch:

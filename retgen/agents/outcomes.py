@@ -181,7 +181,7 @@ _ANSWER = next(row for row in TABLE if row.outcome == "answer")
 _PLAIN = frozenset({"stop", "end_turn", ""})
 
 
-class Unbilled(NamedTuple):
+class UnbilledErrors(NamedTuple):
     """Errors that cost nothing, by who says so. `provider`: of whose own server; "": of any."""
 
     what: str
@@ -191,13 +191,13 @@ class Unbilled(NamedTuple):
 
 
 _AZURE = "https://learn.microsoft.com/azure/ai-services/openai/how-to/manage-costs"
-UNBILLED: tuple[Unbilled, ...] = (
-    Unbilled("turned away before any model works on it", "",
+UNBILLED: tuple[UnbilledErrors, ...] = (
+    UnbilledErrors("turned away before any model works on it", "",
              frozenset({*range(300, 400), 401, 402, 404, 405, 407, 429}),
              f'[Azure OpenAI]({_AZURE}): "If the service doesn\'t perform processing, you won\'t '
              'be charged. For example, a 401 error due to authentication or a 429 error". It '
              "charges a 400 of its filter or its input limit, and a 408"),
-    Unbilled("failed", "google_genai", frozenset({400, 500}),
+    UnbilledErrors("failed", "google_genai", frozenset({400, 500}),
              '[Gemini](https://ai.google.dev/gemini-api/docs/billing): "If your request fails with '
              'a 400 or 500 error, you won\'t be charged for the tokens used"'),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from retgen.errors import UsageError
 from retgen.write import AtomicFile
 
 
-class Replayed:
+class ReplayModel:
     """A chat model that sends nothing; `chat` reads the answers of `file`, which `ledger` holds."""
 
     def __init__(self, chat: ChatModel, file: Path, ledger: Ledger) -> None:

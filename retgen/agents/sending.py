@@ -97,7 +97,7 @@ class Sent(NamedTuple):
         return self.row.what + (f" ({words})" if words else "")
 
 
-class Failed(Exception):
+class RetryError(Exception):
     """Something that is worth another try."""
 
     def __init__(self, sent: Sent) -> None:
@@ -156,7 +156,7 @@ class Sender:
     async def once(
         self, request: Request, agent: str, least: int, *, first: bool = False
     ) -> str | Sent:
-        """Its answer from the ledger, or what came back. Raises `Failed` for another try."""
+        """Its answer from the ledger, or what came back. Raises `RetryError` for another try."""
         paced = not self._limited
         while True:
             turn = nullcontext() if self._probe.is_open(agent) else self._probe(agent)
@@ -189,7 +189,7 @@ class Sender:
                             whole = in_time and sent.row.outcome == "answer"
                             well = False if again else whole or None
                         if again:
-                            raise Failed(sent)
+                            raise RetryError(sent)
                         return sent
                 finally:
                     self._gate.leave(entered, well=well)

@@ -19,7 +19,7 @@ from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.mteb_files import dataset_folder
-from retgen.evaluation.scoring.result import Scored
+from retgen.evaluation.scoring.result import DatasetScores
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.rankings import read_run
@@ -122,7 +122,7 @@ def audit(
     return result
 
 
-def _pool(scored: Scored, folder: Path, seed: int) -> Pool:
+def _pool(scored: DatasetScores, folder: Path, seed: int) -> Pool:
     """Of the first documents of all runs, as `evaluate` left them."""
     collection, rankings = scored.collection, []
     for score in at_largest(scored.scores):

@@ -21,7 +21,7 @@ from retgen.evaluation.collection import manifest_of
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.mteb_files import dataset_folder
-from retgen.evaluation.scoring.result import Scored
+from retgen.evaluation.scoring.result import DatasetScores
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.progress import Progress, no_progress
 from retgen.write import dump_json, write_file
@@ -90,20 +90,20 @@ def audit_against(
     return result
 
 
-def _scores(scored: Scored, systems: Sequence[str]) -> SystemScores:
+def _scores(scored: DatasetScores, systems: Sequence[str]) -> SystemScores:
     """Of some systems, by label; the measure is the only one."""
     columns = {score.label: score.values[:, 0] for score in at_largest(scored.scores)}
     values = np.stack([columns[name] for name in systems], axis=1)
     return SystemScores(scored.name, systems, values, scored.units)
 
 
-def _writers(scored: Scored) -> list[str]:
+def _writers(scored: DatasetScores) -> list[str]:
     """The models that wrote a set, as its manifest names them."""
     models = manifest_of(scored.collection.dataset).get("models") or {}
     named = [str(one.get("model", "")) for one in models.values() if isinstance(one, dict)]
     return list(dict.fromkeys(named))
 
 
-def _aside(scored: Scored) -> list[str]:
+def _aside(scored: DatasetScores) -> list[str]:
     reasons = [scored.units.note] if scored.units.note else []
     return [*reasons, scored.aside] if scored.aside else reasons

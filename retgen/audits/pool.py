@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.statistics.bottom import BottomSample, Corrected, JudgeLabels
+from retgen.statistics.bottom import BottomSample, CorrectedSample, JudgeLabels
 from retgen.statistics.clustered import CHANGE, SHARE, Estimate, Floats
 from retgen.statistics.sequences import weighted_keys
 
@@ -123,7 +123,7 @@ class Pool:
 
     def corrected(
         self, labels: Floats, judged: Floats | None = None, count: int | None = None
-    ) -> Corrected:
+    ) -> CorrectedSample:
         """By people's labels of the first pairs in order, and a judge's of the first `count` (all,
         if None): `judged` (pairs,), 0 or 1, NaN where it gave none.
         """
@@ -134,7 +134,7 @@ class Pool:
         if judged is not None:
             columns = np.stack([kind * (np.nan_to_num(judged) - self.prior) for kind in kinds], 1)
             judge = JudgeLabels(judged, len(self) if count is None else count, columns)
-        return Corrected.of(sample, self.prior, guesses.astype(float), judge)
+        return CorrectedSample.of(sample, self.prior, guesses.astype(float), judge)
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,10 @@ class LabelErrors:
     wrong: Estimate | None
     precision: list[Estimate]
     recall: list[Estimate | None]
-    fit: Corrected
+    fit: CorrectedSample
 
     @classmethod
-    def of(cls, pool: Pool, fit: Corrected) -> LabelErrors:
+    def of(cls, pool: Pool, fit: CorrectedSample) -> LabelErrors:
         """By a sample of the pool."""
         every = np.ones(len(pool))
         unjudged, positive = (pool.strata == kind for kind in (UNJUDGED, POSITIVE))

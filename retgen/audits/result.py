@@ -18,7 +18,7 @@ from retgen.audits.order import (
 )
 from retgen.audits.overlap import mean_overlap, word_overlap
 from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
-from retgen.evaluation.scoring.result import Scored
+from retgen.evaluation.scoring.result import DatasetScores
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.statistics.clustered import FEWEST, Estimate
 from retgen.validators.validation import Validation
@@ -36,7 +36,7 @@ class Audit:
     people; 0 where a judge labelled alone, whose word has no interval.
     """
 
-    scored: Scored
+    scored: DatasetScores
     validation: Validation
     pool: Pool
     errors: LabelErrors | None
@@ -137,7 +137,7 @@ class Audit:
 class OverlapGap:
     """The share of a query's content words in its relevant documents, on both sets."""
 
-    def __init__(self, synthetic: Scored, real: Scored) -> None:
+    def __init__(self, synthetic: DatasetScores, real: DatasetScores) -> None:
         values = [word_overlap(one.collection) for one in (synthetic, real)]
         units = [one.units for one in (synthetic, real)]
         self.synthetic, self.real = (

@@ -26,7 +26,7 @@ from retgen.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from retgen.agents.ledger import Ledger
     from retgen.agents.ledger.address import ServerAddress
-    from retgen.agents.ledger.care import Checked
+    from retgen.agents.ledger.care import LedgerCheck
 
 RunOption = Annotated[
     str | None,
@@ -120,7 +120,7 @@ def check_command(
 ) -> None:
     """Check that the file is sound and complete, and that sums agree. Exit 1 if not."""
     from retgen.agents.ledger import Ledger, LostAnswers
-    from retgen.agents.ledger.care import Checked, check, recount
+    from retgen.agents.ledger.care import LedgerCheck, check, recount
 
     where = _ledger_place(ledger, None, lost=True)
     try:
@@ -130,7 +130,7 @@ def check_command(
                     recount(db)
             checked = check(result)
     except (LostAnswers, OutputError) as error:
-        checked = Checked([str(error)])
+        checked = LedgerCheck([str(error)])
     if json:
         shown: dict[str, Any] = {"ledger": str(where), "ok": not checked.findings}
         print_json({**shown, **vars(checked)})
@@ -140,7 +140,7 @@ def check_command(
         raise typer.Exit(1)
 
 
-def _check_lines(where: Path | ServerAddress, checked: Checked) -> Iterator[str]:
+def _check_lines(where: Path | ServerAddress, checked: LedgerCheck) -> Iterator[str]:
     if checked.states:
         states = ", ".join(f"{number:,} {state}" for state, number in checked.states.items())
         yield f"{where}: {_size(checked.bytes)}, {states}"

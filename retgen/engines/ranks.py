@@ -105,7 +105,7 @@ class Ranks(NamedTuple):
         )
 
 
-class Merged(Engine):
+class MergeEngine(Engine):
     """What ranks have done; what is missing or damaged is done by `inner`, and kept as well."""
 
     def __init__(self, files: ResultFiles, inner: Engine) -> None:
@@ -136,7 +136,7 @@ class Merged(Engine):
             yield name, self._files.keep(_of(work, name), result)
 
 
-class Share(Merged):
+class Share(MergeEngine):
     """The share of one rank. `map` waits for what other ranks do, at most `patience` seconds."""
 
     def __init__(

@@ -32,7 +32,7 @@ from retgen.write import scratch_folder
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishResult:
     """What was published, or would be. `where`: it can be looked at, "" if nothing was put there.
 
     `refused`: what keeps it from being published, or what it was published in spite of.
@@ -69,7 +69,7 @@ def publish(
     force: bool = False,
     private: bool = False,
     licence: str | None = None,
-) -> Published:
+) -> PublishResult:
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
     Or a finished training (see `published_model`): the model, with a card.
@@ -109,11 +109,11 @@ def publish(
                 with_croissant=not target.makes_croissant,
             )  # fmt: skip
         listed = tree_changes(tree.folder, tree.files, standing)
-        result = Published(to, tree.name, listed, refused, gates=tree.gates)
+        result = PublishResult(to, tree.name, listed, refused, gates=tree.gates)
         if dry_run or result.is_unchanged:
             return result
         where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")
     return replace(result, where=where)
 
 
-__all__ = ["Published", "publish", "sensitive_findings"]
+__all__ = ["PublishResult", "publish", "sensitive_findings"]

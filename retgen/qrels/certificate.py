@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.qrels.density import Densities, densities
-from retgen.qrels.matrix import QrelMatrix, Reduced, components, reduce
+from retgen.qrels.matrix import QrelMatrix, ReducedMatrix, components, reduce
 from retgen.qrels.orders import can_walk, changes, few_changes, fits_a_line, is_surely_planar
 from retgen.qrels.radon import complete_subset, unasked_split
 from retgen.qrels.spectral import LARGEST, SpectralBound, affordable, spectral_bounds
@@ -126,7 +126,7 @@ def certificate(matrix: QrelMatrix, documents_total: int | None = None) -> Dimen
     return DimensionCertificate(result, lower, upper, skipped)
 
 
-def _combinatorial(reduced: Reduced) -> Iterator[DimensionBound]:
+def _combinatorial(reduced: ReducedMatrix) -> Iterator[DimensionBound]:
     """Lower bounds from which sets of documents are asked for."""
     matrix = reduced.matrix
     yield DimensionBound(1, "a query tells documents apart, which equal scores cannot", "immediate")
@@ -181,7 +181,7 @@ def _spectral(matrix: QrelMatrix, skipped: list[dict[str, str]]) -> list[Dimensi
     return list(best.values())
 
 
-def _dichotomies(reduced: Reduced) -> int:
+def _dichotomies(reduced: ReducedMatrix) -> int:
     """The least d for which half-spaces cut off so many sets of so many points.
 
     They cut n points of R^d in at most sum over i <= d of C(n - 1, i) ways into two, the trivial
@@ -249,7 +249,7 @@ def _rounded_up(square: Fraction) -> float:
     return (math.isqrt(math.ceil(square * 10**8) - 1) + 1) / 10**4 if square > 0 else 0.0
 
 
-def _anywhere(reduced: Reduced) -> Iterator[DimensionBound]:
+def _anywhere(reduced: ReducedMatrix) -> Iterator[DimensionBound]:
     """Upper bounds that hold without looking for an order."""
     matrix, points = reduced.matrix, reduced.points
     sums = matrix.row_sums
@@ -298,7 +298,7 @@ def _anywhere(reduced: Reduced) -> Iterator[DimensionBound]:
         )
 
 
-def _by_orders(reduced: Reduced, skipped: list[dict[str, str]]) -> Iterator[DimensionBound]:
+def _by_orders(reduced: ReducedMatrix, skipped: list[dict[str, str]]) -> Iterator[DimensionBound]:
     """Upper bounds from orders of the documents."""
     matrix = reduced.matrix
     order = fits_a_line(matrix, reduced.others)

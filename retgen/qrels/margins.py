@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retgen.qrels.matrix import QrelMatrix, Reduced
+from retgen.qrels.matrix import QrelMatrix, ReducedMatrix
 from retgen.qrels.spectral import affordable, eigenvalue_at_most, overlaps
 
 
@@ -76,7 +76,7 @@ class MarginCaps(NamedTuple):
         return _up(2.0 * math.exp(min(log, 0.0)))
 
 
-def margin_caps(reduced: Reduced) -> MarginCaps:
+def margin_caps(reduced: ReducedMatrix) -> MarginCaps:
     """Of the matrix that `reduce` leaves, the document that no query asks for included."""
     matrix = reduced.matrix
     whole = QrelMatrix(matrix.indptr, matrix.indices, reduced.points)

@@ -128,7 +128,7 @@ class QrelMatrix:
 
 
 @dataclass(frozen=True)
-class Reduced:
+class ReducedMatrix:
     """The smallest matrix that needs as many dimensions as the whole corpus: distinct rows over
     distinct columns of relevant documents.
 
@@ -156,7 +156,7 @@ class Reduced:
         return self.matrix.documents + self.others
 
 
-def reduce(matrix: QrelMatrix, total: int) -> Reduced:
+def reduce(matrix: QrelMatrix, total: int) -> ReducedMatrix:
     """Of a matrix in a corpus of `total` documents."""
     play, columns, rows = matrix.positives_only()
     others = total > play.documents
@@ -175,7 +175,7 @@ def reduce(matrix: QrelMatrix, total: int) -> Reduced:
     row_of[rows] = row_class
     column_of = np.full(matrix.documents, distinct.documents)
     column_of[columns] = column_class
-    return Reduced(distinct, columns[first], others, row_of, column_of)
+    return ReducedMatrix(distinct, columns[first], others, row_of, column_of)
 
 
 def components(matrix: QrelMatrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

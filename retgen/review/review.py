@@ -29,7 +29,7 @@ GUIDELINE = (
 )
 
 
-class Progressed(NamedTuple):
+class ReviewProgress(NamedTuple):
     """How far an annotator is: looks done, of those that are planned so far."""
 
     done: int
@@ -120,10 +120,10 @@ class Review:
         done, left = self._looks(annotator)
         return left[: self._most(done)][:count]
 
-    def progress(self, annotator: str) -> Progressed:
+    def progress(self, annotator: str) -> ReviewProgress:
         """How far an annotator is. Control items and second looks count as all others do."""
         done, left = self._looks(annotator)
-        return Progressed(done, done + min(len(left), self._most(done)))
+        return ReviewProgress(done, done + min(len(left), self._most(done)))
 
     def _most(self, done: int) -> int:
         """How many more looks an annotator is asked for at most, who has `done` some."""

@@ -19,7 +19,7 @@ from retgen.agents.agent import Rejection
 from retgen.generators.records import Records, Rows
 from retgen.reviewed.decisions import FIELDS, Decisions, PairDecision
 from retgen.reviewed.tables import (
-    Edited,
+    EditedRows,
     Pair,
     SplitLabels,
     TableLines,
@@ -40,7 +40,7 @@ _WHAT_CHANGES = (
 
 
 @dataclass
-class Reviewed:
+class ReviewedRecords:
     """Records after one review or several, and whose the labels are.
 
     `human`: by split and pair the row of tables/human.jsonl. `edited`: ids of queries, and of
@@ -70,13 +70,13 @@ class Reviewed:
 
 def apply_decisions(
     records: Records, reviews: Sequence[tuple[str, Decisions]], candidate_sets: bool
-) -> Reviewed:
+) -> ReviewedRecords:
     """The records after all reviews, one upon the other. Each: (what errors call it, decisions).
 
     `candidate_sets`: the judged pairs of a query are its candidates, so none is added. Raises
     `RecipeError` for decisions on other labels than the records have.
     """
-    result = Reviewed(records)
+    result = ReviewedRecords(records)
     for name, decisions in reviews:
         _apply(result, name, decisions, candidate_sets)
     rows = [
@@ -93,7 +93,7 @@ def apply_decisions(
     return result
 
 
-def _apply(result: Reviewed, name: str, decisions: Decisions, candidate_sets: bool) -> None:
+def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_sets: bool) -> None:
     records = result.records
     counts = dict.fromkeys(_WHAT_CHANGES, 0)
     labels = {split: _labels(records, split) for split in records.qrels}
@@ -198,7 +198,7 @@ def _without_positives(
 
 
 def _whose(
-    result: Reviewed,
+    result: ReviewedRecords,
     settled: Sequence[PairDecision],
     labels: Mapping[str, SplitLabels],
     edits: Mapping[tuple[str, str], Mapping[str, str]],
@@ -269,14 +269,14 @@ def _of_pair(edits: Mapping[tuple[str, str], Mapping[str, str]], pair: Pair) -> 
 
 def _corpus(records: Records, edits: Mapping[tuple[str, str], Mapping[str, str]]) -> Rows:
     some = {name: change for (table, name), change in edits.items() if table == "corpus"}
-    return Edited(records.corpus, some) if some else records.corpus
+    return EditedRows(records.corpus, some) if some else records.corpus
 
 
 def _queries(
     records: Records, edits: Mapping[tuple[str, str], Mapping[str, str]], empty: set[str]
 ) -> Rows:
     some = {name: change for (table, name), change in edits.items() if table == "queries"}
-    rows: Rows = Edited(records.queries, some) if some else records.queries
+    rows: Rows = EditedRows(records.queries, some) if some else records.queries
     return without(rows, empty) if empty else rows
 
 

@@ -35,7 +35,7 @@ class TableLines:
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditedRows:
     """A table of texts, some of which people wrote anew: id -> field -> text."""
 
     rows: Rows

@@ -11,7 +11,7 @@ from typing import Any
 
 from retgen.errors import DatasetError
 from retgen.sources.records import Block, BlockKind, ShortForm
-from retgen.sources.structure import Parsed, is_boilerplate
+from retgen.sources.structure import ParsedFile, is_boilerplate
 
 _ITEM = re.compile(r"(?:[•▪◦‣*–-]|\d{1,3}[.)]|\([a-z\d]\))\s")
 _NUMBERED = re.compile(r"\d{1,2}((?:\.\d{1,2})+\.?)?\s+[^\W\d_]")  # "2.1 Sails" without an outline
@@ -28,7 +28,7 @@ _LEADER = re.compile(r"(?:\.\s?){4,}\s*\w+\Z")  # of a table of contents
 _Piece = tuple[BlockKind, int, str]  # kind, level of a heading, text
 
 
-def read_pdf(content: bytes) -> Parsed:
+def read_pdf(content: bytes) -> ParsedFile:
     """The text of a PDF by its pages, with the headings of its outline.
 
     Raises `DatasetError` with the reason why it is none, or is locked.
@@ -56,7 +56,7 @@ def read_pdf(content: bytes) -> Parsed:
     return _parsed(title, _pdf_pieces(pages, outline), subject)
 
 
-def read_docx(content: bytes) -> Parsed:
+def read_docx(content: bytes) -> ParsedFile:
     """The text of a Word document, with the headings of its styles.
 
     Raises `DatasetError` with the reason why it is none.
@@ -77,7 +77,7 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> Parsed:
+def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> ParsedFile:
     """Pieces, a blank line between them. The title: what the file says, else its title's block,
     else its first heading of level 1.
     """
@@ -98,7 +98,7 @@ def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> Parsed:
         title = whole[first.start : first.stop]
     subject = "" if _UNSAID.fullmatch(subject.strip()) else " ".join(subject.split())
     short_forms = (ShortForm("subject", subject),) if subject else ()
-    return Parsed(" ".join(title.split()), whole, blocks, (), short_forms)
+    return ParsedFile(" ".join(title.split()), whole, blocks, (), short_forms)
 
 
 # --- PDF ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from retgen.sources.records import Block, BlockKind, Link, ShortForm
 from retgen.sources.structure import (
-    Parsed,
+    ParsedFile,
     has_words,
     is_boilerplate,
     is_question,
@@ -49,7 +49,7 @@ _BLANK = re.compile(r"\n\s*\n")
 _PROSE = 0.25  # letters of a block outside of links, at least
 
 
-def read_page(html: str, place: str = "") -> Parsed:
+def read_page(html: str, place: str = "") -> ParsedFile:
     """A page as it is shown; without text of what is no page. Raises `RecursionError` where it is
     nested too deeply.
     """
@@ -62,7 +62,7 @@ def read_page(html: str, place: str = "") -> Parsed:
     try:
         page: Any = lxml.html.document_fromstring(html.encode(), parser=parser)
     except lxml.etree.ParserError:  # nothing but comments
-        return Parsed("", "")
+        return ParsedFile("", "")
     for element in page.xpath(_AROUND):
         if element.getparent() is not None:
             element.drop_tree()
@@ -93,7 +93,7 @@ def read_page(html: str, place: str = "") -> Parsed:
     ]
     blocks, links = _structure(text, marked, spans, place)
     short_forms = (ShortForm("description", " ".join(one.split())) for one in described[:1])
-    return Parsed(title, text, blocks, links, tuple(one for one in short_forms if one.text))
+    return ParsedFile(title, text, blocks, links, tuple(one for one in short_forms if one.text))
 
 
 def _annotate(number: str, element: Any) -> None:

@@ -22,7 +22,7 @@ _ADDRESS = re.compile(r"<?(?:https?|ftp)://\S+|<?[\w.+-]+@[\w-]+\.[\w.-]+>?")
 _LICENCE_LENGTH = 600  # characters in which such a sentence stands
 
 
-class Parsed(NamedTuple):
+class ParsedFile(NamedTuple):
     """A file as its reader found it; fields as of `SourceDocument`."""
 
     title: str
@@ -102,7 +102,7 @@ def cut_place(text: str, blocks: Sequence[Block], longest: int) -> int:
     return line or text.rfind(" ", half, longest) + 1 or longest
 
 
-def part_of(parsed: Parsed, start: int, stop: int) -> Parsed:
+def part_of(parsed: ParsedFile, start: int, stop: int) -> ParsedFile:
     """Characters [start, stop) with the blocks and links that lie in them."""
     blocks = [
         one._replace(start=max(one.start, start) - start, stop=min(one.stop, stop) - start)
@@ -114,4 +114,4 @@ def part_of(parsed: Parsed, start: int, stop: int) -> Parsed:
         for one in parsed.links
         if start <= one.start and one.stop <= stop
     ]
-    return Parsed(parsed.title, parsed.text[start:stop], blocks, links)
+    return ParsedFile(parsed.title, parsed.text[start:stop], blocks, links)

@@ -28,7 +28,7 @@ from retgen.sources.records import (
     SourceDocument,
     part_id,
 )
-from retgen.sources.structure import Parsed, cut_place, part_of
+from retgen.sources.structure import ParsedFile, cut_place, part_of
 
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
 _OFFICE = {".pdf": read_pdf, ".docx": read_docx}
@@ -96,7 +96,7 @@ class _NotText(DatasetError):
     """Bytes in no encoding."""
 
 
-def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> Parsed:
+def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> ParsedFile:
     try:
         encoding = encoding_of(content)
     except DatasetError as error:
@@ -118,7 +118,7 @@ def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> Parsed
         )
     if kind in MARKDOWN:
         title = markdown_title(text) or title
-    return Parsed(title, text, (), (), short_forms)
+    return ParsedFile(title, text, (), (), short_forms)
 
 
 def text_parts(
@@ -136,19 +136,19 @@ def text_parts(
 
     while reading.longest is not None and len(text) > reading.longest:
         window = text[: reading.longest]
-        parsed = Parsed("", window, *structure(window))
+        parsed = ParsedFile("", window, *structure(window))
         parsed = part_of(parsed, 0, cut_place(window, parsed.blocks, reading.longest))
         if not reading.structure:
             parsed = parsed._replace(blocks=(), links=())
         yield _part(document, parsed, number)
         text, number = text[len(parsed.text) :], number + 1
     if text.strip():
-        parsed = Parsed("", text, *(structure(text) if reading.structure else ()))
+        parsed = ParsedFile("", text, *(structure(text) if reading.structure else ()))
         yield _part(document, parsed, number)
 
 
 def _parts(
-    document: SourceDocument, parsed: Parsed, reading: ReadOptions
+    document: SourceDocument, parsed: ParsedFile, reading: ReadOptions
 ) -> Iterator[SourceDocument]:
     """As `text_parts`, of what was read together with its structure."""
     number = 1
@@ -162,7 +162,7 @@ def _parts(
         yield _part(document, parsed, number)
 
 
-def _part(document: SourceDocument, parsed: Parsed, number: int) -> SourceDocument:
+def _part(document: SourceDocument, parsed: ParsedFile, number: int) -> SourceDocument:
     """The document's part with a number from 1; of the first, its short forms."""
     return document._replace(
         id=part_id(document.id, number), text=parsed.text,

@@ -72,7 +72,7 @@ class JudgeLabels:
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectedSample:
     """A sample with what is expected of every item.
 
     `before`, `expected` (N,): labels by the guesses, without and with a judge's where it gave one.
@@ -89,7 +89,7 @@ class Corrected:
     @classmethod
     def of(
         cls, sample: BottomSample, prior: Floats, guesses: Floats, judge: JudgeLabels | None = None
-    ) -> Corrected:
+    ) -> CorrectedSample:
         """Fit what guesses (N, g) add to the prior expectation of labels (N,).
 
         Without labels of people a judge is taken at its word.

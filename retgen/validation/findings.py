@@ -17,18 +17,18 @@ from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem, RowPlace
-from retgen.validators.rule import SEVERITIES, Finding, Listed
+from retgen.validators.rule import SEVERITIES, Finding, RuleListing
 from retgen.validators.rules import listed
 
 _ENGINE = (
-    Listed(
+    RuleListing(
         "schema",
         "error",
         "rows that are not JSON or not a document, query or qrel, and rows with a key twice, of "
         "which parsers keep the last in silence (ids are `table:row`)",
     ),
-    Listed("byte-order-mark", "warning", "files that begin with U+FEFF, which is read past"),
-    Listed(
+    RuleListing("byte-order-mark", "warning", "files that begin with U+FEFF, which is read past"),
+    RuleListing(
         "overlap",
         "warning",
         "with `--against`: documents and queries that another data set holds too, or nearly (ids "
@@ -37,33 +37,33 @@ _ENGINE = (
 )
 # beside the rules of the family's proof: what a run's labels and files rest on
 _VOUCH = (
-    Listed(
+    RuleListing(
         "manifest",
         "error",
         "a file that is not the one in the manifest; a figure or text of the manifest that recipe "
         "and tables do not give",
     ),
-    Listed("word-lists", "error", "word lists that have changed since the run"),
-    Listed(
+    RuleListing("word-lists", "error", "word lists that have changed since the run"),
+    RuleListing(
         "regenerated",
         "error",
         "rows of a table, or of what offline agents said, that the recipe does not make, or that "
         "cannot be made again; a warning for another version of retgen, other word lists, or a "
         "model of the Hub that cannot be had",
     ),
-    Listed(
+    RuleListing(
         "derived",
         "error",
         "the card, `report.json`, `report.html` or `rejected.jsonl` that recipe and tables do not "
         "give",
     ),
-    Listed(
+    RuleListing(
         "review",
         "error",
         "decisions of people that are on other labels or texts than the recipe makes; a warning "
         "where people disagree with the proof",
     ),
-    Listed(
+    RuleListing(
         "sources",
         "error",
         "a file of `sources/` that is lost, or has a row that its family cannot have left: without "

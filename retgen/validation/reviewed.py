@@ -15,7 +15,7 @@ from retgen.engines import Local
 from retgen.generate import rejected_lines, write_dataset
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
-from retgen.reviewed.apply import RULE, Reviewed
+from retgen.reviewed.apply import RULE, ReviewedRecords
 from retgen.reviewed.decisions import digest, read_decisions
 from retgen.validation.regenerate import quote
 from retgen.validators.rule import Finding
@@ -52,7 +52,11 @@ def _rejected_before(run: Path, folder: Path) -> None:
 
 
 def combine(
-    result: Validation, before: Validation, recipe: Recipe, made: Reviewed, unseen: list[Finding]
+    result: Validation,
+    before: Validation,
+    recipe: Recipe,
+    made: ReviewedRecords,
+    unseen: list[Finding],
 ) -> None:
     """Make of what the tables say, and of the proof without people, what is true of the version.
 
@@ -81,7 +85,7 @@ def combine(
     result.findings.sort(key=lambda one: order.index(one.severity))
 
 
-def _against(made: Reviewed, structural: bool) -> Finding:
+def _against(made: ReviewedRecords, structural: bool) -> Finding:
     pairs = made.against
     named = ", ".join(f"({q}, {d})" for q, d in pairs[:_NAMED])
     more = ", ..." if len(pairs) > _NAMED else ""

@@ -21,12 +21,12 @@ from retgen.world.expressions import (
     And,
     AndNot,
     AtLeast,
-    Between,
     Condition,
     Expression,
     Extreme,
     Is,
     Or,
+    ValueRange,
     Via,
     Within,
 )
@@ -118,7 +118,7 @@ class Asker:
     def clause(self, expression: Expression) -> str:
         """A condition as a relative clause."""
         match expression:
-            case Is() | Within() | Between():
+            case Is() | Within() | ValueRange():
                 slot = self.domain.slots[expression.slot]
                 frame = self._frame(slot, bare=isinstance(expression, Is))
                 value = self._value(slot, expression, bare=_BARE in frame)
@@ -174,7 +174,7 @@ class Asker:
         match condition:
             case Within(_, parent):
                 return parent
-            case Between(_, low, high):
+            case ValueRange(_, low, high):
                 return span(slot, low, high, self.wording)
             case Is(_, value):
                 if slot.is_ordered:

@@ -40,7 +40,7 @@ _PARTICIPLE = re.compile(
 )
 
 
-class Stated(NamedTuple):
+class StatedFact(NamedTuple):
     """A fact as a text states it. `holder`: -1 the entity, otherwise which of the domain's others.
 
     `spoken`: the value in words, and bare (of years and dates, without "in" or "on").
@@ -135,7 +135,7 @@ class _Subject(NamedTuple):
             )
         return f"{subject}'s" if case == "P" else subject
 
-    def put(self, text: str, one: Stated, subject: str = "") -> str:
+    def put(self, text: str, one: StatedFact, subject: str = "") -> str:
         """A wording's text with a fact's value; nothing in place of the subject unless given."""
         return text.format(subject, v=one.spoken[0], n=one.spoken[1], **self.marks)
 
@@ -179,7 +179,7 @@ class Composer:
                 if said is not None:
                     choices = self.wordings[slot.name]
                     which = (row[4 * k + 1] * len(choices)) >> 32
-                    stated.append(Stated(slot.name, said[0], said[1], which))
+                    stated.append(StatedFact(slot.name, said[0], said[1], which))
             result.append(self.write(forms[i], stated, row))
         return result
 
@@ -197,7 +197,7 @@ class Composer:
         return [(name, (name, name)) if name else None for name in names]
 
     def write(
-        self, forms: tuple[str, str, str], stated: Sequence[Stated], draws: Sequence[int],
+        self, forms: tuple[str, str, str], stated: Sequence[StatedFact], draws: Sequence[int],
         *, plain: bool = False,
     ) -> ComposedDocument:  # fmt: skip
         """A text that states these facts. `draws`: 32-bit numbers, a record's.
@@ -207,7 +207,7 @@ class Composer:
         shapes = self._shapes
         shape = self._plain if plain or not shapes else shapes[(draws[-1] * len(shapes)) >> 32]
         who = self._subject(forms)
-        parts: list[list[tuple[int, Stated]]] = [[] for _ in shape.parts]
+        parts: list[list[tuple[int, StatedFact]]] = [[] for _ in shape.parts]
         for one in stated:
             drawn = draws[4 * self._place[one.slot]]
             anywhere = (drawn * _PLAIN) >> 32, self._place[one.slot]
@@ -245,8 +245,8 @@ class Composer:
         return ComposedDocument(who.name, " ".join(sentences), facts)
 
     def _sentence(
-        self, who: _Subject, left: list[Stated], draws: Sequence[int], others: str, opening: str
-    ) -> tuple[list[Stated], str, str]:
+        self, who: _Subject, left: list[StatedFact], draws: Sequence[int], others: str, opening: str
+    ) -> tuple[list[StatedFact], str, str]:
         """A sentence with the next facts, which it takes: these, what it says, whom it names.
 
         `others`: whom the entity's pronoun may be taken for, if anybody.
@@ -280,7 +280,9 @@ class Composer:
         names = [one.spoken[0] for one in used if one.slot in who.naming]
         return used, f"{opening if wording.joins else ''}{said}", " ".join(names)
 
-    def _link(self, who: _Subject, before: Stated, first: _Wording, one: Stated, drawn: int) -> str:
+    def _link(
+        self, who: _Subject, before: StatedFact, first: _Wording, one: StatedFact, drawn: int
+    ) -> str:
         """How a fact follows another in its sentence: " and died in 1990"; "" where it cannot.
 
         Two verbs share a subject in one tense and where they differ, so that nothing "was written
@@ -311,7 +313,7 @@ class Composer:
         who = self._subject(forms)
         return [who.pronoun, *who.nouns]
 
-    def clause(self, forms: tuple[str, str, str], one: Stated, subject: str) -> str:
+    def clause(self, forms: tuple[str, str, str], one: StatedFact, subject: str) -> str:
         """One fact of an entity or of another holder, with neither capital nor full stop.
 
         `subject`: of the entity's own facts, its name or one of `subjects`.

@@ -15,12 +15,12 @@ from retgen.world.expressions import (
     And,
     AndNot,
     AtLeast,
-    Between,
     Condition,
     Expression,
     Extreme,
     Is,
     Or,
+    ValueRange,
     Via,
     Within,
     loads,
@@ -105,7 +105,7 @@ def _said(condition: Condition) -> str:
             return str(value)
         case Within(_, parent):
             return f"within {parent}"
-        case Between(_, low, high):
+        case ValueRange(_, low, high):
             ends = (("from", low), ("to", high))
             return " ".join(f"{word} {end}" for word, end in ends if end is not None)
 

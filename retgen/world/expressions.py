@@ -40,7 +40,7 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Between:
+class ValueRange:
     """The slot's value lies between two ends, both of which belong; None: open."""
 
     slot: str
@@ -48,7 +48,7 @@ class Between:
     high: Scalar | None
 
 
-Condition = Is | Within | Between
+Condition = Is | Within | ValueRange
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def to_json(expression: Expression) -> list[Any]:
             return ["is", slot, value]
         case Within(slot, parent):
             return ["within", slot, parent]
-        case Between(slot, low, high):
+        case ValueRange(slot, low, high):
             return ["between", slot, low, high]
         case And(parts):
             return ["and", *map(to_json, parts)]
@@ -139,7 +139,7 @@ def from_json(value: Any) -> Expression:
         case ["within", str(slot), str(parent)]:
             return Within(slot, parent)
         case ["between", str(slot), low, high] if _ends(low, high):
-            return Between(slot, low, high)
+            return ValueRange(slot, low, high)
         case ["and" | "or" as name, *parts] if len(parts) > 1:
             inner = tuple(map(from_json, parts))
             return And(inner) if name == "and" else Or(inner)
@@ -215,7 +215,7 @@ def holds(condition: Condition, column: NDArray[Any], facts: EntityTable) -> Mas
             result = column == facts.code(slot, value)
         case Within(slot, parent):
             result = facts.under(slot, parent)[column]  # a slot that is absent is the last entry
-        case Between(_, low, high):
+        case ValueRange(_, low, high):
             result = column >= (0 if low is None else max(0, ordinal(low)))
             if high is not None:
                 result &= column <= ordinal(high)

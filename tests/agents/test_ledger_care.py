@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from retgen.agents.calls import CallReport, ModelOptions, call_models
 from retgen.agents.ledger import Ledger, LedgerAnswer, Send, StoredAnswer
-from retgen.agents.ledger.care import Pruned, check, copy, prune, recount
+from retgen.agents.ledger.care import PruneResult, check, copy, prune, recount
 from retgen.agents.ledger.file import FileConnection
 from retgen.agents.ledger.schema import RequestTexts, create_tables, join_pieces, text_numbers
 from retgen.agents.ledger.sidecar import network_drive
@@ -185,7 +185,7 @@ def test_what_nobody_reads_goes_and_the_sums_stay(ledger: Ledger) -> None:
     assert about[:2] == (61, 0)
     assert about.before - about.after > 60 * 3000
     done = prune(ledger)
-    assert done == Pruned(61, 0, done.before, ledger.database.size())
+    assert done == PruneResult(61, 0, done.before, ledger.database.size())
     assert done.after < done.before / 2
     assert (ledger.runs(), ledger.parts(), list(ledger.answers())) == (runs, parts, answers)
     assert check(ledger).findings == []

@@ -19,7 +19,7 @@ from retgen.agents.ledger import (
     Send,
     Spent,
 )
-from retgen.agents.ledger.care import Forgotten, check, forget
+from retgen.agents.ledger.care import ForgottenRequests, check, forget
 from retgen.errors import UsageError
 from tests.agents.ledgers import request, reserve, send
 from tests.agents.test_ledger_owners import owned_by
@@ -121,7 +121,7 @@ def mixed(ledger: Ledger) -> Ledger:
 
 def test_what_is_forgotten_is_asked_again_and_stays_charged(mixed: Ledger) -> None:
     before = mixed.runs()
-    rows = [Forgotten("a", "write", "small", "refused", 2, 0, 20, "content filter")]
+    rows = [ForgottenRequests("a", "write", "small", "refused", 2, 0, 20, "content filter")]
     assert forget(mixed, run="a", dry=True) == rows
     assert reserve(mixed, 0) == Refusal("filtered", "content filter", 1, 0)
     assert forget(mixed, run="a") == rows
@@ -156,7 +156,7 @@ def test_nothing_is_forgotten_while_another_has_it_open(mixed: Ledger) -> None:
 
 def test_an_answer_that_others_used_is_said_to_be(mixed: Ledger) -> None:
     assert forget(mixed, run="a", states=["answered"]) == [
-        Forgotten("a", "write", "small", "answered", 2, 1, 60, None)
+        ForgottenRequests("a", "write", "small", "answered", 2, 1, 60, None)
     ]
     assert mixed.parts("a")[0].answered == 0
     assert isinstance(reserve(mixed, 2, run="b"), Send)
@@ -168,7 +168,7 @@ def test_only_what_nobody_can_be_seen_to_send_is_taken_from_them(ledger: Ledger)
     owned_by(ledger, boot="elsewhere", name="node7")
     assert isinstance(reserve(ledger), Busy)
     assert forget(ledger, run="a", states=["open"]) == [
-        Forgotten("a", "write", "small", "open", 1, 0, 100, None)
+        ForgottenRequests("a", "write", "small", "open", 1, 0, 100, None)
     ]
     assert reserve(ledger, cap=100) == OverCap(100, 0)  # it stays charged
     assert isinstance(reserve(ledger), Send)

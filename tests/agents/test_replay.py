@@ -17,7 +17,7 @@ from retgen.agents.flow import Flight, Stop
 from retgen.agents.ledger import Ledger, Send, StoredAnswer, Writer
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Request
-from retgen.agents.replay import Replayed, export_replay, read_replay
+from retgen.agents.replay import ReplayModel, export_replay, read_replay
 from retgen.errors import OutputError, UsageError
 
 HELLO = b'{"choices": [{"message": {"content": "hello"}}]}'
@@ -165,7 +165,7 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
         writer, model = Writer(replayed), ModelSettings(provider="openai", name="small")
         caller = Caller(
-            replayed, writer, Replayed(backend, file, replayed), model,
+            replayed, writer, ReplayModel(backend, file, replayed), model,
             run="a", stop=Stop(), flight=Flight(),
         )  # fmt: skip
         assert [await caller.ask(request(i), "write") for i in (0, 4)] == ["hello"] * 2
@@ -223,7 +223,7 @@ def test_why_a_file_has_no_answer(tmp_path: Path, endpoints: set[str], why: str)
 
     async def run() -> None:
         backend = OpenAIChat(base_url="http://127.0.0.1:9/v1", api_key="none")
-        chat = Replayed(backend, Path("replay.jsonl"), ledger)
+        chat = ReplayModel(backend, Path("replay.jsonl"), ledger)
         with pytest.raises(UsageError) as error:
             await chat.send(request(7), 9)
         assert str(error.value) == (

@@ -9,7 +9,7 @@ import pytest
 from retgen.engines import Local, engine_named
 from retgen.engines.engine import Window
 from retgen.engines.files import ResultFiles
-from retgen.engines.ranks import Merged, Rank, Share
+from retgen.engines.ranks import MergeEngine, Rank, Share
 from retgen.errors import DatasetError, RanksMissing, UsageError, WorkerLost
 from tests.engines import work
 
@@ -126,9 +126,9 @@ def test_a_rank_does_its_tasks_and_waits_for_those_of_others(tmp_path: Path) -> 
     right = {f"t{i}": f"7 {2 * i}".encode() for i in range(12)}
     assert dict(share(tmp_path, 2).map(work.double, 7, TASKS)) == right
     assert dict(share(tmp_path, 0).map(work.fail, None, {})) == {}
-    merged = Merged(ResultFiles(tmp_path, b"k"), Local(1))
+    merged = MergeEngine(ResultFiles(tmp_path, b"k"), Local(1))
     assert dict(merged.map(work.double, 8, TASKS)) == right  # nothing is done again
-    other = Merged(ResultFiles(tmp_path, b"other"), Local(1))
+    other = MergeEngine(ResultFiles(tmp_path, b"other"), Local(1))
     assert dict(other.map(work.double, 8, TASKS))["t1"] == b"8 2"
 
 

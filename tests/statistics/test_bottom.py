@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retgen.statistics.bottom import BottomSample, Corrected, JudgeLabels
+from retgen.statistics.bottom import BottomSample, CorrectedSample, JudgeLabels
 from retgen.statistics.clustered import SHARE
 from retgen.statistics.sequences import weighted_keys
 
@@ -14,13 +14,13 @@ LABELS = (np.arange(ITEMS) % 10 < 3).astype(float)
 WEIGHTS = 0.2 + (np.arange(ITEMS) % 7)
 
 
-def sampled(looks: int, seed: int, guess: float = 0.0) -> Corrected:
+def sampled(looks: int, seed: int, guess: float = 0.0) -> CorrectedSample:
     """`guess`: how far guesses go with the labels."""
     keys = weighted_keys(WEIGHTS, seed, "test")
     order = np.argsort(keys, kind="stable")
     sample = BottomSample(order, keys, WEIGHTS, LABELS[order[:looks]])
     guesses = np.stack([np.ones(ITEMS), guess * (LABELS - 0.5)], axis=1)
-    return Corrected.of(sample, np.full(ITEMS, 0.5), guesses)
+    return CorrectedSample.of(sample, np.full(ITEMS, 0.5), guesses)
 
 
 def test_totals_are_unbiased_and_intervals_hold() -> None:
@@ -55,14 +55,14 @@ def test_how_many_looks_would_do() -> None:
     assert halves[-1] < 0.005
 
 
-def judged(labels: int, seed: int, count: int) -> Corrected:
+def judged(labels: int, seed: int, count: int) -> CorrectedSample:
     """A judge that is right of 8 in 10 labels the first `count`, people fewer."""
     keys = weighted_keys(WEIGHTS, seed, "test")
     order = np.argsort(keys, kind="stable")
     word = np.where(np.random.default_rng(seed).random(ITEMS) < 0.2, 1 - LABELS, LABELS)
     sample, ones = BottomSample(order, keys, WEIGHTS, LABELS[order[:labels]]), np.ones((ITEMS, 1))
     judge = JudgeLabels(word, count, word[:, None] - 0.5)
-    return Corrected.of(sample, np.full(ITEMS, 0.5), ones, judge)
+    return CorrectedSample.of(sample, np.full(ITEMS, 0.5), ones, judge)
 
 
 @pytest.mark.parametrize("count", [600, ITEMS])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from retgen.plugins import classes
-from retgen.validators.rule import CorpusRule, Listed, QueryRule, Rule, RuleContext
+from retgen.validators.rule import CorpusRule, QueryRule, Rule, RuleContext, RuleListing
 
 GROUP = "retgen.rules"
 
@@ -40,9 +40,9 @@ def query_rules(context: RuleContext) -> list[QueryRule]:
     ]
 
 
-def listed() -> tuple[Listed, ...]:
+def listed() -> tuple[RuleListing, ...]:
     """A row for every name that findings have, in their order."""
-    rows: dict[str, Listed] = {}
+    rows: dict[str, RuleListing] = {}
     for row in (row for one in types() for row in one.table()):
         known = rows.get(row.name)  # two rules may look for the same thing in different places
         finds = f"{known.finds}; {row.finds}" if known else row.finds

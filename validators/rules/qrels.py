@@ -13,9 +13,9 @@ from retgen.validators.rule import (
     Finding,
     JudgedRule,
     Judgements,
-    Listed,
     QueryRule,
     RuleContext,
+    RuleListing,
     RuleState,
 )
 
@@ -27,7 +27,7 @@ class Qrels(QueryRule):
     severity = "error"
     finds = "a pair judged more than once in a split"
     also = (
-        Listed(
+        RuleListing(
             "score-range",
             "error",
             "a score that is not a whole number from 0; scores that are strings where the file's "

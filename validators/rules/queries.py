@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from retgen.validators.characters import broken_characters
 from retgen.validators.duplicates import normalise_text
-from retgen.validators.rule import Finding, Listed, QueryRule
+from retgen.validators.rule import Finding, QueryRule, RuleListing
 
 
 class DuplicateQueries(QueryRule):
@@ -17,8 +17,8 @@ class DuplicateQueries(QueryRule):
     severity = "error"
     finds = "a query id that stands more than once"
     also = (
-        Listed("duplicate-query", "error", "the same query"),
-        Listed(
+        RuleListing("duplicate-query", "error", "the same query"),
+        RuleListing(
             "normalised-duplicate-query",
             "warning",
             "queries that differ only in case, punctuation or white space",
@@ -70,7 +70,9 @@ class QueryTexts(QueryRule):
     name = "empty-query"
     severity = "error"
     finds = "queries with nothing to read"
-    also = (Listed("query-encoding", "warning", "queries with what `encoding` finds in documents"),)
+    also = (
+        RuleListing("query-encoding", "warning", "queries with what `encoding` finds in documents"),
+    )
     order = 80
 
     def findings(self) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from retgen.evaluation.collection import Collection
-from retgen.evaluation.tasks.niah.cells import Cells
+from retgen.evaluation.tasks.niah.cells import SystemCells
 from retgen.evaluation.tasks.niah.compare import HaystackData
 from retgen.evaluation.tasks.niah.haystacks import KEYS
 from retgen.evaluation.tasks.niah.page import samples, sections
@@ -21,7 +21,7 @@ from retgen.results.page import Section
 __all__ = ["NeedlesInHaystacks"]
 
 
-class NeedlesInHaystacks(Task[Cells]):
+class NeedlesInHaystacks(Task[SystemCells]):
     """Scores of haystacks by length, place and make, against the same texts without needle."""
 
     name = "haystacks"
@@ -39,16 +39,16 @@ class NeedlesInHaystacks(Task[Cells]):
     def read(self, collection: Collection) -> HaystackData:
         return HaystackData(collection)
 
-    def summary(self, result: SystemResult[Cells]) -> dict[str, Any]:
+    def summary(self, result: SystemResult[SystemCells]) -> dict[str, Any]:
         """The keys of `retgen.evaluation.tasks.niah.summary`; of several data sets by `domains`."""
         return by_domain(result, summary)
 
-    def sections(self, results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
+    def sections(self, results: Sequence[SystemResult[SystemCells]]) -> Iterable[Section]:
         return sections(results)
 
-    def samples(self, results: Sequence[SystemResult[Cells]]) -> Iterable[Sample]:
+    def samples(self, results: Sequence[SystemResult[SystemCells]]) -> Iterable[Sample]:
         """A value a question."""
         return samples(results)
 
-    def sentences(self, results: Sequence[SystemResult[Cells]]) -> Sequence[str]:
+    def sentences(self, results: Sequence[SystemResult[SystemCells]]) -> Sequence[str]:
         return sentences(by_label(results))

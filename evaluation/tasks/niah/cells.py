@@ -34,7 +34,7 @@ class CellKey(NamedTuple):
     part: str = ""
 
 
-class Reach(NamedTuple):
+class HaystackCoverage(NamedTuple):
     """What a system reads of the haystacks of one length.
 
     `haystacks`: how many there are a question; `truncated`: the share that it does not read whole;
@@ -54,7 +54,7 @@ def _share(cell: CellKey) -> bool:
 
 
 @dataclass(frozen=True)
-class Cells:
+class SystemCells:
     """One system on one data set. `values`: of each cell one a question, NaN where it has none.
 
     `reach`, `makes`: by variant and length. `dataset`: its name.
@@ -65,7 +65,7 @@ class Cells:
     questions: Sequence[str]
     categories: Sequence[str]
     values: Mapping[CellKey, NDArray[np.float64]]
-    reach: Mapping[tuple[HaystackVariant, int], Reach]
+    reach: Mapping[tuple[HaystackVariant, int], HaystackCoverage]
     dataset: str
     cut: Mapping[str, float] = field(default_factory=dict)
     kinds: Sequence[str] = ("none",)
@@ -152,7 +152,7 @@ class Cells:
         means = (values.sum(axis=0) - values) / np.maximum(count, 1)
         return np.where(count > 0, means, self.means(cells))
 
-    def paired(self, other: Cells) -> Cells:
+    def paired(self, other: SystemCells) -> SystemCells:
         """Another system on the same questions less this one, question by question."""
         values = {
             cell: theirs - self.values[cell]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import BestChunk, CandidateSet, System, share_won
-from retgen.evaluation.tasks.niah.cells import CellKey, Cells, Reach, too_few
+from retgen.evaluation.tasks.niah.cells import CellKey, HaystackCoverage, SystemCells, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
     QUESTION,
@@ -42,7 +42,7 @@ _NEEDLES = "needles"  # the corpus of the bare needles, so that none counts amon
 Array = NDArray[np.float64]
 
 
-class HaystackData(TaskData[Cells]):
+class HaystackData(TaskData[SystemCells]):
     """The haystacks of one data set."""
 
     def __init__(self, collection: Collection) -> None:
@@ -51,16 +51,18 @@ class HaystackData(TaskData[Cells]):
         self.domains = [collection.name]
         self.notes = list(filter(None, [too_few(len(self.haystacks.groups))]))
 
-    def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison[Cells]:
+    def comparison(
+        self, limit: int | None = None, *, paid: bool = False
+    ) -> Comparison[SystemCells]:
         every = self.haystacks.groups
         chosen = replace(self.haystacks, groups=every[:limit])
         described = f"{len(chosen.groups):,} of {len(every):,} questions"
         if not self.notes and (warning := too_few(len(chosen.groups))):
             described += f"; {warning}"
-        return (OfPairs if paid else OfQuestions)(self.name, chosen, described)
+        return (OfPairs if paid else QuestionComparison)(self.name, chosen, described)
 
 
-class OfQuestions(Comparison[Cells]):
+class QuestionComparison(Comparison[SystemCells]):
     """Every question with all of its haystacks and all controls."""
 
     def __init__(
@@ -86,7 +88,7 @@ class OfQuestions(Comparison[Cells]):
             needles = tuple(group.needles.values())
             self.sets += [CandidateSet(q, needles, _NEEDLES) for q in group.queries.values()]
 
-    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem[Cells]]:
+    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem[SystemCells]]:
         """The system as it is; and where it cuts haystacks, over chunks that it reads whole."""
         texts = [text for group in self.haystacks.groups for text in group.haystacks]
         if system.pieces is None:
@@ -110,8 +112,8 @@ class OfQuestions(Comparison[Cells]):
         self,
         reach: Mapping[str, tuple[bool, bool]] | None,
         cut: Mapping[str, float] | None = None,
-    ) -> OfQuestions:
-        return OfQuestions(self.name, self.haystacks, self.described, reach, cut)
+    ) -> QuestionComparison:
+        return QuestionComparison(self.name, self.haystacks, self.described, reach, cut)
 
     def _cut_queries(self, pieces: Callable[[Sequence[str]], list[list[str]]]) -> dict[str, float]:
         wordings: dict[str, list[str]] = {}
@@ -123,7 +125,7 @@ class OfQuestions(Comparison[Cells]):
             for name, queries in wordings.items()
         }
 
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures[Cells]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures[SystemCells]:
         groups = self.haystacks.groups
         values: dict[CellKey, Array] = {}
 
@@ -142,7 +144,7 @@ class OfQuestions(Comparison[Cells]):
         return TaskMeasures({self.name: cells}, _rows(cells, groups))
 
 
-class OfPairs(Comparison[Cells]):
+class OfPairs(Comparison[SystemCells]):
     """Every haystack with its control alone, for what orders a few documents and scores none."""
 
     def __init__(self, name: str, haystacks: HaystackSets, described: str) -> None:
@@ -154,7 +156,7 @@ class OfPairs(Comparison[Cells]):
             for text, at in zip(group.haystacks, group.controls[kind], strict=True)
         ]
 
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures[Cells]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures[SystemCells]:
         groups = self.haystacks.groups
         values: dict[CellKey, Array] = {}
         pairs = iter(scores)
@@ -272,7 +274,7 @@ def _by_limit(
 
 def _reached(
     groups: Sequence[QuestionTexts], reach: Mapping[str, tuple[bool, bool]] | None
-) -> dict[tuple[HaystackVariant, int], Reach]:
+) -> dict[tuple[HaystackVariant, int], HaystackCoverage]:
     texts: dict[tuple[HaystackVariant, int], list[HaystackText]] = {}
     for group in groups:
         for text in group.haystacks:
@@ -281,10 +283,10 @@ def _reached(
     for key, of in texts.items():
         count = len(of) // len(groups)
         if reach is None:
-            result[key] = Reach(count, None, None)
+            result[key] = HaystackCoverage(count, None, None)
         else:
             cut, seen = np.array([reach[text.doc_id] for text in of]).mean(axis=0).tolist()
-            result[key] = Reach(count, cut, seen)
+            result[key] = HaystackCoverage(count, cut, seen)
     return result
 
 
@@ -292,17 +294,17 @@ def _cells(
     name: str,
     haystacks: HaystackSets,
     values: Mapping[CellKey, Array],
-    reach: Mapping[tuple[HaystackVariant, int], Reach],
+    reach: Mapping[tuple[HaystackVariant, int], HaystackCoverage],
     cut: Mapping[str, float],
-) -> Cells:
+) -> SystemCells:
     groups = haystacks.groups
-    return Cells(
+    return SystemCells(
         [group.name for group in groups], [group.category for group in groups], values, reach,
         name, cut, haystacks.kinds, haystacks.makes(),
     )  # fmt: skip
 
 
-def _rows(cells: Cells, groups: Sequence[QuestionTexts]) -> Iterator[Mapping[str, Any]]:
+def _rows(cells: SystemCells, groups: Sequence[QuestionTexts]) -> Iterator[Mapping[str, Any]]:
     """Each question's value in every cell that it has."""
     for number, group in enumerate(groups):
         rows = []

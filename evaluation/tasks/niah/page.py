@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from retgen.evaluation.search.base import slug
-from retgen.evaluation.tasks.niah.cells import Cells, too_few
+from retgen.evaluation.tasks.niah.cells import SystemCells, too_few
 from retgen.evaluation.tasks.niah.compare import CHUNKS
 from retgen.evaluation.tasks.niah.panels import (
     DIFFERENCES,
@@ -39,7 +39,7 @@ _TOKENS = "tokens of the haystack"
 _AUC = "AUC within the question"
 
 
-def sections(results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
+def sections(results: Sequence[SystemResult[SystemCells]]) -> Iterable[Section]:
     """The sections of the page."""
     rows = rows_of(by_label(results))
     scored = [row for row in rows if any(c.measure == "auc" for c in row.cells.values)]
@@ -71,7 +71,7 @@ def sections(results: Sequence[SystemResult[Cells]]) -> Iterable[Section]:
         yield _cards(scored)
 
 
-def samples(results: Sequence[SystemResult[Cells]]) -> Iterable[Sample]:
+def samples(results: Sequence[SystemResult[SystemCells]]) -> Iterable[Sample]:
     """Measures of all haystacks and of each order, question by question."""
     rows = rows_of(by_label(results))
     for row in (*rows, *wordings(rows)):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retgen.evaluation.tasks.niah.cells import CellKey, Cells
+from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells
 from retgen.evaluation.tasks.niah.compare import THIRDS
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, Reached, effective, psi
@@ -48,7 +48,7 @@ class HaystackRow(NamedTuple):
     """A system on haystacks of one variant, under one wording of the questions."""
 
     name: str
-    cells: Cells
+    cells: SystemCells
     variant: HaystackVariant
     query: str = QUESTION
 
@@ -77,7 +77,7 @@ class HaystackRow(NamedTuple):
         return [self.measured(measure, length) for length in self.lengths]
 
 
-def rows_of(systems: dict[str, Cells]) -> list[HaystackRow]:
+def rows_of(systems: dict[str, SystemCells]) -> list[HaystackRow]:
     """Every system on every variant of haystacks."""
     return [
         HaystackRow(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retgen.evaluation.tasks.niah.cells import CellKey, Cells, too_few
+from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.panels import AUC, CONTROL, HaystackRow, variant_words
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective, read_whole
 from retgen.evaluation.tasks.task import about_each
 
 
-def sentences(systems: dict[str, Cells]) -> list[str]:
+def sentences(systems: dict[str, SystemCells]) -> list[str]:
     """The summary of a page, of systems by their labels, on the first variant of haystacks."""
     # of the data set with the fewest questions
     warning = too_few(min(len(cells.questions) for cells in systems.values()))
@@ -20,7 +20,7 @@ def sentences(systems: dict[str, Cells]) -> list[str]:
     return [sentence for sentence in [*result, _detectable(systems)] if sentence]
 
 
-def _of_first_variant(label: str, cells: Cells) -> tuple[str, str]:
+def _of_first_variant(label: str, cells: SystemCells) -> tuple[str, str]:
     variant = cells.variants[0]
     which = " · ".join([label, *variant_words(variant, cells.variants).values()])
     return _course(which, cells, variant), _unread(which, cells, variant)
@@ -34,7 +34,7 @@ _NOT = {
 }
 
 
-def _course(label: str, cells: Cells, variant: HaystackVariant) -> str:
+def _course(label: str, cells: SystemCells, variant: HaystackVariant) -> str:
     """The AUC, or the ratio of what has none, at the first and last length that is read whole."""
     known = [m for m in _NAMES if any(cell.measure == m for cell in cells.values)]
     if not known:
@@ -63,7 +63,7 @@ def _course(label: str, cells: Cells, variant: HaystackVariant) -> str:
     )
 
 
-def _unread(label: str, cells: Cells, variant: HaystackVariant) -> str:
+def _unread(label: str, cells: SystemCells, variant: HaystackVariant) -> str:
     """What truncation hides beyond the lengths that are read whole."""
     if any(reach.truncated is None for reach in cells.reach.values()):
         return f"How much of a haystack {label} reads is not known: what falls may be truncation."
@@ -77,7 +77,7 @@ def _unread(label: str, cells: Cells, variant: HaystackVariant) -> str:
     )
 
 
-def _detectable(systems: dict[str, Cells]) -> str:
+def _detectable(systems: dict[str, SystemCells]) -> str:
     values = [
         value
         for cells in systems.values()

@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from retgen.evaluation.tasks.niah.cells import CellKey, Cells
+from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.measures import (
     KEPT,
@@ -68,13 +68,13 @@ class NoEffectiveLength(StrEnum):
     BELOW = "below chance"
 
 
-def read_whole(cells: Cells, variant: HaystackVariant) -> list[int]:
+def read_whole(cells: SystemCells, variant: HaystackVariant) -> list[int]:
     """The lengths at which nothing is known to be cut."""
     return [n for n in cells.lengths(variant) if not cells.reach[variant, n].truncated]
 
 
 def effective(
-    cells: Cells, variant: HaystackVariant, query: str = QUESTION, measure: str = "auc"
+    cells: SystemCells, variant: HaystackVariant, query: str = QUESTION, measure: str = "auc"
 ) -> Reached | NoEffectiveLength:
     """Of the AUC or the ratio, over the lengths that are read whole.
 
@@ -104,7 +104,9 @@ def effective(
     return Reached(result, low, high, over)
 
 
-def _kept(cells: Cells, every: list[CellKey], lengths: list[int], base: int) -> tuple[int, int]:
+def _kept(
+    cells: SystemCells, every: list[CellKey], lengths: list[int], base: int
+) -> tuple[int, int]:
     """The longest length up to which the share is kept for sure, and up to which it may be."""
     near = [lengths.index(n) for n in base_lengths(lengths)]
     low = high = base
@@ -119,14 +121,14 @@ def _kept(cells: Cells, every: list[CellKey], lengths: list[int], base: int) -> 
     return low, high
 
 
-def psi(cells: Cells, variant: HaystackVariant, length: int) -> Estimate | None:
+def psi(cells: SystemCells, variant: HaystackVariant, length: int) -> Estimate | None:
     """The position sensitivity index of the AUC over the thirds of the text."""
     thirds = [CellKey("auc by third", QUESTION, variant, length, part)
               for part in cells.parts("auc by third", variant, length)]  # fmt: skip
     return cells.of(thirds, position_sensitivity) if len(thirds) > 1 else None
 
 
-def summary(cells: Cells) -> dict[str, Any]:
+def summary(cells: SystemCells) -> dict[str, Any]:
     """All measures of a system."""
     return {
         "questions": len(cells.questions),
@@ -136,7 +138,7 @@ def summary(cells: Cells) -> dict[str, Any]:
     }
 
 
-def _variant(cells: Cells, variant: HaystackVariant, query: str) -> dict[str, Any]:
+def _variant(cells: SystemCells, variant: HaystackVariant, query: str) -> dict[str, Any]:
     lengths = cells.lengths(variant)
     result: dict[str, Any] = {"needle": variant.needle, **variant.around._asdict(), "query": query}
     result["queries_truncated"] = cells.cut.get(query, 0.0)
@@ -161,7 +163,9 @@ def _variant(cells: Cells, variant: HaystackVariant, query: str) -> dict[str, An
     return result
 
 
-def _by_length(cells: Cells, variant: HaystackVariant, query: str, length: int) -> dict[str, Any]:
+def _by_length(
+    cells: SystemCells, variant: HaystackVariant, query: str, length: int
+) -> dict[str, Any]:
     result: dict[str, Any] = cells.reach[variant, length]._asdict()
     for measure in MEASURES:
         cell = CellKey(measure, query, variant, length)
@@ -179,7 +183,7 @@ def _reached(reached: Reached) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _by_order(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, Any]:
+def _by_order(cells: SystemCells, variant: HaystackVariant, length: int) -> dict[str, Any]:
     measures = ("similarity", "normalised", "ratio", "auc")
     return {
         order: {
@@ -190,7 +194,7 @@ def _by_order(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, 
     }
 
 
-def _position(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, Any]:
+def _position(cells: SystemCells, variant: HaystackVariant, length: int) -> dict[str, Any]:
     def by(measure: str) -> dict[str, float | None]:
         parts = cells.parts(measure, variant, length)
         return {
@@ -209,7 +213,9 @@ def _position(cells: Cells, variant: HaystackVariant, length: int) -> dict[str, 
     }
 
 
-def _by_category(cells: Cells, variant: HaystackVariant, lengths: Iterable[int]) -> dict[str, Any]:
+def _by_category(
+    cells: SystemCells, variant: HaystackVariant, lengths: Iterable[int]
+) -> dict[str, Any]:
     lengths = list(lengths)
     return {
         category: {

@@ -44,7 +44,7 @@ _IN_BATCH = "state = 'sent' AND substr(reason, 1, 5) = 'batch'"  # its run takes
 
 
 @dataclass
-class Checked:
+class LedgerCheck:
     """`findings`: what is wrong; `advice`: what to do about it; `notes`: what is worth knowing;
     `states`: requests by state.
     """
@@ -56,9 +56,9 @@ class Checked:
     bytes: int = 0
 
 
-def check(ledger: Ledger) -> Checked:
+def check(ledger: Ledger) -> LedgerCheck:
     """Read all of it and compare. Raises `OutputError` where it cannot be read at all."""
-    result = Checked(bytes=ledger.database.size())
+    result = LedgerCheck(bytes=ledger.database.size())
     damage = ledger.database.damage(_SHOWN)
     if damage:
         result.findings += [f"the file is damaged: {one}" for one in damage]
@@ -215,7 +215,7 @@ def _out(ledger: Ledger, db: Connection) -> list[str]:
 # --- forget -------------------------------------------------------------------------------------
 
 
-class Forgotten(NamedTuple):
+class ForgottenRequests(NamedTuple):
     """Requests of one kind. `others`: how many of them other runs have used, too."""
 
     run: str
@@ -236,7 +236,7 @@ def forget(
     model: str | None = None,
     states: Collection[str] = ("refused",),
     dry: bool = False,
-) -> list[Forgotten]:
+) -> list[ForgottenRequests]:
     """Let requests be asked again; `dry`: only say which. `states`: of `STATES`.
 
     "open" are requests that are out, of a process that cannot be seen to run: their lease ends.
@@ -285,7 +285,7 @@ def _is_in(column: str, name: str, chosen: Iterable[str], values: dict[str, Any]
     return f"{column} IN ({', '.join(f':{mark}' for mark in marks)})" if marks else "FALSE"
 
 
-def _count(db: Connection, where: str, values: dict[str, Any]) -> list[Forgotten]:
+def _count(db: Connection, where: str, values: dict[str, Any]) -> list[ForgottenRequests]:
     rows = db.execute(
         f"""
         SELECT parts.run, agent, model, state, count(*),
@@ -298,14 +298,14 @@ def _count(db: Connection, where: str, values: dict[str, Any]) -> list[Forgotten
         """,
         values,
     )
-    counts = [Forgotten(*row) for row in rows]
+    counts = [ForgottenRequests(*row) for row in rows]
     return [row._replace(state="open") if row.state == "sent" else row for row in counts]
 
 
 # --- prune and copy -----------------------------------------------------------------------------
 
 
-class Pruned(NamedTuple):
+class PruneResult(NamedTuple):
     """`emptied`: requests whose texts and answers go; `removed`: requests of whole runs.
 
     `after`: bytes then; where nothing was done yet, about so many.
@@ -317,7 +317,7 @@ class Pruned(NamedTuple):
     after: int
 
 
-def prune(ledger: Ledger, runs: Collection[str] = (), *, dry: bool = False) -> Pruned:
+def prune(ledger: Ledger, runs: Collection[str] = (), *, dry: bool = False) -> PruneResult:
     """Drop texts and answers that nobody reads, and runs whose answers no other run used.
 
     Sums and charges stay. Raises `UsageError` while another process has the ledger open.
@@ -335,7 +335,7 @@ def prune(ledger: Ledger, runs: Collection[str] = (), *, dry: bool = False) -> P
             db.executemany("DELETE FROM texts WHERE id = ?", [(number,) for number in unneeded])
             ledger.forget_rows()
         ledger.database.shrink()
-    return Pruned(emptied, removed, before, ledger.database.size())
+    return PruneResult(emptied, removed, before, ledger.database.size())
 
 
 def copy(ledger: Ledger, target: Path | ServerAddress) -> None:
@@ -450,7 +450,7 @@ def _needed_texts(
     return needed
 
 
-def _estimate(db: Connection, runs: Collection[str], before: int) -> Pruned:
+def _estimate(db: Connection, runs: Collection[str], before: int) -> PruneResult:
     gone, values = _gone(runs)
     idle = f"{_IDLE} AND NOT ({gone})"
     (emptied, less), (removed, more) = (
@@ -464,4 +464,4 @@ def _estimate(db: Connection, runs: Collection[str], before: int) -> Pruned:
     needed = _needed_texts(db, f"NOT ({_IDLE} OR {gone})", values)
     sizes = db.stream("SELECT id, length(text) FROM texts")
     texts = sum(size for number, size in sizes if not needed[number])
-    return Pruned(emptied, removed, before, max(0, before - less - more - texts))
+    return PruneResult(emptied, removed, before, max(0, before - less - more - texts))

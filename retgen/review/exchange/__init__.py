@@ -17,7 +17,7 @@ from pathlib import Path
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.messages import did_you_mean
 from retgen.review.exchange import argilla, label_studio, qrels, table
-from retgen.review.exchange.rows import Imported, ImportedRow, keep
+from retgen.review.exchange.rows import ImportedRow, ImportResult, keep
 from retgen.review.review import Review
 
 _EXPORTS: dict[str, tuple[str, Callable[[Review, Path], None]]] = {
@@ -29,7 +29,7 @@ _EXPORTS: dict[str, tuple[str, Callable[[Review, Path], None]]] = {
 }
 FORMATS = tuple(_EXPORTS)
 
-__all__ = ["FORMATS", "Imported", "export", "import_"]
+__all__ = ["FORMATS", "ImportResult", "export", "import_"]
 
 
 def export(review: Review, format: str, to: Path | str | None = None) -> Path:
@@ -53,7 +53,7 @@ def export(review: Review, format: str, to: Path | str | None = None) -> Path:
     return path
 
 
-def import_(review: Review, file: Path | str, annotator: str | None = None) -> Imported:
+def import_(review: Review, file: Path | str, annotator: str | None = None) -> ImportResult:
     """Keep the verdicts of a file that came back; which format it is shows by itself.
 
     `annotator`: whose verdicts they are, where the file does not say; else that of a file called

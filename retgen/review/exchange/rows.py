@@ -38,7 +38,7 @@ class ImportedRow:
     problem: str = ""
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """What came of a file: verdicts kept, rows refused as (row, reason), what stood already."""
 
     kept: int
@@ -107,7 +107,7 @@ def words(settings: Settings) -> list[str]:
 
 def keep(
     review: Review, given: Sequence[ImportedRow], annotator: str | None, path: Path, data: bytes
-) -> Imported:
+) -> ImportResult:
     """Check all rows, and keep the good ones in one transaction."""
     source = f"{path.name} {hashlib.sha256(data).hexdigest()[:12]}"
     stated = review.store.verdicts()
@@ -162,7 +162,7 @@ def keep(
     refused += _without_conflicts(good)
     if good:
         review.store.add(verdict for _, verdict in good.values())
-    return Imported(len(good), sorted(refused), already)
+    return ImportResult(len(good), sorted(refused), already)
 
 
 def _without_conflicts(

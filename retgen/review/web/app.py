@@ -24,7 +24,7 @@ from retgen.review.consensus import FIELDS
 from retgen.review.records import Decision, Item, Part, ShownPair, Verdict
 from retgen.review.web import views
 from retgen.review.web.security import FILE_POLICY, Guard, RequestRefused, form_token, read_form
-from retgen.review.web.views import Filled
+from retgen.review.web.views import FormValues
 
 if TYPE_CHECKING:
     from retgen.review.review import Review
@@ -157,13 +157,13 @@ class _Pages:
         try:
             answer = answer_of(form, self.review.shown_pair(item))
             if answer.decision == "fix" and form.get("step") != "keep":
-                return self._fix(request, annotator, item, where, Filled("", form))
+                return self._fix(request, annotator, item, where, FormValues("", form))
             notice = self._keep(annotator, item, where, answer)
         except RetgenError as error:
             status = 507 if isinstance(error, OutputError) else 409
             try:
                 return self._again(
-                    request, annotator, item, where, Filled(str(error), form), status
+                    request, annotator, item, where, FormValues(str(error), form), status
                 )
             except RetgenError:  # on a full disk not even reading works, where it needs a file
                 return self._wrong(
@@ -200,7 +200,7 @@ class _Pages:
 
     def _item(
         self, request: Request, annotator: str, item: Item, part: Part, *, notice: str = "",
-        filled: Filled | None = None, status: int = 200,
+        filled: FormValues | None = None, status: int = 200,
     ) -> Response:  # fmt: skip
         revealed = self.review.settings.mode == "check"
         values = views.item_view(self.review, item, revealed=revealed, filled=filled)
@@ -222,7 +222,7 @@ class _Pages:
         return self._page(request, "judge.html", values, annotator, status)
 
     def _fix(
-        self, request: Request, annotator: str, item: Item, part: Part, filled: Filled,
+        self, request: Request, annotator: str, item: Item, part: Part, filled: FormValues,
         status: int = 200,
     ) -> Response:  # fmt: skip
         revealed = self.review.settings.mode == "check"
@@ -233,7 +233,13 @@ class _Pages:
         return self._page(request, "fix.html", values, annotator, status)
 
     def _again(
-        self, request: Request, annotator: str, item: Item, part: Part, filled: Filled, status: int
+        self,
+        request: Request,
+        annotator: str,
+        item: Item,
+        part: Part,
+        filled: FormValues,
+        status: int,
     ) -> Response:
         """The form as it was sent, with what went wrong."""
         if filled.values.get("decision") == "fix":

@@ -42,7 +42,7 @@ REASONS = (
 
 
 @dataclass(frozen=True)
-class Filled:
+class FormValues:
     """What a person had put into a form that comes back to them; `wrong`: why it comes back."""
 
     wrong: str = ""
@@ -100,7 +100,7 @@ def item_view(
     item: Item,
     *,
     revealed: bool,
-    filled: Filled | None = None,
+    filled: FormValues | None = None,
     one_of_many: bool = False,
 ) -> dict[str, Any]:
     """An item to judge; `revealed`: with the label, and what its family draws of the metadata.
@@ -124,7 +124,7 @@ def item_view(
             }
         )
     )
-    values = (filled or Filled()).values
+    values = (filled or FormValues()).values
     return {
         "item_id": item.item_id,
         "digest": item.shown,

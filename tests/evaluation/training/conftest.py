@@ -19,7 +19,7 @@ from retgen.evaluation.training import (
     Pairs,
     read_pairs,
 )
-from retgen.evaluation.training.config import Trained
+from retgen.evaluation.training.config import TrainingRun
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,6 @@ def with_negatives(pairs: Pairs) -> Pairs:
 FAST: dict[str, Any] = {"learning_rate": 0.02, "batch_size": 16, "epochs": 4, "warmup_ratio": 0.0}
 
 
-def weights(trained: Trained) -> dict[str, Any]:
+def weights(trained: TrainingRun) -> dict[str, Any]:
     model = SentenceTransformer(str(trained.path), device="cpu")
     return {name: tensor.numpy() for name, tensor in model.state_dict().items()}

@@ -11,7 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.training import TrainConfig
-from retgen.evaluation.training.config import Trained
+from retgen.evaluation.training.config import TrainingRun
 from retgen.evaluation.training.kinds import split_name
 from retgen.evaluation.training.models import collapse
 
@@ -40,7 +40,7 @@ def said(losses: list[float], batches: list[int], base: float = 0.0, **more: Any
     model = SentenceTransformer(modules=[Vectors([base] * 4)], device="cpu")
     failure = split_name(model)[0].failure(model, TEXTS)
     config = TrainConfig(loss="mnrl", learning_rate=1.0)
-    trained = Trained(Path("x"), losses=curve, steps=len(losses), **more)
+    trained = TrainingRun(Path("x"), losses=curve, steps=len(losses), **more)
     return collapse(trained, config, batches, failure)
 
 
@@ -77,7 +77,7 @@ def test_a_cross_encoder_that_has_not_begun_to_learn() -> None:
 
     def told(loss: float) -> str:
         curve = [(step, loss) for step in range(1, 25)]
-        trained = Trained(Path("x"), losses=curve, steps=24, hard_negatives=4)
+        trained = TrainingRun(Path("x"), losses=curve, steps=24, hard_negatives=4)
         return collapse(trained, config, [16] * 24, "", compared=4)
 
     assert told(math.log(9)) == (

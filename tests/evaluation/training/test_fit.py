@@ -18,7 +18,7 @@ from retgen.evaluation.training import (
     TrainConfig,
     make_config,
 )
-from retgen.evaluation.training.config import Trained, discard
+from retgen.evaluation.training.config import TrainingRun, discard
 from retgen.evaluation.training.fit import train
 from retgen.evaluation.training.models import extend_card, set_prompts
 from tests.conftest import read_jsonl
@@ -56,7 +56,7 @@ def vectors(model: SentenceTransformer, texts: list[str]) -> Any:
     return raw / np.linalg.norm(raw, axis=1, keepdims=True)
 
 
-def same(one: Trained, other: Trained) -> bool:
+def same(one: TrainingRun, other: TrainingRun) -> bool:
     ours, theirs = weights(one), weights(other)
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[k], theirs[k]) for k in ours)
 
@@ -239,7 +239,7 @@ WATCHED = {
 
 
 @pytest.fixture(scope="module")
-def whole(short: str, pairs: Pairs, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def whole(short: str, pairs: Pairs, tmp_path_factory: pytest.TempPathFactory) -> TrainingRun:
     """A training that nobody killed."""
     out = tmp_path_factory.mktemp("whole")
     return train(short, pairs, make_config(None, WATCHED), out, evaluate=lambda *_: {"score": 1.0})
@@ -264,7 +264,7 @@ def whole(short: str, pairs: Pairs, tmp_path_factory: pytest.TempPathFactory) ->
     ],
 )  # fmt: skip
 def test_a_damaged_checkpoint_is_not_gone_on_from(
-    short: str, pairs: Pairs, whole: Trained, tmp_path: Path,
+    short: str, pairs: Pairs, whole: TrainingRun, tmp_path: Path,
     name: str, step: int, damage: Any, scored: list[str],
 ) -> None:  # fmt: skip
     """When it is killed the held-out loss was least at step 2, whose checkpoint is kept, as 4's."""
@@ -324,7 +324,7 @@ def test_early_stop_saves_the_best_step(
 # numbers and prompts
 
 
-def _moved(before: SentenceTransformer, trained: Trained) -> dict[str, Any]:
+def _moved(before: SentenceTransformer, trained: TrainingRun) -> dict[str, Any]:
     """By weight matrix, whether each of its numbers is another one than before."""
     old, new = before.state_dict(), weights(trained)
     return {name: old[name].float().numpy() != new[name] for name in new}

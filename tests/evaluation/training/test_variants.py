@@ -18,7 +18,7 @@ from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.significance import compare
 from retgen.evaluation.training import Pairs, TrainConfig, read_pairs
-from retgen.evaluation.training.config import Trained
+from retgen.evaluation.training.config import TrainingRun
 from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import Training, TrainingVariant
 from retgen.evaluation.training.variants import (
@@ -229,10 +229,10 @@ def answered(variants: dict[str, list[float]], before: list[float], at: Training
     }
     comparisons = compare(Units(np.arange(100), np.arange(100), "100 queries"), values, only.names)
 
-    def run(column: list[float]) -> Trained:
+    def run(column: list[float]) -> TrainingRun:
         score = {"outside limit recall@1": float(np.mean(column))}
         entries = [{"when": "before", "scores": {}}, {"when": "after", "scores": score}]
-        return Trained(Path(), entries)
+        return TrainingRun(Path(), entries)
 
     made = [
         TrainingVariant(name, name, at.pairs, at.config, [run(column)])

@@ -11,17 +11,17 @@ from retgen.errors import RecipeError
 from retgen.generators import family
 from retgen.generators.album.params import AlbumParams
 from retgen.generators.album.queries import SHARES, Conjunction, SceneGrades
-from retgen.generators.album.scenes import SLOTS, Scene, Scenes, Seen, bundled_catalogue
+from retgen.generators.album.scenes import SLOTS, PassingDetail, Scene, Scenes, bundled_catalogue
 from retgen.generators.album.texts import Chinese, English
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 
 DOG = Scene(
     "dog", 1, "white", "sleeping", place="beach", moment="sunset",
-    passing=(Seen("bicycle", "red"), Seen("temple")),
+    passing=(PassingDetail("bicycle", "red"), PassingDetail("temple")),
 )  # fmt: skip
 GIRLS = Scene("girl", 2, action="feeding", object="rabbit", place="kitchen")
-EMAIL = Scene("email", topic="weddings", month="May", passing=(Seen("opera"),))
+EMAIL = Scene("email", topic="weddings", month="May", passing=(PassingDetail("opera"),))
 
 
 def made(language: str, captions: int = 500, queries: int = 100, seed: int = 42) -> Records:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retgen.evaluation.tasks.niah.cells import CellKey, Cells, Reach, too_few
+from retgen.evaluation.tasks.niah.cells import CellKey, HaystackCoverage, SystemCells, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, Surroundings
 from retgen.evaluation.tasks.niah.panels import by_length, differences, rows_of, side_by_side
 from retgen.evaluation.tasks.niah.sentences import sentences
@@ -29,11 +29,11 @@ def cell(measure: str, length: int = 128, part: str = "") -> CellKey:
 
 def cells(
     values: dict[CellKey, np.ndarray], truncated: dict[int, float] | None = None, name: str = "set"
-) -> Cells:
+) -> SystemCells:
     lengths = dict.fromkeys(one.length for one in values)
-    reach = {(ARM, n): Reach(8, (truncated or {}).get(n, 0.0), 1.0) for n in lengths}
+    reach = {(ARM, n): HaystackCoverage(8, (truncated or {}).get(n, 0.0), 1.0) for n in lengths}
     names = [f"g{i}" for i in range(COUNT)]
-    return Cells(names, ["a", "b"] * (COUNT // 2), values, reach, name)
+    return SystemCells(names, ["a", "b"] * (COUNT // 2), values, reach, name)
 
 
 def flat(value: float) -> np.ndarray:
@@ -156,7 +156,7 @@ def test_the_summary_of_few_questions_claims_nothing() -> None:
     values = np.where(np.arange(4) < 4, 0.9, np.nan)
     made = replace(
         cells({}), questions=list("abcd"), categories=list("aabb"), reach={
-            (ARM, n): Reach(8, 0.0, 1.0) for n in (256, 1024)},
+            (ARM, n): HaystackCoverage(8, 0.0, 1.0) for n in (256, 1024)},
         values={cell("auc", 256): values, cell("auc", 1024): values - 0.3},
     )  # fmt: skip
     assert sentences({"one": made}) == [
@@ -197,7 +197,7 @@ def test_makes_stand_side_by_side() -> None:
     made = cells({cell("auc"): values})
     assert side_by_side(rows_of({"one": made})) == []
     both = replace(
-        made, reach={**made.reach, (other, 128): Reach(8, 1.0, 0.5)},
+        made, reach={**made.reach, (other, 128): HaystackCoverage(8, 1.0, 0.5)},
         values={**made.values, cell("auc")._replace(variant=other): values + more},
     )  # fmt: skip
     view, less = (one.table() for one in side_by_side(rows_of({"one": both})))

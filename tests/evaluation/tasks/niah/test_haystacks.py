@@ -16,7 +16,7 @@ from retgen.evaluation.collection import load
 from retgen.evaluation.search.base import CandidateSet, System
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
-from retgen.evaluation.tasks.niah.cells import CellKey, Cells
+from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells
 from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from retgen.evaluation.tasks.niah.sentences import sentences
@@ -25,7 +25,7 @@ from retgen.progress import Progress, no_progress
 from tests.evaluation.tasks.niah.made import GROUPS, ORDERS, PLACES, write_haystacks
 
 
-def titles(systems: dict[str, Cells]) -> list[str]:
+def titles(systems: dict[str, SystemCells]) -> list[str]:
     """Of the tables that a terminal shows."""
     results = [SystemResult(name, None, {"set": cells}) for name, cells in systems.items()]
     sections = list(NeedlesInHaystacks().sections(results))
