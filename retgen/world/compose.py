@@ -125,14 +125,10 @@ class _Subject(NamedTuple):
         """What it is called where its pronoun may be another's. `others`: their names."""
         return self.name if self.short in others else self.short
 
-    def declined(self, case: str, subject: str, drawn: int = 0) -> str:
-        """A subject as subject, possessive or object. `drawn`: whether "its" stands, not "the"."""
+    def declined(self, case: str, subject: str) -> str:
+        """A subject as subject, possessive or object: "the" for "its", which may be another's."""
         if subject == self.pronoun:
-            return (
-                "the"
-                if case == "P" and subject == "it" and drawn & 24
-                else self.marks[case.lower()]
-            )
+            return "the" if case == "P" and subject == "it" else self.marks[case.lower()]
         return f"{subject}'s" if case == "P" else subject
 
     def put(self, text: str, one: StatedFact, subject: str = "") -> str:
@@ -154,7 +150,6 @@ class Composer:
         self._relations = frozenset(s.name for s in self._slots if s.type == "relation")
         self._naming = self._relations | {s.name for s in self._slots if s.type == "person"}
         self._others = [one.replace("{P}", "{0}") for one in self.domain.others]
-        self._relative = "who" if self.domain.entity.relative == "who" else "which"
         idle = tuple(map(_cut, self.domain.fillers))
         self._plain = _Shape((_Part((), idle, False),) * _PLAIN, {})
         self._shapes = [_shape_of(parts, idle) for parts in self.domain.shapes.values()]
@@ -216,7 +211,7 @@ class Composer:
         sentences: list[str] = []
         facts: list[str] = []
         heard: set[str] = set()  # sentences without a fact, each once
-        misled, base = who.name, 4 * len(self._slots)
+        misled, clear, base = who.name, True, 4 * len(self._slots)
         for part, listed in zip(shape.parts, parts, strict=True):
             lead, spoken, which = draws[base : base + 3]
             base += 3
@@ -229,7 +224,9 @@ class Composer:
                 opening = f"{part.lead[(lead * len(part.lead)) // _LED]}, "
             while left:
                 at = 4 * len(facts) + 2
-                used, said, misled = self._sentence(who, left, draws[at : at + 2], misled, opening)
+                used, said, misled, clear = self._sentence(
+                    who, left, draws[at : at + 2], misled, clear, opening
+                )
                 facts += [f"{one.slot}={one.name}" for one in used]
                 sentences.append(f"{_capital(said)}.")
                 opening = ""
@@ -239,50 +236,72 @@ class Composer:
                 said = idle.text
                 if idle.first:
                     subject = who.again(misled) if misled else who.pronoun
+                    if subject == "it" and not clear and idle.first != "P" and who.nouns:
+                        subject = who.nouns[0]
                     said = said.format(who.declined(idle.first, subject), **who.marks)
                     misled = ""
+                clear = idle.first == "S"
                 sentences.append(f"{_capital(said)}.")
         return ComposedDocument(who.name, " ".join(sentences), facts)
 
     def _sentence(
-        self, who: _Subject, left: list[StatedFact], draws: Sequence[int], others: str, opening: str
-    ) -> tuple[list[StatedFact], str, str]:
-        """A sentence with the next facts, which it takes: these, what it says, whom it names.
+        self,
+        who: _Subject,
+        left: list[StatedFact],
+        draws: Sequence[int],
+        others: str,
+        clear: bool,
+        opening: str,
+    ) -> tuple[list[StatedFact], str, str, bool]:
+        """A sentence with the next facts, which it takes: these, what it says, whom it names, and
+        whether its subject is the entity.
 
-        `others`: whom the entity's pronoun may be taken for, if anybody.
+        `others`: whom the entity's pronoun may be taken for, if anybody. `clear`: of the sentence
+        before; else "it" could be what that one is about: "Its premiere was in Porto. It ...".
         """
         one = left.pop(0)
-        wording = last = self.wordings[one.slot][one.wording]
+        wording = last = self._wording(one, named=bool(others) and who.pronoun == "it")
         subject, kind = who.pronoun, (draws[1] * 8) >> 32
         if others:
             subject = who.again(others)
-        elif draws[0] & (7 if who.short else 3) == 0 and who.nouns and wording.first != "P":
+        elif (
+            who.nouns
+            and wording.first != "P"
+            and (draws[0] & (7 if who.short else 3) == 0 or (subject == "it" and not clear))
+        ):
             subject = who.nouns[(draws[0] >> 3) % len(who.nouns)]
         used, said = [one], ""
-        if kind < 3 and left and one.slot not in who.naming and not opening:
+        if kind < 3 and left and one.slot not in who.naming and not opening and wording.participle:
             following = self.wordings[left[0].slot][left[0].wording]
             if following.first == "S" and following.joins and following.verb != wording.verb:
-                noun = subject if subject != who.pronoun or not who.nouns else who.nouns[0]
-                if kind < 2 and wording.participle:
-                    said = f"{who.put(wording.participle, one)}, {subject}"
-                elif kind == 2 and wording.joins and noun != who.pronoun:
-                    which = self._relative if wording.first == "S" else "whose"
-                    said = f"{noun}, {which}{who.put(wording.text, one)},"
-                if said:
-                    used.append(left.pop(0))
-                    said += who.put(following.text, used[1])
-                    last = following
-        said = said or who.put(wording.text, one, who.declined(wording.first, subject, draws[0]))
+                used.append(left.pop(0))
+                said = f"{who.put(wording.participle, one)}, {subject}"
+                said += who.put(following.text, used[1])
+                last = following
+        said = said or who.put(wording.text, one, who.declined(wording.first, subject))
         joins = left and 3 <= kind + len(used) - 1 < 7
-        if joins and (link := self._link(who, used[-1], last, left[0], draws[0] >> 1)):
+        if joins and (link := self._link(who, used[-1], last, left[0])):
             said += link
             used.append(left.pop(0))
+            last = self.wordings[used[-1].slot][used[-1].wording]
         names = [one.spoken[0] for one in used if one.slot in who.naming]
-        return used, f"{opening if wording.joins else ''}{said}", " ".join(names)
+        text = f"{opening if wording.joins else ''}{said}"
+        return used, text, " ".join(names), last.first == "S" and last.joins
 
-    def _link(
-        self, who: _Subject, before: StatedFact, first: _Wording, one: StatedFact, drawn: int
-    ) -> str:
+    def _wording(self, one: StatedFact, *, named: bool) -> _Wording:
+        """The wording of a fact. `named`: of a thing by its name, which takes no possessive: not
+        "The Divided Anthem of Toravane's action takes place in Naples".
+        """
+        choices = self.wordings[one.slot]
+        others = [each for each in choices if each.first != "P"]
+        chosen = choices[one.wording]
+        return (
+            others[one.wording % len(others)]
+            if named and chosen.first == "P" and others
+            else chosen
+        )
+
+    def _link(self, who: _Subject, before: StatedFact, first: _Wording, one: StatedFact) -> str:
         """How a fact follows another in its sentence: " and died in 1990"; "" where it cannot.
 
         Two verbs share a subject in one tense and where they differ, so that nothing "was written
@@ -297,8 +316,11 @@ class Composer:
             return ""
         if who.pronoun == "it" and second.first == "S" != first.first:
             return ""  # "the script was written in 1962, and it opened": the script?
-        subject = who.declined(second.first, who.pronoun, drawn)
-        return f", and {who.put(second.text, one, subject)}"
+        subject = who.pronoun
+        clear = first.first == "S" and first.joins
+        if subject == "it" and who.nouns and second.first != "P" and not clear:
+            subject = who.nouns[0]
+        return f", and {who.put(second.text, one, who.declined(second.first, subject))}"
 
     def _subject(self, forms: tuple[str, str, str]) -> _Subject:
         name, short, pronoun = forms

@@ -15,9 +15,9 @@ def test_a_text_to_the_letter() -> None:
     one = Composer(WORLD).documents(3, 4)[0]
     assert one.name == "Bold Plover 9"
     assert one.text == (
-        "Scrapped in 1962, Bold Plover 9 measured 140 metres. Its first captain was Cy Falk. It "
-        "was launched on 30 October 1934. The home port was Kobe. The holds were filled with coal. "
-        "It flew a blue flag. It was built after the plans of Hasty Plover 12."
+        "Scrapped in 1962, Bold Plover 9 measured 140 metres. The first captain was Cy Falk. The "
+        "ship was launched on 30 October 1934. The home port was Kobe. The holds were filled with "
+        "coal. The ship flew a blue flag. It was built after the plans of Hasty Plover 12."
     )
     assert one.facts == [
         "scrapped=1962", "length=140", "captain=Cy Falk", "launch=1934-10-30", "home=Kobe",
@@ -41,9 +41,9 @@ def test_shapes_order_the_facts_and_say_what_stands_beside_them() -> None:
         used.update(fits)
     assert used == {0, 1, 2}
     texts = " ".join(one.text for one in Composer(World(domain, 5, 1000)).documents(0, 1000))
-    assert len(said) > 100
+    assert len(said) > 80
     assert all(one in texts for one in said if "{" not in one)
-    for clause in (", whose ", ", which ", "According to the organisers, ", ", and "):
+    for clause in ("For the record, ", ", and "):
         assert texts.count(clause) > 10, clause
     assert len(re.findall(r"\. [A-Z]\w+(?:ed|en|de|ot) [^,.]*, (?:it|the \w+) ", texts)) > 10
 
@@ -98,5 +98,5 @@ def test_every_fact_is_said_once_and_in_order() -> None:
 
 def test_subjects_vary() -> None:
     texts = " ".join(one.text for one in Composer(WORLD).documents(0, 300))
-    assert all(text in texts for text in (" It ", " The ship ", " The vessel ", " its ", " and "))
+    assert all(text in texts for text in (" It ", " The ship ", " The vessel ", " and "))
     assert texts.count("The archives were lost.") > 30
