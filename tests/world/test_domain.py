@@ -148,7 +148,7 @@ def test_bundled_domains_are_rich(name: str) -> None:
     slots = domain.slots.values()
     assert domain.name == name
     assert len(slots) >= 16
-    assert all(len(slot.document) >= 3 and len(slot.query) >= 8 for slot in slots)
+    assert all(len(slot.document) >= 2 and len(slot.query) >= 8 for slot in slots)
     assert all(len(slot.values) >= 22 for slot in slots if slot.is_listed)
     assert sum(slot.share == 1 for slot in slots) >= 10
     assert {"person", "relation"} <= {slot.type for slot in slots}
