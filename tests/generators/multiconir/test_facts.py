@@ -185,6 +185,6 @@ def test_more_context_than_a_domain_has() -> None:
     with pytest.raises(RecipeError) as error:
         drawn(domain="legal", ladders=1, context=5)
     assert str(error.value) == (
-        "params.context: domain legal has 44 sentences that state nothing, which are 4 for each "
+        "params.context: domain legal has 43 sentences that state nothing, which are 4 for each "
         "condition"
     )
