@@ -379,7 +379,7 @@ class TwinTables:
             assert said is not None  # what is stated is there
             stated.append(StatedFact(name, said[0], said[1], wordings[name]))
         forms = self.table.world.forms(np.array([triple.entity]))[0]
-        return self._composer.write(forms, stated, draws, plain=plain)
+        return self._composer.write(forms, stated, draws, plain=plain, as_given=True)
 
     def _question(self, number: int, wording: Wording, facts: EntityTable) -> TwinQuery:
         parts = conditions(self.table, self.triples[number], entailed=wording == "entailed")

@@ -193,11 +193,12 @@ class Composer:
 
     def write(
         self, forms: tuple[str, str, str], stated: Sequence[StatedFact], draws: Sequence[int],
-        *, plain: bool = False,
+        *, plain: bool = False, as_given: bool = False,
     ) -> ComposedDocument:  # fmt: skip
         """A text that states these facts. `draws`: 32-bit numbers, a record's.
 
-        `plain`: in any order, whatever shapes the domain has.
+        `plain`: in any order, whatever shapes the domain has. `as_given`: every fact in the wording
+        that it has, though a name takes a possessive by that.
         """
         shapes = self._shapes
         shape = self._plain if plain or not shapes else shapes[(draws[-1] * len(shapes)) >> 32]
@@ -224,6 +225,8 @@ class Composer:
                 opening = f"{part.lead[(lead * len(part.lead)) // _LED]}, "
             while left:
                 at = 4 * len(facts) + 2
+                if misled and who.pronoun == "it" and not as_given:
+                    left[0] = self._without_possessive(left[0])
                 used, said, misled, clear = self._sentence(
                     who, left, draws[at : at + 2], misled, clear, opening
                 )
@@ -260,7 +263,7 @@ class Composer:
         before; else "it" could be what that one is about: "Its premiere was in Porto. It ...".
         """
         one = left.pop(0)
-        wording = last = self._wording(one, named=bool(others) and who.pronoun == "it")
+        wording = last = self.wordings[one.slot][one.wording]
         subject, kind = who.pronoun, (draws[1] * 8) >> 32
         if others:
             subject = who.again(others)
@@ -288,18 +291,15 @@ class Composer:
         text = f"{opening if wording.joins else ''}{said}"
         return used, text, " ".join(names), last.first == "S" and last.joins
 
-    def _wording(self, one: StatedFact, *, named: bool) -> _Wording:
-        """The wording of a fact. `named`: of a thing by its name, which takes no possessive: not
-        "The Divided Anthem of Toravane's action takes place in Naples".
+    def _without_possessive(self, one: StatedFact) -> StatedFact:
+        """A fact in a wording that does not begin with a possessive, if any: not "The Divided
+        Anthem of Toravane's action takes place in Naples".
         """
         choices = self.wordings[one.slot]
-        others = [each for each in choices if each.first != "P"]
-        chosen = choices[one.wording]
-        return (
-            others[one.wording % len(others)]
-            if named and chosen.first == "P" and others
-            else chosen
-        )
+        others = [i for i, each in enumerate(choices) if each.first != "P"]
+        if choices[one.wording].first != "P" or not others:
+            return one
+        return one._replace(wording=others[one.wording % len(others)])
 
     def _link(self, who: _Subject, before: StatedFact, first: _Wording, one: StatedFact) -> str:
         """How a fact follows another in its sentence: " and died in 1990"; "" where it cannot.
