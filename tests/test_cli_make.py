@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -33,6 +34,31 @@ def test_run_prints_what_it_made(gen: Gen, small: Path) -> None:
     )
     quiet = gen("run", small, "-q")
     assert (quiet.returncode, quiet.stdout) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_folder_that_has_changed(gen: Gen, tmp_path: Path) -> None:
+    """A finished run stays, and says that its documents are others now."""
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    for n, word in enumerate(("apples", "barley", "copper", "dates", "ebony", "flax")):
+        text = f"The ship number {n} carries {word} from port to port. Its keel is of oak {n}{n}."
+        (folder / f"{word}.txt").write_text(text)
+    recipe = "name: kb\nfamily: capretrieval\nparams:\n  source: {path: kb}\n"
+    (tmp_path / "kb.yaml").write_text(recipe)
+    gen("run", "kb.yaml")
+    made = (tmp_path / "outputs" / "kb" / "manifest.json").stat().st_mtime
+    for one in (folder, *folder.iterdir()):
+        os.utime(one, (made - 60, made - 60))
+    assert "warning" not in gen("run", "kb.yaml").stdout
+    (folder / "dates.txt").unlink()
+    os.utime(folder, (made + 60, made + 60))
+    lines = gen("run", "kb.yaml").stdout.splitlines()
+    assert lines[0].endswith(", finished before: nothing to do")
+    assert lines[2] == (
+        f"  warning     {folder} has changed since this run was made; --fresh reads {folder} again"
+    )
+    assert "5 documents" in gen("run", "kb.yaml", "--fresh").stdout
 
 
 def test_plan(gen: Gen, small: Path, tmp_path: Path) -> None:

@@ -39,7 +39,10 @@ _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.|\W*\d+:)\s+(?=\S)")
+_NUMBER = re.compile(
+    r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.|\W*\d+:"
+    r"|(?i:chapter|section|appendix|part)\s+(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.:,]?)\s+(?=\S)"
+)
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
 # no section of a manual, sync(2), and not select() and poll()
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)|\)\s+[^\W\d_]).*$", re.DOTALL)

@@ -241,6 +241,22 @@ def _by_split(path: Path) -> str:
     return f" ({', '.join(f'{len(ids):,} {name}' for name, ids in asked.items())})"
 
 
+def _changed_source(run: Path) -> str:
+    """What to do where a folder of documents has changed since a run was made of it, else ""."""
+    from retgen.recipe import load_recipe
+
+    source = getattr(load_recipe(run / "recipe.yaml", finished=True).params, "source", None)
+    folder = Path(str(getattr(source, "path", "")) or "-")
+    if not folder.is_dir():
+        return ""
+    made = (run / "manifest.json").stat().st_mtime
+    # of a folder that gained or lost a file, its own time changes
+    newer = [one for one in (folder, *folder.rglob("*")) if one.lstat().st_mtime > made]
+    if not newer:
+        return ""
+    return f"{newer[-1]} has changed since this run was made; --fresh reads {folder} again"
+
+
 def _summary(result: Any) -> str:
     from retgen.plan import NOT_STATED
     from retgen.reporting import evidence
@@ -259,9 +275,14 @@ def _summary(result: Any) -> str:
     head += ", finished before: nothing to do" if result.repeated else f" in {took:.1f} s"
     lines = [head, f"  verdict     {evidence.verdict(manifest)}"]
     poor, answers = evidence.model_answers(manifest)
+    changed = _changed_source(path) if result.repeated else ""
     lines += [
         f"  {name:<11} {text}"
-        for name, text in (("warning", poor), *(("answers", one) for one in answers))
+        for name, text in (
+            ("warning", changed),
+            ("warning", poor),
+            *(("answers", one) for one in answers),
+        )
         if text
     ]
     traced = evidence.traces_labels(manifest["family"])

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from operator import itemgetter
 from typing import Any
 
 from retgen.errors import DatasetError
@@ -15,6 +16,7 @@ from retgen.sources.structure import ParsedFile, is_boilerplate
 
 _ITEM = re.compile(r"(?:[•▪◦‣*–-]|\d{1,3}[.)]|\([a-z\d]\))\s")
 _NUMBERED = re.compile(r"\d{1,2}((?:\.\d{1,2})+\.?)?\s+[^\W\d_]")  # "2.1 Sails" without an outline
+_COUNT = re.compile(r"\A\d{1,2}(?:\.\d{1,2})*\.?\s+")  # which an outline may leave out
 _UNSAID = re.compile(r"\(\w+\)|untitled|Microsoft Word - .*", re.I)  # titles that programs fill in
 _CONTROL = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
 _DIGITS = re.compile(r"\d+")
@@ -23,6 +25,7 @@ _SHORT = 0.7  # of the longest lines of a page: what is shorter ends a paragraph
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]\Z")
 _LONGEST_WORD = 50
 _WORD = re.compile(r"[^\W\d_]+")
+_FIRST, _LAST = re.compile(r"\A(\d{1,4})(?!\S)"), re.compile(r"(?<!\S)(\d{1,4})\Z")
 _LEADER = re.compile(r"(?:\.\s?){4,}\s*\w+\Z")  # of a table of contents
 
 _Piece = tuple[BlockKind, int, str]  # kind, level of a heading, text
@@ -116,7 +119,12 @@ def _outline(entries: Any, level: int) -> Iterator[tuple[str, int]]:
         if isinstance(entry, list):
             yield from _outline(entry, level + 1)
         else:
-            yield "".join(str(entry.title).split()), min(level, 6)
+            yield _key(str(entry.title)), min(level, 6)
+
+
+def _key(title: str) -> str:
+    """A title for comparing: without blanks, which a PDF may lose."""
+    return "".join(title.split())
 
 
 def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator[_Piece]:
@@ -125,20 +133,27 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
     )
     least = max(3, len(pages) // 2)
     around = {line for line, count in edges.items() if count >= least}
+    first = _number_of_the_first(pages)
     words = Counter(word for page in pages for line in page for word in _WORD.findall(line))
-    for page in pages:
+    for place, page in enumerate(pages):
         lengths = sorted(map(len, page))
         short = _SHORT * lengths[len(lengths) * 9 // 10] if lengths else 0
+        contents = _is_contents(page, len(pages))
         held: list[str] = []
         kind: BlockKind
         for number, line in enumerate(page):
             at_edge = not _EDGES <= number < len(page) - _EDGES
-            if at_edge and _DIGITS.sub("0", line) in around:
+            repeated = _DIGITS.sub("0", line) in around
+            counted = first is not None and first + place in _page_numbers(line)
+            if (at_edge and (repeated or counted)) or (contents and _LAST.search(line)):
                 kind, level = "boilerplate", 0
-            elif level := outline.get("".join(line.split()), 0):
+            elif level := outline.get(_key(line)) or outline.get(_key(_COUNT.sub("", line)), 0):
                 kind = "heading"
             elif (
-                (numbered := _NUMBERED.match(line)) and len(line) < short and line[-1] not in ".,;:"
+                not outline
+                and (numbered := _NUMBERED.match(line))
+                and len(line) < short
+                and line[-1] not in ".,;:"
             ):
                 kind, level = "heading", min(1 + (numbered[1] or "").count("."), 6)
             elif _LEADER.search(line):
@@ -155,6 +170,33 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
             yield kind, level, line
         if held:
             yield _paragraph(held, words)
+
+
+def _number_of_the_first(pages: Sequence[list[str]]) -> int | None:
+    """The number of the first page, if most pages have theirs at an edge, with a chapter's name or
+    alone.
+    """
+    counts: Counter[int] = Counter()
+    for place, page in enumerate(pages):
+        edges = {*page[:_EDGES], *page[-_EDGES:]}
+        counts.update({number - place for line in edges for number in _page_numbers(line)})
+    first, count = max(counts.items(), key=itemgetter(1), default=(0, 0))
+    return first if count >= max(3, len(pages) // 2) else None
+
+
+def _is_contents(page: Sequence[str], pages: int) -> bool:
+    """Whether a page is a table of contents: most lines end with the number of a page, in order."""
+    numbers = [int(found[1]) for line in page if (found := _LAST.search(line))]
+    return 2 * len(numbers) > len(page) > 2 * _EDGES and (
+        numbers == sorted(numbers) and numbers[-1] <= pages
+    )
+
+
+def _page_numbers(line: str) -> set[int]:
+    """What may be a page's number: the number that a line begins with, and the one that it ends
+    with.
+    """
+    return {int(one) for one in (*_FIRST.findall(line), *_LAST.findall(line))}
 
 
 def _ends(line: str, short: float) -> bool:

@@ -82,6 +82,29 @@ def test_a_pdf(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+PAGES = [
+    ["Contents", "1 Sails 2", "2 Ropes 3", "3 Anchors 4", "4 Oars 4", "i"],
+    ["1.2. Sails", "Of cloth", "A sail is a piece of cloth that catches the wind, all day.",
+     "The crew hoists it.", "2 Chapter 1. Rigging"],
+    ["2.1. Ropes 3", "Of hemp", "A rope is long and strong, and a good one holds for ten years.",
+     "The crew coils it.", "5 knots are enough."],
+    ["3 Anchors", "Of iron", "An anchor holds the ship where the water is not too deep for it.",
+     "The crew weighs it.", "4 Chapter 2. Iron"],
+]  # fmt: skip
+
+
+def test_page_numbers_beside_names_that_change() -> None:
+    """Running heads, of a section each, and a table of contents are no text that is searched."""
+    parsed = read_pdf(pdf(PAGES))
+    shown = [(one.kind, parsed.text[one.start : one.stop]) for one in parsed.blocks]
+    assert [text for kind, text in shown if kind == "boilerplate"] == [
+        "1 Sails 2", "2 Ropes 3", "3 Anchors 4", "4 Oars 4", "2 Chapter 1. Rigging",
+        "2.1. Ropes 3", "4 Chapter 2. Iron",
+    ]  # fmt: skip
+    assert [text for kind, text in shown if kind == "heading"] == ["1.2. Sails", "3 Anchors"]
+    assert ("paragraph", "5 knots are enough.") in shown
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
