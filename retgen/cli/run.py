@@ -245,6 +245,8 @@ def _changed_source(run: Path) -> str:
     """What to do where a folder of documents has changed since a run was made of it, else ""."""
     from retgen.recipe import load_recipe
 
+    if not ((run / "recipe.yaml").is_file() and (run / "manifest.json").is_file()):
+        return ""  # it lies in a bucket
     source = getattr(load_recipe(run / "recipe.yaml", finished=True).params, "source", None)
     folder = Path(str(getattr(source, "path", "")) or "-")
     if not folder.is_dir():

@@ -218,7 +218,10 @@ def _scored(
     note = ""
     if missing:
         system = system or _system(name, options)
-        seconds = sum(seconds_for(system, choices) for choices in asked.values())
+        try:
+            seconds = sum(seconds_for(system, choices) for choices in asked.values())
+        except RetgenError:  # told where it happens, so that what comes before it is kept
+            seconds = 0.0
         note = f"about {duration(seconds)} in all" if seconds >= 1 else ""
     done = 0
     for data in dict.fromkeys(ability.data for ability in abilities):
