@@ -16,7 +16,7 @@ LONGEST = '''
 
 import numpy as np
 
-from retgen.evaluation.search.base import Ranked, RetrieverType, System
+from retgen.evaluation.search.base import RetrieverType, System, SystemRanks
 from retgen.evaluation.search.rankings import Rankings
 
 
@@ -28,7 +28,7 @@ class ByLength:
         order = np.argsort(-lengths, kind="stable")[:depth]
         shape = (len(collection.queries), len(order))
         scores = np.broadcast_to(lengths[order].astype(np.float32), shape)
-        yield Ranked("longest", None, Rankings(np.broadcast_to(order, shape), scores), {})
+        yield SystemRanks("longest", None, Rankings(np.broadcast_to(order, shape), scores), {})
 
     def score(self, groups, progress):
         return [np.array([float(len(text)) for text in group.texts]) for group in groups]
