@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from retgen.audits.compare_page import write_page
 from retgen.audits.order import (
     SystemScores,
@@ -78,7 +76,7 @@ def audit_against(
             f"--real: an order takes two systems that are scored on both sets, and there "
             f"{'is one' if systems else 'is none'}.\n{reasons}".rstrip()
         )
-    synthetic, on_real = (_scores(one, systems) for one in sets)
+    synthetic, on_real = (SystemScores.of(one, systems, one.measures.names[0]) for one in sets)
     result = OrderComparison(
         metric, synthetic, on_real, agreement(synthetic, on_real),
         writer_bias(_writers(sets[0]), synthetic, on_real), OverlapGap(*sets), folder, given,
@@ -88,13 +86,6 @@ def audit_against(
     write_file(folder / "audit.json", dump_json(result.to_json()))
     write_page(result)
     return result
-
-
-def _scores(scored: DatasetScores, systems: Sequence[str]) -> SystemScores:
-    """Of some systems, by label; the measure is the only one."""
-    columns = {score.label: score.values[:, 0] for score in at_largest(scored.scores)}
-    values = np.stack([columns[name] for name in systems], axis=1)
-    return SystemScores(scored.name, systems, values, scored.units)
 
 
 def _writers(scored: DatasetScores) -> list[str]:

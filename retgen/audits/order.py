@@ -13,13 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.evaluation.scoring.scores import at_largest
 from retgen.evaluation.scoring.significance import PairedDifference, compare
 from retgen.statistics.clustered import CHANGE, Estimate, Floats, Units, estimate
+
+if TYPE_CHECKING:
+    from retgen.evaluation.scoring.result import DatasetScores
 
 DRAWS, _SEED = 2000, 42
 LEVEL = 0.05  # of p after Holm's correction
@@ -33,6 +37,14 @@ class SystemScores:
     systems: Sequence[str]
     values: Floats
     units: Units
+
+    @classmethod
+    def of(cls, scored: DatasetScores, systems: Sequence[str], measure: str) -> SystemScores:
+        """Of some systems, by label; of each at its largest dimension."""
+        at = scored.measures.names.index(measure)
+        columns = {score.label: score.values[:, at] for score in at_largest(scored.scores)}
+        values = np.stack([columns[name] for name in systems], axis=1)
+        return cls(scored.name, systems, values, scored.units)
 
     @property
     def means(self) -> Floats:

@@ -162,12 +162,15 @@ def _plan_study(path: Path, overrides: dict[str, Any], json: bool) -> None:
     if json:
         print_json({"datasets": {name: one.to_json() for name, one in result.items()}})
         return
-    width = max(map(len, result))
-    for name, one in result.items():
-        if one.unknown:
+    width = max(map(len, study.datasets))
+    for name, of in study.datasets.items():
+        if of.path:
+            print(f"{name:{width}}  as it is: {of.path}")
+        elif result[name].unknown:
             print(f"{name:{width}}  {'not known':>9}")
-            continue
-        print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
+        else:
+            one = result[name]
+            print(f"{name:{width}}  {one.documents:>9,} documents  {one.queries:>7,} queries")
     if study.models:
         dims = f" in {len(study.dims)} dimensions" if study.dims else ""
         print(f"models: {', '.join(study.models)}{dims}")

@@ -22,6 +22,7 @@ from retgen.recipe import load_recipe
 from retgen.recipe_file import read_mapping
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
+_DatasetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
 _Dimensions = list[Annotated[int, Field(ge=1)]]
 Level = str | int
 Cell = dict[str, Level | list[Level]]  # factor -> level, or levels whose mean is meant
@@ -35,10 +36,26 @@ class _Strict(BaseModel):
 
 
 class StudyDataset(_Strict):
-    """A data set: a recipe and what is changed of it, as `gen run --set` changes it."""
+    """A data set: a recipe and what is changed of it, as `gen run --set` changes it; or `path`, one
+    that is there (mteb:NAME, or a folder, relative to the study).
+    """
 
-    recipe: str
+    recipe: str = ""
+    path: str = ""
     set: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> StudyDataset:
+        if bool(self.recipe) == bool(self.path):
+            raise ValueError("a data set has either a recipe or a path")
+        if self.path and self.set:
+            raise ValueError("set changes a recipe, and a data set with a path has none")
+        return self
+
+    @property
+    def own_name(self) -> str:
+        """What a data set that is there is called in results."""
+        return Path(self.path.removeprefix("mteb:")).name
 
 
 class StudyTraining(_Strict):
@@ -112,7 +129,7 @@ class Study(_Strict):
     """A study; `datasets` by the name that they have in its tables and pictures."""
 
     study: _Name
-    datasets: dict[_Name, StudyDataset] = Field(min_length=1)
+    datasets: dict[_DatasetName, StudyDataset] = Field(min_length=1)
     models: list[str] = Field(default_factory=list)
     dims: _Dimensions = Field(default_factory=list)
     metrics: list[str] = Field(default_factory=list)
@@ -123,6 +140,9 @@ class Study(_Strict):
     def _names(self) -> Study:
         if self.train is None and not self.models:
             raise ValueError("a study names models, or has train")
+        for name, of in self.datasets.items():
+            if of.path and name != of.own_name:
+                raise ValueError(f"datasets, {name}: {of.path} keeps its name, {of.own_name}")
         train = self.train
         for name in [*train.on, train.test, *train.outside] if train else []:
             if name not in self.datasets:
@@ -160,14 +180,17 @@ def load_study(path: Path, overrides: Mapping[str, Any] | None = None) -> Study:
         raise RecipeError("\n".join(lines)) from error
     if overrides:
         changed = {
-            name: of.model_copy(update={"set": {**of.set, **overrides}})
+            name: of.model_copy(update={"set": {**of.set, **overrides}}) if of.recipe else of
             for name, of in study.datasets.items()
         }
         study = study.model_copy(update={"datasets": changed})
     problems = []
     for name, source in study.datasets.items():
         try:
-            load_recipe(source.recipe, source.set)
+            if source.recipe:
+                load_recipe(source.recipe, source.set)
+            elif not source.path.startswith("mteb:") and not (path.parent / source.path).exists():
+                raise RecipeError(f"{path.parent / source.path}: there is no such data set")
         except RecipeError as error:
             problems.append(f"{origin.where(['datasets', name])}: {error}")
     if problems:
@@ -176,5 +199,5 @@ def load_study(path: Path, overrides: Mapping[str, Any] | None = None) -> Study:
 
 
 def plan_study(study: Study) -> dict[str, Plan]:
-    """What each data set of a study will be."""
-    return {name: plan(of.recipe, of.set) for name, of in study.datasets.items()}
+    """What each data set that a study makes will be."""
+    return {name: plan(of.recipe, of.set) for name, of in study.datasets.items() if of.recipe}

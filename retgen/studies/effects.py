@@ -15,15 +15,17 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.audits.order import SystemScores, agreement
 from retgen.errors import RecipeError
 from retgen.evaluation.scoring.panels import bound_rows
 from retgen.evaluation.scoring.result import AnalysisResult
+from retgen.evaluation.scoring.scores import at_largest
 from retgen.evaluation.scoring.significance import units_of
 from retgen.evaluation.training.subgroups import split_by
 from retgen.messages import did_you_mean
@@ -321,6 +323,21 @@ def _of_sections(sections: Iterable[Section], dataset: str) -> Iterator[Row]:
         for table in (*section.tables, *(one for fold in section.folded for one in fold.tables)):
             for one in table.measurements:
                 yield Row(one._replace(by={**one.by, "dataset": dataset}))
+
+
+def order_rows(result: Evaluation, effects: Sequence[Effect]) -> Iterator[Row]:
+    """Kendall's tau of the orders of all systems on two data sets ("dataset", "with"), for the
+    measures that effects name as tau(MEASURE).
+    """
+    asked = {str(one.cell["measure"]) for one in effects}
+    for one, other in combinations(result.datasets, 2):
+        systems = [score.label for score in at_largest(one.scores)]
+        systems = [score.label for score in at_largest(other.scores) if score.label in systems]
+        for measure in one.measures.names if len(systems) > 1 else []:
+            if (name := f"tau({measure})") in asked and measure in other.measures.names:
+                scores = [SystemScores.of(of, systems, measure) for of in (one, other)]
+                by = {"dataset": one.name, "with": other.name}
+                yield Row(Measurement.of("all", name, agreement(*scores).tau, by))
 
 
 def training_rows(result: Trainings) -> Iterator[Row]:

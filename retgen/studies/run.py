@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from retgen.errors import OutputError, RunDirectoryError
 from retgen.evaluation.retrievers import check_name
 from retgen.evaluation.scoring.evaluate import evaluate, output_folder
+from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.search.base import slug
 from retgen.plugins import require_modules
 from retgen.progress import Progress, no_progress
@@ -67,6 +68,10 @@ def run_study(
         require_modules("torch", "sentence_transformers")
     paths = {}
     for name, of in study.datasets.items():
+        if of.path:
+            there = of.path.startswith("mteb:")
+            paths[name] = dataset_folder(of.path if there else path.parent / of.path)
+            continue
         place = folder / "datasets" / name
         try:
             paths[name] = run(of.recipe, out=place, overrides=of.set, progress=progress).path
@@ -125,10 +130,10 @@ def _effects_of(study: Study, *, strict: bool) -> Callable[[Evaluation], Analysi
     """What compares a study's effects with what was measured."""
     if not study.effects:
         return None
-    from retgen.studies.effects import conclusion, evaluation_rows, outcomes
+    from retgen.studies.effects import conclusion, evaluation_rows, order_rows, outcomes
 
     def conclude(result: Evaluation) -> AnalysisResult:
-        rows = list(evaluation_rows(result))
+        rows = [*evaluation_rows(result), *order_rows(result, study.effects)]
         return conclusion(outcomes(study.effects, rows, strict=strict and not result.failures))
 
     return conclude

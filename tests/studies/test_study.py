@@ -15,6 +15,7 @@ from retgen.recipes import bundled_studies, find_study
 from retgen.studies import load_study, plan_study
 from retgen.studies.page import Trainings, terminal_text
 from retgen.studies.run import run_study
+from tests.conftest import Gen
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -22,6 +23,7 @@ Write = Callable[..., Path]
 
 PLANNED = {
     "capretrieval_dilemma": {"album": (1000, 404), "other": (250, 1632)},
+    "limit_beir": {"limit": (2000, 1000)},
     "limit_density": {
         "disjoint": (2000, 1000),
         "cycle": (2000, 1000),
@@ -158,13 +160,62 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
             "{path}, line 3, datasets.a: --set params.k: must be at least 1, not 0",
         ),
         ("study: x\nmodels: [bm25]\n", "{path}, datasets: is missing"),
+        (
+            "study: x\ndatasets:\n  a: {path: gone/a}\nmodels: [bm25]\n",
+            "{path}, line 3, datasets.a: {folder}/gone/a: there is no such data set",
+        ),
+        (
+            "study: x\ndatasets:\n  a: {path: 'mteb:NFCorpus'}\nmodels: [bm25]\n",
+            "{path}: datasets, a: mteb:NFCorpus keeps its name, NFCorpus",
+        ),
+        (
+            "study: x\ndatasets:\n  a: {recipe: limit_small, path: a}\nmodels: [bm25]\n",
+            "{path}, line 3, datasets.a: a data set has either a recipe or a path",
+        ),
+        (
+            "study: x\ndatasets:\n  a: {path: a, set: {seed: 1}}\nmodels: [bm25]\n",
+            "{path}, line 3, datasets.a: set changes a recipe, and a data set with a path has none",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(recipe_file: Write, text: str, expected: str) -> None:
     path = recipe_file(text)
     with pytest.raises(RecipeError) as error:
         load_study(path)
-    assert str(error.value) == expected.replace("{path}", str(path))
+    named = expected.replace("{path}", str(path)).replace("{folder}", str(path.parent))
+    assert str(error.value) == named
+
+
+def test_a_set_that_is_there_beside_one_that_is_made(
+    gen: Gen, recipe_file: Write, tmp_path: Path
+) -> None:
+    there = retgen.run(
+        "limit_small", out=tmp_path / "there", overrides={"params.docs": 12, "params.queries": 60}
+    ).path
+    path = recipe_file(
+        f"study: both\ndatasets:\n  made: {{recipe: limit_small, {TINY}}}\n"
+        f"  there: {{path: {there}}}\nmodels: [bm25, bm25-capretrieval-characters]\n"
+        "metrics: [recall@1, nDCG@10]\n"
+        "effects:\n"
+        "  - claim: The order is the same.\n    paper: no figure\n"
+        "    cell: {system: all, measure: tau(recall@1), dataset: made, with: there}\n    above: 0\n"
+        "  - claim: It is another one.\n    paper: no figure\n"
+        "    cell: {system: all, measure: tau(MRR@10), dataset: made, with: there}\n    below: 0\n",
+        "both.yaml",
+    )
+    assert gen("plan", path).stdout.splitlines()[:2] == [
+        "made          12 documents       60 queries",
+        f"there  as it is: {there}",
+    ]
+    result = run_study(path, out=tmp_path / "out", overrides={"seed": 5})
+    assert isinstance(result, Evaluation)
+    assert [one.name for one in result.datasets] == ["made", "there"]
+    assert sorted(one.name for one in (tmp_path / "out" / "datasets").iterdir()) == ["made"]
+    same, other = json.loads((tmp_path / "out" / "eval.json").read_text())["effects"]
+    assert (same["value"], same["low"], same["high"]) == (1.0, None, None)
+    assert (same["came_out"], same["note"]) == ("not sure", "no interval: too few units")
+    assert (other["came_out"], other["value"]) == ("not measured", None)
+    assert other["note"].startswith("no measure is called tau(MRR@10)")
 
 
 def test_names_must_be_data_sets(recipe_file: Write) -> None:
