@@ -211,7 +211,8 @@ class Composer:
             else ""
         )
         wording = last = self.wordings[one.slot][one.wording]
-        used, subject = [one], entity.called(wording, draws[0])
+        names = one.slot in who.naming  # who is named next to a noun may be that
+        used, subject = [one], entity.called(wording, 1 if names else draws[0])
         said = ""
         if rest:
             used += more
@@ -220,9 +221,9 @@ class Composer:
             used += more
             said, last = joined, self.wordings[more[0].slot][more[0].wording]
         said = said or who.put(wording.text, one, who.declined(wording.first, subject))
-        names = [one.spoken[0] for one in used if one.slot in who.naming]
+        others = " ".join(one.spoken[0] for one in used if one.slot in who.naming)
         thing = self.domain.slots[used[-1].slot].type in _THINGS
-        entity.heard(last, " ".join(names), thing=thing)
+        entity.heard(last, others, thing=thing)
         return used, f"{opening if wording.joins else ''}{said}"
 
     def _matched(
