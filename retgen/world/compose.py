@@ -32,7 +32,6 @@ _FULL = 1 << 32
 _LED = _FULL // 2  # of the parts that have connectives
 _SAID = _FULL // 3  # of the parts with facts: those behind which something without one is said
 _THINGS = ("category", "relation")  # types of slots whose values "it" may mean
-_SHARED = 7  # of eight pairs of facts that can share all but their values: those that do
 _PLAIN = 3  # parts of the shape of a domain that states none
 _STEM = re.compile(
     r"(\{0\} .+?)((?: (?:in|at|on|by|to|for|with|from|against))? \{v\})"
@@ -177,7 +176,7 @@ class Composer:
                 used = [left.pop(0)]
                 if left and (used[0].slot, left[0].slot) in shape.together:
                     if not as_given:
-                        used[0], left[0] = self._matched(used[0], left[0], draws[at : at + 2])
+                        used[0], left[0] = self._matched(used[0], left[0], draws[at])
                     used.append(left[0])
                 used, said = self._sentence(entity, used, draws[at : at + 2], opening)
                 del left[: len(used) - 1]
@@ -227,20 +226,16 @@ class Composer:
         return used, f"{opening if wording.joins else ''}{said}"
 
     def _matched(
-        self, one: StatedFact, other: StatedFact, draws: Sequence[int]
+        self, one: StatedFact, other: StatedFact, draw: int
     ) -> tuple[StatedFact, StatedFact]:
-        """Two facts in wordings that share all but their values, if there are any; the second now
-        and then in one that none shares, so that nobody "died in Oslo. She died in 1950".
+        """Two facts in wordings that share all but their values, if there are any, so that nobody
+        "died in Oslo. She died in 1950".
         """
         pairs = [*self._sharing(one.slot, other.slot)]
         if not pairs:
             return one, other
-        if (draws[1] * 8) >> 32 < _SHARED:
-            first, second = pairs[(draws[0] >> 8) % len(pairs)]
-            return one._replace(wording=first), other._replace(wording=second)
-        shared = {second for _, second in pairs}
-        others = [i for i in range(len(self.wordings[other.slot])) if i not in shared]
-        return one, other._replace(wording=others[other.wording % len(others)]) if others else other
+        first, second = pairs[(draw >> 8) % len(pairs)]
+        return one._replace(wording=first), other._replace(wording=second)
 
     def _sharing(self, one: str, other: str) -> dict[tuple[int, int], str]:
         """Wordings of two slots, by their places, that share all but their values -> the rest of

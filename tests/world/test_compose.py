@@ -49,7 +49,7 @@ def test_two_facts_share_a_sentence_where_the_shape_says_so(tmp_path: Path) -> N
         r" Scrapped in 19\d\d, (?:it|the \w+) measured \d+ metres\. ",  # a participle
         r" (?:It|The \w+) was scrapped in 19\d\d\. ",  # two sentences
     ]
-    assert [len(re.findall(one, texts)) for one in told] == [354, 33, 20, 130]
+    assert [len(re.findall(one, texts)) for one in told] == [400, 33, 20, 130]
     facts = {len(one.facts) for one in documents}
     assert facts == {7, 8}
     assert not re.search(r"(carried|flew)[^.]* and ", texts)
@@ -73,8 +73,8 @@ def test_shapes_order_the_facts_and_say_what_stands_beside_them() -> None:
     texts = " ".join(one.text for one in Composer(World(domain, 5, 1000)).documents(0, 1000))
     assert len(said) > 80
     assert all(one in texts for one in said if "{" not in one)
-    for clause in ("For the record, ", ", and "):
-        assert texts.count(clause) > 10, clause
+    assert texts.count("For the record, ") > 10
+    assert len(re.findall(r"\. (?:It|The \w+) premiered in \w+ and ", texts)) > 10
     assert len(re.findall(r"\. [A-Z]\w+(?:ed|en|de|ot) [^,.]*, (?:it|the \w+) ", texts)) > 10
 
 
