@@ -220,7 +220,9 @@ class Composer:
             used += more
             said, last = joined, self.wordings[more[0].slot][more[0].wording]
         said = said or who.put(wording.text, one, who.declined(wording.first, subject))
-        others = " ".join(one.spoken[0] for one in used if one.slot in who.naming)
+        # "She married Kim Lee. She": of whom it is told; "Her doctor was Kim Lee. She": either
+        naming = self._relations if last.first == "S" and last.joins else who.naming
+        others = " ".join(one.spoken[0] for one in used if one.slot in naming)
         thing = self.domain.slots[used[-1].slot].type in _THINGS
         entity.heard(last, others, thing=thing)
         return used, f"{opening if wording.joins else ''}{said}"

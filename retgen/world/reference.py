@@ -119,7 +119,5 @@ class Reference:
 
     def heard(self, last: CutWording, others: str = "", *, thing: bool = False) -> None:
         """Behind a sentence. `others`: whom it names; `thing`: it ends with what may be "it"."""
-        about = last.first == "S" and last.joins
-        # "She married Kim Lee. She": who was spoken of; "Her doctor was Kim Lee. She": either
-        self.others = "" if about and self.who.pronoun != "it" else others
-        self._clear = about and not thing
+        self.others = others
+        self._clear = last.first == "S" and last.joins and not thing
