@@ -2,7 +2,8 @@
 
 A document has one of its domain's shapes, parts in an order: facts that belong together, a
 connective before them, and sentences that state none. Within a part facts come as it lists them,
-each a sentence of its own, a coordinated clause, a relative clause or a participle before the next.
+each a sentence of its own. Two that the shape has in one group may share a sentence: its words but
+for the value ("born in Porto on 3 May 1950"), its subject, or one as a participle before the other.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import datetime
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -20,24 +22,20 @@ from retgen.streams import Stream
 from retgen.world.domain import Domain, Slot
 from retgen.world.domain_file import ShapePart
 from retgen.world.facts import ABSENT, Codes, World
+from retgen.world.reference import CutWording, Reference, Subject, cut
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
-_FORMS = {"she": ("she", "her", "her"), "he": ("he", "his", "him"), "it": ("it", "its", "it")}
 _FULL = 1 << 32
 _LED = _FULL // 2  # of the parts that have connectives
 _SAID = _FULL // 3  # of the parts with facts: those behind which something without one is said
+_THINGS = ("category", "relation")  # types of slots whose values "it" may mean
 _PLAIN = 3  # parts of the shape of a domain that states none
-_MARK = re.compile(r"\{([SPO])\}")
-_ADVERB = re.compile(r"\b(?:first|last|originally|later|already) ")
-_AUXILIARIES = frozenset(("is", "was", "has", "had"))
-# what can stand before its subject: "Shot in Turin, it ..."
-_PARTICIPLE = re.compile(
-    r"\{0\} (?:is|was) ((?:first |last |originally |later )?(?!often\b)"
-    r"(?:\w+(?:ed|en|wn|rn)|set|shot|made|bound|heard|split|brought|kept|found|dreamt|fluent) .+)"
-)
+_STEM = re.compile(
+    r"(\{0\} .+?)((?: (?:in|at|on|by|to|for|with|from|against))? \{v\})"
+)  # and the rest
 
 
 class StatedFact(NamedTuple):
@@ -61,38 +59,6 @@ class ComposedDocument(NamedTuple):
     facts: list[str]
 
 
-class _Wording(NamedTuple):
-    """A document wording, cut for speed. `joins`: it begins with the subject or its possessive.
-
-    `text`: for str.format, whose first mark is `{0}`; later marks are those of the pronoun.
-    """
-
-    text: str
-    first: str  # "S", "P" or "O"; "" without a mark
-    joins: bool
-    alone: bool  # it has no second mark, so anybody can be its subject
-    verb: str  # what stands after the subject: "was born", "lives"
-    present: bool  # what follows the subject is in the present tense, as "lives" or "has" is
-    participle: str  # what stands before another clause's subject: "shot in {v}"; "" for none
-
-
-def _cut(wording: str) -> _Wording:
-    first = _MARK.search(wording)
-    if first is None:
-        return _Wording(wording, "", False, True, "", False, "")
-    head, tail = wording[: first.start()], wording[first.end() :]
-    tail = _MARK.sub(lambda mark: f"{{{mark[1].lower()}}}", tail)
-    words = _ADVERB.sub("", tail).split()
-    word = words[0] if words else ""
-    verb = " ".join(words[:2]) if word in _AUXILIARIES else word
-    text = f"{head[:1].lower()}{head[1:]}{{0}}{tail}"
-    before = _PARTICIPLE.fullmatch(text) if first[1] == "S" else None
-    return _Wording(
-        text, first[1], not head and first[1] in "SP", not re.search(r"\{[spo]\}", tail), verb,
-        word.endswith("s") and word != "was", before[1] if before else "",
-    )  # fmt: skip
-
-
 class _Part(NamedTuple):
     """A part of a shape: connectives before its facts, and sentences without one behind them.
 
@@ -100,40 +66,19 @@ class _Part(NamedTuple):
     """
 
     lead: tuple[str, ...]
-    say: tuple[_Wording, ...]
+    say: tuple[CutWording, ...]
     always: bool
 
 
 class _Shape(NamedTuple):
-    """Parts in order, and the part and rank of a slot; none where a slot may stand anywhere."""
+    """Parts in order, and the part and rank of a slot; none where a slot may stand anywhere.
+
+    `together`: slots of one group, in its order.
+    """
 
     parts: tuple[_Part, ...]
     place: Mapping[str, tuple[int, int]]
-
-
-class _Subject(NamedTuple):
-    """What an entity is called, and which slots name another one that its pronoun may be."""
-
-    name: str
-    short: str
-    pronoun: str
-    nouns: tuple[str, ...]
-    marks: dict[str, str]
-    naming: frozenset[str]
-
-    def again(self, others: str) -> str:
-        """What it is called where its pronoun may be another's. `others`: their names."""
-        return self.name if self.short in others else self.short
-
-    def declined(self, case: str, subject: str) -> str:
-        """A subject as subject, possessive or object: "the" for "its", which may be another's."""
-        if subject == self.pronoun:
-            return "the" if case == "P" and subject == "it" else self.marks[case.lower()]
-        return f"{subject}'s" if case == "P" else subject
-
-    def put(self, text: str, one: StatedFact, subject: str = "") -> str:
-        """A wording's text with a fact's value; nothing in place of the subject unless given."""
-        return text.format(subject, v=one.spoken[0], n=one.spoken[1], **self.marks)
+    together: frozenset[tuple[str, str]] = frozenset()
 
 
 class Composer:
@@ -144,14 +89,15 @@ class Composer:
         self.domain: Domain = world.domain
         self._slots = list(self.domain.slots.values())
         self.wordings = {
-            slot.name: tuple(_cut(wording) for wording in slot.document) for slot in self._slots
+            slot.name: tuple(cut(wording) for wording in slot.document) for slot in self._slots
         }
         self._place = {slot.name: k for k, slot in enumerate(self._slots)}
         self._relations = frozenset(s.name for s in self._slots if s.type == "relation")
         self._naming = self._relations | {s.name for s in self._slots if s.type == "person"}
         self._others = [one.replace("{P}", "{0}") for one in self.domain.others]
-        idle = tuple(map(_cut, self.domain.fillers))
+        idle = tuple(map(cut, self.domain.fillers))
         self._plain = _Shape((_Part((), idle, False),) * _PLAIN, {})
+        self._pairs: dict[tuple[str, str], dict[tuple[int, int], str]] = {}
         self._shapes = [_shape_of(parts, idle) for parts in self.domain.shapes.values()]
         self._most = max(len(one.parts) for one in (self._plain, *self._shapes))
         # per slot: its place, wording, subject, how it is joined; per part: connective, sentence
@@ -212,7 +158,7 @@ class Composer:
         sentences: list[str] = []
         facts: list[str] = []
         heard: set[str] = set()  # sentences without a fact, each once
-        misled, clear, base = who.name, True, 4 * len(self._slots)
+        entity, base = Reference(who), 4 * len(self._slots)
         for part, listed in zip(shape.parts, parts, strict=True):
             lead, spoken, which = draws[base : base + 3]
             base += 3
@@ -225,71 +171,106 @@ class Composer:
                 opening = f"{part.lead[(lead * len(part.lead)) // _LED]}, "
             while left:
                 at = 4 * len(facts) + 2
-                if misled and who.pronoun == "it" and not as_given:
+                if entity.others and who.pronoun == "it" and not as_given:
                     left[0] = self._without_possessive(left[0])
-                used, said, misled, clear = self._sentence(
-                    who, left, draws[at : at + 2], misled, clear, opening
-                )
+                used = [left.pop(0)]
+                if left and (used[0].slot, left[0].slot) in shape.together:
+                    if not as_given:
+                        used[0], left[0] = self._matched(used[0], left[0], draws[at])
+                    used.append(left[0])
+                used, said = self._sentence(entity, used, draws[at : at + 2], opening)
+                del left[: len(used) - 1]
                 facts += [f"{one.slot}={one.name}" for one in used]
                 sentences.append(f"{_capital(said)}.")
                 opening = ""
             idle = part.say[(which * len(part.say)) >> 32] if part.say else None
             if idle and idle.text not in heard and (part.always or spoken < _SAID):
                 heard.add(idle.text)
-                said = idle.text
+                said, others = idle.text, entity.others
                 if idle.first:
-                    subject = who.again(misled) if misled else who.pronoun
-                    if subject == "it" and not clear and idle.first != "P" and who.nouns:
-                        subject = who.nouns[0]
+                    subject, others = entity.called(idle), ""
                     said = said.format(who.declined(idle.first, subject), **who.marks)
-                    misled = ""
-                clear = idle.first == "S"
+                entity.heard(idle, others)
                 sentences.append(f"{_capital(said)}.")
         return ComposedDocument(who.name, " ".join(sentences), facts)
 
     def _sentence(
         self,
-        who: _Subject,
-        left: list[StatedFact],
+        entity: Reference,
+        stated: list[StatedFact],
         draws: Sequence[int],
-        others: str,
-        clear: bool,
         opening: str,
-    ) -> tuple[list[StatedFact], str, str, bool]:
-        """A sentence with the next facts, which it takes: these, what it says, whom it names, and
-        whether its subject is the entity.
-
-        `others`: whom the entity's pronoun may be taken for, if anybody. `clear`: of the sentence
-        before; else "it" could be what that one is about: "Its premiere was in Porto. It ...".
-        """
-        one = left.pop(0)
+    ) -> tuple[list[StatedFact], str]:
+        """A sentence with a fact, or with both of two where they can share it: these, and it."""
+        who, kind = entity.who, (draws[1] * 8) >> 32
+        one, *more = stated
+        rest = (
+            self._sharing(one.slot, more[0].slot).get((one.wording, more[0].wording))
+            if more
+            else ""
+        )
         wording = last = self.wordings[one.slot][one.wording]
-        subject, kind = who.pronoun, (draws[1] * 8) >> 32
-        if others:
-            subject = who.again(others)
-        elif (
-            who.nouns
-            and wording.first != "P"
-            and (draws[0] & (7 if who.short else 3) == 0 or (subject == "it" and not clear))
-        ):
-            subject = who.nouns[(draws[0] >> 3) % len(who.nouns)]
-        used, said = [one], ""
-        if kind < 3 and left and one.slot not in who.naming and not opening and wording.participle:
-            following = self.wordings[left[0].slot][left[0].wording]
-            if following.first == "S" and following.joins and following.verb != wording.verb:
-                used.append(left.pop(0))
-                said = f"{who.put(wording.participle, one)}, {subject}"
-                said += who.put(following.text, used[1])
-                last = following
+        names = one.slot in who.naming  # who is named next to a noun may be that
+        used, subject = [one], entity.called(wording, 1 if names else draws[0])
+        said = ""
+        if rest:
+            used += more
+            said = who.put(wording.text, one, subject) + who.put(rest, more[0])
+        elif more and (joined := self._joined(who, one, more[0], kind, subject, not opening)):
+            used += more
+            said, last = joined, self.wordings[more[0].slot][more[0].wording]
         said = said or who.put(wording.text, one, who.declined(wording.first, subject))
-        joins = left and 3 <= kind + len(used) - 1 < 7
-        if joins and (link := self._link(who, used[-1], last, left[0])):
-            said += link
-            used.append(left.pop(0))
-            last = self.wordings[used[-1].slot][used[-1].wording]
-        names = [one.spoken[0] for one in used if one.slot in who.naming]
-        text = f"{opening if wording.joins else ''}{said}"
-        return used, text, " ".join(names), last.first == "S" and last.joins
+        # "She married Kim Lee. She": of whom it is told; "Her doctor was Kim Lee. She": either
+        naming = self._relations if last.first == "S" and last.joins else who.naming
+        others = " ".join(one.spoken[0] for one in used if one.slot in naming)
+        thing = self.domain.slots[used[-1].slot].type in _THINGS
+        entity.heard(last, others, thing=thing)
+        return used, f"{opening if wording.joins else ''}{said}"
+
+    def _matched(
+        self, one: StatedFact, other: StatedFact, draw: int
+    ) -> tuple[StatedFact, StatedFact]:
+        """Two facts in wordings that share all but their values, if there are any, so that nobody
+        "died in Oslo. She died in 1950".
+        """
+        pairs = [*self._sharing(one.slot, other.slot)]
+        if not pairs:
+            return one, other
+        first, second = pairs[(draw >> 8) % len(pairs)]
+        return one._replace(wording=first), other._replace(wording=second)
+
+    def _sharing(self, one: str, other: str) -> dict[tuple[int, int], str]:
+        """Wordings of two slots, by their places, that share all but their values -> the rest of
+        the second: " on {v}".
+        """
+        known = self._pairs.get((one, other))
+        if known is None:
+            timed = self.domain.slots[other].type in ("year", "date")
+            stems = [
+                [each.first == "S" and _STEM.fullmatch(each.text) for each in self.wordings[slot]]
+                for slot in (one, other)
+            ]
+            known = self._pairs[one, other] = {
+                (i, j): second[2]
+                for i, first in enumerate(stems[0]) for j, second in enumerate(stems[1])
+                if first and second and first[1] == second[1]
+                and (timed or not second[2].startswith(" {"))
+            }  # fmt: skip
+        return known
+
+    def _joined(
+        self, who: Subject, one: StatedFact, other: StatedFact, kind: int, subject: str, bare: bool
+    ) -> str:
+        """Two facts in a sentence with one subject; "" for none. `bare`: nothing stands before."""
+        first, second = (self.wordings[each.slot][each.wording] for each in (one, other))
+        if first.first != "S" or second.first != "S" or first.verb == second.verb:
+            return ""
+        if kind < 2 and bare and first.participle and one.slot not in who.naming and second.joins:
+            said = who.put(second.text, other, subject)
+            return f"{who.put(first.participle, one)}, {said}"
+        if kind < 5 and first.joins and second.joins and first.present == second.present:
+            return f"{who.put(first.text, one, subject)} and{who.put(second.text, other)}"
+        return ""
 
     def _without_possessive(self, one: StatedFact) -> StatedFact:
         """A fact in a wording that does not begin with a possessive, if any: not "The Divided
@@ -301,34 +282,9 @@ class Composer:
             return one
         return one._replace(wording=others[one.wording % len(others)])
 
-    def _link(self, who: _Subject, before: StatedFact, first: _Wording, one: StatedFact) -> str:
-        """How a fact follows another in its sentence: " and died in 1990"; "" where it cannot.
-
-        Two verbs share a subject in one tense and where they differ, so that nothing "was written
-        and was written".
-        """
-        second = self.wordings[one.slot][one.wording]
-        if first.first == "S" == second.first and first.joins and second.joins:
-            fits = first.present == second.present and first.verb != second.verb
-            return f" and{who.put(second.text, one)}" if fits else ""
-        same = first.verb.partition(" ")[0] == second.verb.partition(" ")[0]
-        if before.slot in who.naming or (same and first.first == second.first):
-            return ""
-        if who.pronoun == "it" and second.first == "S" != first.first:
-            return ""  # "the script was written in 1962, and it opened": the script?
-        subject = who.pronoun
-        clear = first.first == "S" and first.joins
-        if subject == "it" and who.nouns and second.first != "P" and not clear:
-            subject = who.nouns[0]
-        return f", and {who.put(second.text, one, who.declined(second.first, subject))}"
-
-    def _subject(self, forms: tuple[str, str, str]) -> _Subject:
-        name, short, pronoun = forms
-        return _Subject(
-            name, short, pronoun, (*((short,) if short else ()), *self.domain.nouns),
-            dict(zip("spo", _FORMS[pronoun], strict=True)),
-            self._relations if pronoun == "it" else self._naming,
-        )  # fmt: skip
+    def _subject(self, forms: tuple[str, str, str]) -> Subject:
+        naming = self._relations if forms[2] == "it" else self._naming
+        return Subject.of(forms, self.domain.nouns, naming)
 
     def subjects(self, forms: tuple[str, str, str]) -> list[str]:
         """What a subject can be beside the name: the pronoun first, a short name, nouns."""
@@ -347,26 +303,26 @@ class Composer:
 
     def idle(self, forms: tuple[str, str, str], text: str, subject: str = "") -> str:
         """A sentence that states nothing. `subject`: what the entity is called; "": its pronoun."""
-        who, cut = self._subject(forms), _cut(text)
-        said = who.declined(cut.first, subject or who.pronoun) if cut.first else ""
-        return f"{_capital(cut.text.format(said, **who.marks))}."
+        who, idle = self._subject(forms), cut(text)
+        said = who.declined(idle.first, subject or who.pronoun) if idle.first else ""
+        return f"{_capital(idle.text.format(said, **who.marks))}."
 
 
-def _shape_of(parts: Sequence[ShapePart], idle: tuple[_Wording, ...]) -> _Shape:
-    place = {
-        slot: (number, rank)
-        for number, part in enumerate(parts)
-        for rank, slot in enumerate(part.slots)
-    }
-    cut = (
+def _shape_of(parts: Sequence[ShapePart], idle: tuple[CutWording, ...]) -> _Shape:
+    place: dict[str, tuple[int, int]] = {}
+    for number, part in enumerate(parts):
+        for slot in (slot for group in part.groups for slot in group):
+            place[slot] = number, len(place)
+    together = {pair for part in parts for group in part.groups for pair in combinations(group, 2)}
+    made = (
         _Part(
             part.lead,
-            tuple(map(_cut, part.say)) or (() if part.slots else idle),
+            tuple(map(cut, part.say)) or (() if part.slots else idle),
             not part.slots,
         )
         for part in parts
     )
-    return _Shape(tuple(cut), place)
+    return _Shape(tuple(made), place, frozenset(together))
 
 
 def _capital(text: str) -> str:

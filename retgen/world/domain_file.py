@@ -217,14 +217,20 @@ class SlotBlock(_Block):
 class ShapePart(_Block):
     """A part of a shape: facts that belong together, in their order, and what states none.
 
+    Slots in a list of their own may share a sentence: `slots: [[birthplace, birth], siblings]`.
     `lead`: connectives before them ("as for the music"); `say`: sentences behind them. A part
     without slots says one of its sentences in every document: an opening, an end; without `say`
     one of the domain's fillers.
     """
 
-    slots: tuple[str, ...] = ()
+    slots: tuple[str | tuple[str, ...], ...] = ()
     lead: tuple[Words, ...] = ()
     say: tuple[Words, ...] = ()
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """The slots, those together that may share a sentence."""
+        return [(one,) if isinstance(one, str) else one for one in self.slots]
 
 
 class DomainFile(_Block):
@@ -295,7 +301,8 @@ def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
                 )
         for kind in ("document", "query"):
             for i, wording in enumerate(getattr(block, kind)):
-                other = seen.setdefault(f"{kind} {skeleton(wording)}", name)
+                timed = block.type in ("year", "date")  # "married {v}": in 1950, or Ann Lee
+                other = seen.setdefault(f"{kind} {timed} {skeleton(wording)}", name)
                 if other != name or skeleton(wording) in map(skeleton, getattr(block, kind)[:i]):
                     yield ("slots", name, kind, i), f"reads the same as a wording of {other}"
     for i, wording in enumerate(file.others):
@@ -310,7 +317,7 @@ def problems_of_wordings(file: DomainFile) -> Iterator[Problem]:
 
 def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[Problem]:
     """Every slot stands in one part, and what is said beside facts states none."""
-    listed = [slot for part in parts for slot in part.slots]
+    listed = [slot for part in parts for group in part.groups for slot in group]
     for slot in file.slots:
         if listed.count(slot) != 1:
             yield (

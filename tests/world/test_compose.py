@@ -15,9 +15,9 @@ def test_a_text_to_the_letter() -> None:
     one = Composer(WORLD).documents(3, 4)[0]
     assert one.name == "Bold Plover 9"
     assert one.text == (
-        "Scrapped in 1962, Bold Plover 9 measured 140 metres. The first captain was Cy Falk. The "
+        "Bold Plover 9 was scrapped in 1962. It measured 140 metres. The first captain was Cy Falk. The "
         "ship was launched on 30 October 1934. The home port was Kobe. The holds were filled with "
-        "coal. The ship flew a blue flag. It was built after the plans of Hasty Plover 12."
+        "coal. The ship flew a blue flag. The ship was built after the plans of Hasty Plover 12."
     )
     assert one.facts == [
         "scrapped=1962", "length=140", "captain=Cy Falk", "launch=1934-10-30", "home=Kobe",
@@ -25,11 +25,41 @@ def test_a_text_to_the_letter() -> None:
     ]  # fmt: skip
 
 
+SHARED = """
+shapes:
+  log:
+    - slots: [[home, launch], [scrapped, length], cargo, flag, captain, sister]
+"""
+
+
+def test_two_facts_share_a_sentence_where_the_shape_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "ships.yaml"
+    text = (Path(__file__).parent / "ships.yaml").read_text("utf-8")
+    text = text.replace(
+        'document: ["{S} was registered',
+        'document: ["{S} was launched in {v}", "{S} was registered',
+    )
+    path.write_text(text + SHARED, "utf-8")
+    documents = Composer(World(load_domain(path), 1, 2000)).documents(0, 400)
+    texts = " ".join(one.text for one in documents)
+    day = r"\d+ [A-Z][a-z]+ 19\d\d"
+    told = [
+        rf" was launched in [A-Z]\w+ on {day}\. ",  # one phrase
+        r" was scrapped in 19\d\d and measured \d+ metres\. ",  # one subject
+        r" Scrapped in 19\d\d, (?:it|the \w+) measured \d+ metres\. ",  # a participle
+        r" (?:It|The \w+) was scrapped in 19\d\d\. ",  # two sentences
+    ]
+    assert [len(re.findall(one, texts)) for one in told] == [400, 33, 20, 130]
+    facts = {len(one.facts) for one in documents}
+    assert facts == {7, 8}
+    assert not re.search(r"(carried|flew)[^.]* and ", texts)
+
+
 def test_shapes_order_the_facts_and_say_what_stands_beside_them() -> None:
     """Every part's facts stand together, in the order of one of the domain's shapes."""
     domain = load_domain("films")
     orders = [
-        {slot: number for number, part in enumerate(parts) for slot in part.slots}
+        {slot: number for number, part in enumerate(parts) for of in part.groups for slot in of}
         for parts in domain.shapes.values()
     ]
     said = [one for parts in domain.shapes.values() for part in parts for one in part.say]
@@ -43,8 +73,8 @@ def test_shapes_order_the_facts_and_say_what_stands_beside_them() -> None:
     texts = " ".join(one.text for one in Composer(World(domain, 5, 1000)).documents(0, 1000))
     assert len(said) > 80
     assert all(one in texts for one in said if "{" not in one)
-    for clause in ("For the record, ", ", and "):
-        assert texts.count(clause) > 10, clause
+    assert texts.count("For the record, ") > 10
+    assert len(re.findall(r"\. (?:It|The \w+) premiered in \w+ and ", texts)) > 10
     assert len(re.findall(r"\. [A-Z]\w+(?:ed|en|de|ot) [^,.]*, (?:it|the \w+) ", texts)) > 10
 
 
@@ -98,5 +128,5 @@ def test_every_fact_is_said_once_and_in_order() -> None:
 
 def test_subjects_vary() -> None:
     texts = " ".join(one.text for one in Composer(WORLD).documents(0, 300))
-    assert all(text in texts for text in (" It ", " The ship ", " The vessel ", " and "))
+    assert all(text in texts for text in (" It ", " The ship ", " The vessel "))
     assert texts.count("The archives were lost.") > 30

@@ -2,7 +2,8 @@
 
 A sentence is read where phrases of the lexicon hold every word of it: clauses, joined by "and" or a
 comma, of which all but the first may lack their subject, behind a connective that says nothing; or
-a whole phrase that is listed as stating no fact.
+a whole phrase that is listed as stating no fact. "Born in Porto on 3 May 1950" is two clauses that
+share their words.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
 _SUBJECTS = [[",", one] for one in (SELF, "it", "he", "she")]
 _BOUNDS = (",", ";", *_JOINTS)
 _ALSO = ["and", "also"]
+_BETWEEN = 2  # places from one value to the next that shares its words: a preposition at most
 _OWNERS = ("its", "his", "her", SELF)
 
 
@@ -170,9 +172,9 @@ class _Parse:
         items = self._items
         subject = items[0]
         if subject in _CONTRASTS:  # "While her brother ..., she ..."
-            for end, one in self._clause(1):
+            for end, said in self._clause(1):
                 if items[end : end + 1] == [","]:
-                    yield from self._whole(end + 1, (one,), "")
+                    yield from self._whole(end + 1, said, "")
             return
         yield from self._whole(0, (), "")
         if subject in (SELF, OTHER) and items[1:2] == [","]:  # "S, which ..., ..."
@@ -184,24 +186,25 @@ class _Parse:
             else:
                 yield from self._part(2, (), holder, (SELF, "was"))
         elif behind := [n for n in self._bounds if self._keys[n : n + 2] in _SUBJECTS]:
-            for end, one in self._clause(0, subject=(SELF, "was")):  # "Set in Turin, it ..."
+            for end, said in self._clause(0, subject=(SELF, "was")):  # "Set in Turin, it ..."
                 if end in behind:
-                    yield from self._whole(end + 1, (one,), "self")
+                    yield from self._whole(end + 1, said, "self")
 
     def _whole(self, i: int, before: _Facts, holder: str) -> Iterator[_Facts]:
         """Readings whose clause at a place has a subject. `holder`: of those before."""
-        for end, one in self._clause(i, holder):
-            if holder == "other" and one.holder == "self" and SELF not in self._items[i:end]:
+        for end, said in self._clause(i, holder):
+            own = said[0].holder
+            if holder == "other" and own == "self" and SELF not in self._items[i:end]:
                 self._unclear = next(str(x) for x in self._items[i:end] if x in _SELVES)
                 continue
-            yield from self._behind(end, (*before, one), one.holder)
+            yield from self._behind(end, (*before, *said), own)
 
     def _part(
         self, i: int, before: _Facts, holder: str, subject: tuple[str, ...] = (SELF,)
     ) -> Iterator[_Facts]:
         """Readings whose clause at a place lacks its subject."""
-        for end, one in self._clause(i, holder, subject):
-            yield from self._behind(end, (*before, one), holder)
+        for end, said in self._clause(i, holder, subject):
+            yield from self._behind(end, (*before, *said), holder)
 
     def _behind(self, i: int, stated: _Facts, holder: str) -> Iterator[_Facts]:
         """Readings of what stands behind a clause."""
@@ -220,40 +223,55 @@ class _Parse:
 
     def _clause(
         self, i: int, holder: str = "", subject: tuple[str, ...] = ()
-    ) -> Iterator[tuple[int, _Stated]]:
-        """(end, what is stated) of the clauses at a place, which have one value.
+    ) -> Iterator[tuple[int, _Facts]]:
+        """(end, what is stated) of the clauses at a place, which have one value, or two that share
+        the words before the first.
 
         `holder`: of those before, and of a clause whose `subject` is to be thought of; others say
         themselves whom they are about.
         """
         self._begun[i, subject] = None
-        value = bisect_left(self._values, i)
-        if value + 1 == len(self._values):
+        at = bisect_left(self._values, i)
+        if at + 1 == len(self._values):
             return
+        first, second, *later = self._values[at : at + 3]
         for end in self._bounds:
-            if self._values[value] < end <= self._values[value + 1]:
-                key = " ".join((*subject, "|", *self._keys[i:end]))
-                found = self._known.get(key)
-                if found is None:
-                    found = self._known[key] = self._read(i, end, subject)
-                own, slots = found
-                for slot in slots:
-                    yield end, _Stated(value, (not subject and own) or holder or "self", slot)
+            if first < end <= second:
+                for one in self._stated([*range(i, end)], at, holder, subject):
+                    yield end, (one,)
+            elif later and second < end <= later[0] and second - first <= _BETWEEN:
+                whole, rest = [*range(i, first + 1)], [*range(first + 1, end)]
+                for one in self._stated(whole, at, holder, subject):
+                    for shared in whole[:-1], whole[:-2]:  # a preposition is the first value's own
+                        for other in self._stated([*shared, *rest], at + 1, holder, subject):
+                            yield end, (one, other)
 
-    def _read(self, i: int, end: int, subject: tuple[str, ...]) -> _Clause:
+    def _stated(
+        self, places: list[int], value: int, holder: str, subject: tuple[str, ...]
+    ) -> Iterator[_Stated]:
+        """What the words at some places say of a value, by its number in the sentence."""
+        key = " ".join((*subject, "|", *(self._keys[place] for place in places)))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._read(places, subject)
+        own, slots = found
+        for slot in slots:
+            yield _Stated(value, (not subject and own) or holder or "self", slot)
+
+    def _read(self, places: list[int], subject: tuple[str, ...]) -> _Clause:
         """What a clause says of its value."""
-        items = self._items[i:end]
+        items = [self._items[place] for place in places]
         own = "other" if OTHER in items else "self" if any(x in _SELVES for x in items) else ""
-        slots = dict.fromkeys(slot for _, ends in self._runs(i, end, subject) for slot in ends)
+        slots = dict.fromkeys(slot for _, ends in self._runs(places, subject) for slot in ends)
         return own, tuple(map(str, slots))
 
     def _runs(
-        self, i: int, end: int, subject: tuple[str, ...]
+        self, places: Sequence[int], subject: tuple[str, ...]
     ) -> Iterator[tuple[int, frozenset[Hashable]]]:
         """(the last place that phrases reach, what those say that end there), of a clause as it
         stands behind its subject, and in other orders where it has its own.
         """
-        clause = [Placed(place, self._items[place]) for place in range(i, end)]
+        clause = [Placed(place, self._items[place]) for place in places]
         thought = [Placed(-1, word) for word in subject]
         for order in chain([[*thought, *clause]], () if subject else other_orders(clause)):
             state, furthest = self._clauses.start(), 0
@@ -272,7 +290,8 @@ class _Parse:
             if isinstance(item, str) and item not in self._clauses.words and not _known(item):
                 return f"no phrase holds {item!r}"
         spans = ((i, end, of) for i, of in self._begun for end in self._bounds if end > i)
-        furthest = max((place for one in spans for place, _ in self._runs(*one)), default=0)
+        reached = (place for i, end, of in spans for place, _ in self._runs(range(i, end), of))
+        furthest = max(reached, default=0)
         if furthest >= len(self._items):
             return "no phrase ends as it does"
         return f"no phrase goes on with {word_at(self._items, furthest)!r}"

@@ -68,6 +68,11 @@ FILM = ("films", "The Silent Tower of Calimere")
         ("She spoke Welsh without an accent.", ["language=Welsh"]),
         ("She followed the example of Boris F Conti.", ["model=Boris F Conti"]),
         ("She disliked speeches.", []),
+        # two values that share the words before them
+        ("She was born in Leipzig on 3 May 1887.", ["birthplace=Leipzig", "birth=1887-05-03"]),
+        ("Her brother died in Oslo in 1950.", ["other:deathplace=Oslo", "other:death=1950"]),
+        ("Born in Leipzig on 3 May 1887, she died in 1950 in Oslo.",
+         ["birthplace=Leipzig", "birth=1887-05-03", "death=1950", "deathplace=Oslo"]),
     ],
 )  # fmt: skip
 def test_people(text: str, facts: list[str]) -> None:
@@ -99,6 +104,11 @@ def test_films(text: str, facts: list[str]) -> None:
         ("She was born in Leipzig where death found her.", "no phrase goes on with 'where'"),
         ("She was born and died in Leipzig.", "no phrase goes on with 'and'"),
         ("Alonso B Conti was born in Leipzig.", "no phrase goes on with 'born'"),
+        ("She was born in Leipzig in 1890.", "no phrase goes on with 'in'"),
+        ("She was born in Leipzig, in Oslo.", "no phrase goes on with 'in'"),
+        ("She was born in Leipzig a violin.", "no phrase goes on with 'the violin'"),
+        ("She died in Leipzig in 1950 in Oslo.", "no phrase goes on with 'in'"),
+        ("She was born in Leipzig not on 3 May 1887.", "no phrase goes on with 'not'"),
         ("She was born in 1890.", "no phrase goes on with '1890'"),
         ("She died in 2200.", "2200 is no value of death"),
         ("She studied the zither at university.", "no phrase goes on with 'the zither'"),
