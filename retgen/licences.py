@@ -34,7 +34,13 @@ def licence_fault(text: str) -> str | None:
     """
     if _OTHER.match(text) or text.lower() in HUB_LICENCES or spdx_name(text):
         return None
-    near = did_you_mean("-".join(text.split()).casefold(), sorted(HUB_LICENCES))
+    given = "-".join(text.split()).casefold()
+    versions = [name for name in HUB_LICENCES if re.fullmatch(re.escape(given) + r"-\d.*", name)]
+    near = (
+        f"; did you mean {max(versions)}?"
+        if versions
+        else did_you_mean(given, sorted(HUB_LICENCES))
+    )
     return (
         f"{text!r} is no licence of SPDX's list (https://spdx.org/licenses){near or '.'} Any other "
         "is given as 'other: WORDS'"

@@ -97,6 +97,8 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
         case "extra_forbidden":
             allowed = _allowed_keys(schema, data, keys[:-1])
             hint = did_you_mean(str(keys[-1]), allowed)
+            if not hint and len(keys) == 1 and "params" in allowed:  # of a recipe
+                hint = f"; a family's own keys stand under params: params.{keys[0]}?"
             return f"unknown key{hint or '.'} Allowed: {', '.join(allowed)}"
         case "missing":
             return "is missing"

@@ -222,7 +222,9 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, pool, ask twice, settle; see the module."""
     params = job.params
     assert params.judge is not None
-    documents, refused, _ = read_documents(job, context.folder, (), context.engine)
+    documents, refused, _ = read_documents(
+        job, context.folder, (), context.engine, context.progress
+    )
     languages = language_of([f"{one.title} {one.text}" for one in documents], params.language)
     passages = list(cut_passages(wholes_of(documents, languages), params.passages))
     queries, none = given_queries(params)

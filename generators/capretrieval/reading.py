@@ -14,7 +14,9 @@ from retgen.generators.capretrieval.passages import Passage, Whole, documents_of
 from retgen.generators.capretrieval.queries import PassageQuery, dropped_query
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
+from retgen.progress import Progress, no_progress
 from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals
+from retgen.sources.read import kinds
 from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 
 if TYPE_CHECKING:
@@ -69,12 +71,20 @@ def held_out_sets(params: CapRetrievalParams) -> list[HeldOut]:
 
 
 def read_documents(
-    job: Job[CapRetrievalParams], folder: Path, tests: Sequence[HeldOut], engine: Engine
+    job: Job[CapRetrievalParams],
+    folder: Path,
+    tests: Sequence[HeldOut],
+    engine: Engine,
+    progress: Progress = no_progress,
 ) -> tuple[list[SourceDocument], list[RefusedRow], list[Rejection]]:
     """Copy the source's documents into the run, without those that a test set holds."""
     read: list[SourceDocument] = []
     refused: list[RefusedRow] = []
-    for one in documents_of(job.params, job.limit, structure=True):
+    source = job.params.source
+    within = Path(source.path) if source is not None else Path()
+    files = sum(kinds(within).values()) if source is not None and within.is_dir() else 0
+    for number, one in enumerate(documents_of(job.params, job.limit, structure=True), start=1):
+        progress("documents read", number, max(number, files))
         if isinstance(one, RefusedRow):
             refused.append(one)
         else:

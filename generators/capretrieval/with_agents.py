@@ -92,7 +92,9 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, find, ask, check, split and mine; see the module."""
     params = job.params
     tests = held_out_sets(params)
-    documents, refused, clean = read_documents(job, context.folder, tests, context.engine)
+    documents, refused, clean = read_documents(
+        job, context.folder, tests, context.engine, context.progress
+    )
     texts = [f"{one.title} {one.text}" for one in documents]
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev

@@ -240,6 +240,10 @@ class Dots(Picture):
         step = max(22, 7 * len(self.series) + 8)
         across = svg.FRACTION._replace(ticks=[(i / 5, str(20 * i)) for i in range(6)])
         plot = svg.Plot(across, up, self.x, self.y, height=step * len(self.rows))
+        for row in range(0, len(self.rows), 2):  # bands tell rows of many points apart
+            top, wide = plot.y(row) - step / 2, plot.x(1) - plot.x(0)
+            band: svg.Style = {"x": plot.x(0), "y": top, "width": wide, "height": step}
+            plot.parts.append(svg.element("rect", **band, fill=svg.GREY, fill_opacity=0.1))
         if self.at is not None:
             line = [(plot.x(self.at.y), 0.0), (plot.x(self.at.y), plot.bottom)]
             dots: svg.Style = {"stroke": svg.GREY, "stroke_dasharray": "2 3"}
