@@ -28,10 +28,11 @@ from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
 from retgen.world.asking import span, with_article
-from retgen.world.compose import Composer, StatedFact, said_of
+from retgen.world.compose import Composer, said_of
 from retgen.world.domain import Domain, Slot, load_domain, ordinal
 from retgen.world.expressions import Condition, Is, ValueRange, Within, dumps
 from retgen.world.facts import ABSENT, World
+from retgen.world.reference import StatedFact
 
 T = TypeVar("T")
 FACTS = "facts"  # in place of a judge

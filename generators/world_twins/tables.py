@@ -21,7 +21,7 @@ from retgen.generators.world_twins.contrasts import Contrast, expression_of
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.streams import Permutation, Stream
 from retgen.world.asking import Asker, Wording
-from retgen.world.compose import ComposedDocument, Composer, StatedFact
+from retgen.world.compose import ComposedDocument, Composer
 from retgen.world.domain import Domain, Slot, load_domain, scalar
 from retgen.world.domain_file import SlotType
 from retgen.world.expressions import (
@@ -36,6 +36,7 @@ from retgen.world.expressions import (
     grades,
 )
 from retgen.world.facts import ABSENT, Codes, World
+from retgen.world.reference import StatedFact
 from retgen.world.table import EntityTable
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken

@@ -22,7 +22,7 @@ from retgen.streams import Stream
 from retgen.world.domain import Domain, Slot
 from retgen.world.domain_file import ShapePart
 from retgen.world.facts import ABSENT, Codes, World
-from retgen.world.reference import CutWording, Reference, Subject, cut
+from retgen.world.reference import CutWording, Reference, StatedFact, Subject, cut
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -36,19 +36,6 @@ _PLAIN = 3  # parts of the shape of a domain that states none
 _STEM = re.compile(
     r"(\{0\} .+?)((?: (?:in|at|on|by|to|for|with|from|against))? \{v\})"
 )  # and the rest
-
-
-class StatedFact(NamedTuple):
-    """A fact as a text states it. `holder`: -1 the entity, otherwise which of the domain's others.
-
-    `spoken`: the value in words, and bare (of years and dates, without "in" or "on").
-    """
-
-    slot: str
-    name: str
-    spoken: tuple[str, str]
-    wording: int
-    holder: int = -1
 
 
 class ComposedDocument(NamedTuple):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from retgen.world.compose import StatedFact
+from typing import NamedTuple
 
 _FORMS = {"she": ("she", "her", "her"), "he": ("he", "his", "him"), "it": ("it", "its", "it")}
 _MARK = re.compile(r"\{([SPO])\}")
@@ -17,6 +14,19 @@ _PARTICIPLE = re.compile(
     r"\{0\} (?:is|was) ((?:first |last |originally |later )?(?!often\b)"
     r"(?:\w+(?:ed|en|wn|rn)|set|shot|made|bound|heard|split|brought|kept|found|dreamt|fluent) .+)"
 )
+
+
+class StatedFact(NamedTuple):
+    """A fact as a text states it. `holder`: -1 the entity, otherwise which of the domain's others.
+
+    `spoken`: the value in words, and bare (of years and dates, without "in" or "on").
+    """
+
+    slot: str
+    name: str
+    spoken: tuple[str, str]
+    wording: int
+    holder: int = -1
 
 
 class CutWording(NamedTuple):

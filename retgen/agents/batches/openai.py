@@ -15,7 +15,7 @@ from retgen.agents.http_model import no_response
 from retgen.agents.prompt import Request
 
 if TYPE_CHECKING:
-    from openai.types import Batch as StatedFact
+    from openai.types import Batch as StatedBatch
 
 
 _TAG = "retgen"
@@ -92,7 +92,7 @@ class OpenAIBatches(BatchApi):
             raise ApiFailure(no_response(error, self._client.base_url.host)) from error
 
 
-def _batch(one: StatedFact) -> Batch:
+def _batch(one: StatedBatch) -> Batch:
     counts, faults = one.request_counts, (one.errors and one.errors.data) or ()
     codes = [fault.code or "" for fault in faults]
     words = [f"{fault.code}: {fault.message}" for fault in faults]
