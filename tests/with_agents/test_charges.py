@@ -233,4 +233,4 @@ def test_hidden_tokens_of_such_a_server_are_charged(tmp_path: Path) -> None:
     rooms = [body["max_tokens"] for body in server.requests]
     assert max(rooms) >= 1024
     # few are sent in vain: an agent's room falls once
-    assert len({str(body["messages"]) for body in server.requests}) > 0.7 * len(rooms)
+    assert len({str(body["messages"]) for body in server.requests}) > 0.55 * len(rooms)
