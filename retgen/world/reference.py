@@ -115,16 +115,17 @@ class Reference:
         if self.others:
             self._said = who.again(self.others)
             return self._said
-        it = who.pronoun == "it" and wording.first != "P"
+        self._said, before = who.pronoun, self._said
+        if wording.first == "P" or not who.nouns:
+            return self._said
+        it = who.pronoun == "it"
         unclear = it and (not self._clear or wording.first == "O")
-        again = self._said == who.pronoun and draw & (7 if who.short else 3) == 0
-        nouns = [noun for noun in who.nouns if noun != (who.short if it else self._said)]
-        if not nouns or wording.first == "P" or not (unclear or again):
-            self._said = who.pronoun
-        elif it:  # one that is kept to: "the film", seldom "the picture"
-            self._said = nouns[(draw >> 5) % len(nouns) if draw & 24 == 0 else 0]
-        else:
-            self._said = nouns[(draw >> 3) % len(nouns)]
+        if not unclear and (before != who.pronoun or draw & (7 if who.short else 3)):
+            return self._said
+        nouns = [noun for noun in who.nouns if noun != (who.short if it else before)]
+        if nouns:  # one is kept to: "the film", seldom "the picture"
+            kept = it and draw & 24
+            self._said = nouns[0 if kept else (draw >> (5 if it else 3)) % len(nouns)]
         return self._said
 
     def heard(self, last: CutWording, others: str = "", *, thing: bool = False) -> None:
