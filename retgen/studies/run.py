@@ -69,8 +69,8 @@ def run_study(
     paths = {}
     for name, of in study.datasets.items():
         if of.path:
-            there = of.path.startswith("mteb:")
-            paths[name] = dataset_folder(of.path if there else path.parent / of.path)
+            fetched = of.path.startswith("mteb:")
+            paths[name] = dataset_folder(of.path if fetched else path.parent / of.path)
             continue
         place = folder / "datasets" / name
         try:

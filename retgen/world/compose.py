@@ -33,9 +33,8 @@ _LED = _FULL // 2  # of the parts that have connectives
 _SAID = _FULL // 3  # of the parts with facts: those behind which something without one is said
 _THINGS = ("category", "relation")  # types of slots whose values "it" may mean
 _PLAIN = 3  # parts of the shape of a domain that states none
-_STEM = re.compile(
-    r"(\{0\} .+?)((?: (?:in|at|on|by|to|for|with|from|against))? \{v\})"
-)  # and the rest
+# a wording that ends in its value: what another may share, and the rest
+_STEM = re.compile(r"(\{0\} .+?)((?: (?:in|at|on|by|to|for|with|from|against))? \{v\})")
 
 
 class ComposedDocument(NamedTuple):
@@ -191,11 +190,10 @@ class Composer:
         """A sentence with a fact, or with both of two where they can share it: these, and it."""
         who, kind = entity.who, (draws[1] * 8) >> 32
         one, *more = stated
-        rest = (
-            self._sharing(one.slot, more[0].slot).get((one.wording, more[0].wording))
-            if more
-            else ""
-        )
+        rest = ""
+        for other in more:
+            shared = self._sharing(one.slot, other.slot)
+            rest = shared.get((one.wording, other.wording), "")
         wording = last = self.wordings[one.slot][one.wording]
         names = one.slot in who.naming  # who is named next to a noun may be that
         used, subject = [one], entity.called(wording, 1 if names else draws[0])
