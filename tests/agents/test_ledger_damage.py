@@ -151,6 +151,23 @@ def test_an_answer_that_has_changed_is_given_to_nobody(path: Path) -> None:
     ledger.close()
 
 
+def test_an_answer_without_its_checksum_is_given_to_nobody(path: Path) -> None:
+    """What spoils both, such as a block of zeros, is damage, too, and no older ledger."""
+    ledger = Ledger(path)
+    fill(ledger, 3)
+    ledger.close()
+    with sqlite3.connect(path) as db:
+        change = "UPDATE sends SET reason = substr(reason, 1, 5) || char(0), answer = ? WHERE id = ?"
+        db.execute(change, (bytes(8), 2))
+        db.execute("UPDATE sends SET reason = NULL WHERE id = 3")  # an older ledger's
+    ledger = Ledger(path)
+    with pytest.raises(OutputError, match="the answer of request 2 has changed"):
+        reserve(ledger, 1)
+    reserve(ledger, 2)
+    assert check(ledger).findings == ["answers that have changed: those of requests 2"]
+    ledger.close()
+
+
 def test_a_key_that_has_changed_is_noticed_before_anything_is_sent(path: Path) -> None:
     ledger = Ledger(path)
     fill(ledger, 3)
