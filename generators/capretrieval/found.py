@@ -238,8 +238,10 @@ class _Finder:
             span = self._lead
             if part is not None and part.heading.level > 1 and self._answers(part):
                 span = part.start, part.stop
-            places, alone = [(link.start, link.stop)], self._stands_alone(link.text)
-            one = self._query("link", link.text, span, places, alone)
+            # the name of a file or an anchor is nobody's words
+            names = folded(self._document.id.rpartition("/")[2]), folded(link.anchor)
+            alone = self._stands_alone(link.text) and folded(link.text) not in names
+            one = self._query("link", link.text, span, [(link.start, link.stop)], alone)
             yield one._replace(found_in=link.found_in)
 
     def _query(
@@ -272,6 +274,8 @@ class _Finder:
 
     def _says_enough(self, words: str) -> bool:
         content = self._content(words)
+        if not any(map(str.isalpha, words)):
+            return False  # the date of a release
         if len(content) < _FEWEST and is_short("".join(content)):
             return False
         return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)

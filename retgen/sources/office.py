@@ -17,7 +17,12 @@ from retgen.sources.structure import ParsedFile, is_boilerplate
 _ITEM = re.compile(r"(?:[•▪◦‣*–-]|\d{1,3}[.)]|\([a-z\d]\))\s")
 _NUMBERED = re.compile(r"\d{1,2}((?:\.\d{1,2})+\.?)?\s+[^\W\d_]")  # "2.1 Sails" without an outline
 _COUNT = re.compile(r"\A\d{1,2}(?:\.\d{1,2})*\.?\s+")  # which an outline may leave out
-_UNSAID = re.compile(r"\(\w+\)|untitled|Microsoft Word - .*", re.I)  # titles that programs fill in
+# titles that programs fill in, such as the name of the file that was printed
+_UNSAID = re.compile(
+    r"\(\w+\)|untitled|Microsoft Word - .*"
+    r"|\S+\.(?:dvi|tex|docx?|odt|rtf|pptx?|odp|xlsx?|indd|qxd|fm|ps|pdf|html?|txt|md)",
+    re.IGNORECASE,
+)
 _CONTROL = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
 _DIGITS = re.compile(r"\d+")
 _EDGES = 2  # lines at the top and bottom of a page that may be its header and footer

@@ -149,10 +149,19 @@ def word(path: Path, title: str = "") -> Path:
     return path
 
 
-@pytest.mark.parametrize("title", ["", "Of the file"])
-def test_a_word_document(tmp_path: Path, title: str) -> None:
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("", "Harbour manual"),
+        ("Of the file", "Of the file"),
+        ("Node.js", "Node.js"),
+        ("manual-2.dvi", "Harbour manual"),
+        ("Microsoft Word - manual.doc", "Harbour manual"),
+    ],
+)
+def test_a_word_document(tmp_path: Path, title: str, shown: str) -> None:
     parsed = read_docx(word(tmp_path / "a.docx", title).read_bytes())
-    assert parsed.title == (title or "Harbour manual")
+    assert parsed.title == shown
     assert parsed.short_forms == (ShortForm("subject", "Sails and ropes"),)
     assert [
         (one.kind, one.level, parsed.text[one.start : one.stop]) for one in parsed.blocks

@@ -108,6 +108,33 @@ def test_a_heading_that_is_code_or_goes_on_scores_nothing() -> None:
     assert [query.score for query in queries] == [0.0] * 5
 
 
+def test_the_date_of_a_release_and_the_name_of_a_file_are_no_queries() -> None:
+    """Nor is an anchor; the words of a version, and other words of the same link, are."""
+    shown = ["2.1.0 (2014-01-09)", "## 2.1.0 Longest delay of client retries", "Retryd policy"]
+    parts = [part for one in shown for part in (("heading", one, 2), ("paragraph", OTHER, 0))]
+    one = document("guide/RETRY_README", *parts, place="guide/RETRY_README.md")  # type: ignore[arg-type]
+    words = "RETRY_README, retryd, waiting times of clients"
+    targets = ("guide/RETRY_README.md", "guide/RETRY_README#retryd", "guide/RETRY_README.md")
+    starts = [words.index(part) for part in words.split(", ")]
+    links = tuple(
+        Link(start, start + len(part), target)
+        for part, start, target in zip(words.split(", "), starts, targets, strict=True)
+    )
+    other = document("other", ("paragraph", words, 0))._replace(links=links)
+    every = [one, other]
+    incoming = incoming_links(every)["guide/RETRY_README"]
+    counts = survey(every)
+    counts.documents = 20
+    queries = found_queries(one, "en", counts, incoming)
+    assert [(query.kind, query.text, query.score > 0) for query in queries] == [
+        ("heading", "Longest delay of client retries", True),
+        ("heading", "Retryd policy", True),
+        ("link", "RETRY_README", False),
+        ("link", "retryd", False),
+        ("link", "waiting times of clients", True),
+    ]
+
+
 def test_the_name_of_a_document_stands_before_headings_that_say_little() -> None:
     shown = ["Retries", "Longest delay of retries", "Longest delay of client retries", "Plain"]
     parts = [part for one in shown for part in (("heading", one, 2), ("paragraph", OTHER, 0))]
