@@ -23,6 +23,8 @@ _UNSAID = re.compile(
     r"|\S+\.(?:dvi|tex|docx?|odt|rtf|pptx?|odp|xlsx?|indd|qxd|fm|ps|pdf|html?|txt|md)",
     re.IGNORECASE,
 )
+_TITLE = re.compile(r"(?=.{3,80}$)[^\W\d_]\S*(?: \S+){0,11}(?<![.,:;!])")
+_NUMBERED_TITLE = re.compile(r"(?i:chapter |section |part )?(?:\d+|[IVX]+)(?:\.\d+)*[.:]?\s")
 _CONTROL = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
 _DIGITS = re.compile(r"\d+")
 _EDGES = 2  # lines at the top and bottom of a page that may be its header and footer
@@ -86,9 +88,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> ParsedFile:
-    """Pieces, a blank line between them. The title: what the file says, else its title's block,
-    else its first heading of level 1.
-    """
+    """Pieces, a blank line between them."""
     blocks: list[Block] = []
     texts: list[str] = []
     at = 0
@@ -99,14 +99,26 @@ def _parsed(title: str, pieces: Iterable[_Piece], subject: str) -> ParsedFile:
         texts.append(text)
         at += len(text) + 2
     whole = "\n\n".join(texts)
-    highest = [one for one in blocks if one.level == 1]
-    first = next((one for one in highest if one.kind == "title"), next(iter(highest), None))
     title = "" if _UNSAID.fullmatch(title.strip()) else title
-    if not title and first is not None:
-        title = whole[first.start : first.stop]
+    title = title or _title(blocks, whole)
     subject = "" if _UNSAID.fullmatch(subject.strip()) else " ".join(subject.split())
     short_forms = (ShortForm("subject", subject),) if subject else ()
     return ParsedFile(" ".join(title.split()), whole, blocks, (), short_forms)
+
+
+def _title(blocks: Sequence[Block], text: str) -> str:
+    """The title of a file that says none: its title's block, or the one heading of level 1. Several
+    are chapters, and the title is the line that the file opens with, where it is short.
+    """
+    highest = [one for one in blocks if one.level == 1]
+    first = next((one for one in highest if one.kind == "title"), None)
+    if first is None and blocks and len(highest) != 1:
+        opening = text[blocks[0].start : blocks[0].stop]
+        if blocks[0].kind == "paragraph" and _TITLE.fullmatch(opening):
+            first = blocks[0]
+    first = first or next(iter(highest), None)
+    title = text[first.start : first.stop] if first is not None else ""
+    return "" if len(highest) > 1 and _NUMBERED_TITLE.match(title) else title
 
 
 # --- PDF ------------------------------------------------------------------------------------------

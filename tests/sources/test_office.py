@@ -106,6 +106,22 @@ def test_page_numbers_beside_names_that_change() -> None:
 
 
 @pytest.mark.parametrize(
+    ("opening", "headings", "title"),
+    [
+        ("Rigging for beginners", ["1 Sails", "2 Ropes"], "Rigging for beginners"),
+        ("Rigging is what holds the sails of a ship.", ["1 Sails", "2 Ropes"], ""),
+        ("Rigging for beginners", ["1 Sails", "1.1 Ropes"], "1 Sails"),
+        ("Rigging is what holds the sails of a ship.", ["1 Sails", "1.1 Ropes"], "1 Sails"),
+    ],
+)
+def test_the_title_of_a_pdf_that_says_none(opening: str, headings: list[str], title: str) -> None:
+    """Not the first of its chapters."""
+    body = "A sail is a piece of cloth that catches the wind, and a rope is what holds it there."
+    pages = [[opening, body], *([one, body] for one in headings)]
+    assert read_pdf(pdf(pages)).title == title
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "the PDF is damaged or cut off; open it"),
