@@ -326,7 +326,7 @@ def _queries_of(drafts: Drafts, own: range) -> Iterator[PassageQuery]:
     for one in drafts.found:
         yield PassageQuery(
             one.text, one.kind, own[0], (one.start, one.stop), FOUND, one.score,
-            one.found_in, list(one.found_at),
+            one.found_in, one.found_at,
         )  # fmt: skip
     for place, rule in drafts.rules:
         span = rule.start, rule.stop

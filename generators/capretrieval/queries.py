@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -56,12 +56,12 @@ class PassageQuery:
     evidence: str = "model"
     score: float = 0.0
     found_in: str = ""
-    found_at: list[tuple[int, int]] = field(default_factory=list)
+    found_at: Sequence[tuple[int, int]] = ()
     split: str = "train"
     side: str = "lexical"
-    rests_on: list[Span] = field(default_factory=list)
-    positives: list[int] = field(default_factory=list)
-    negatives: list[int] = field(default_factory=list)
+    rests_on: Sequence[Span] = ()
+    positives: Sequence[int] = ()
+    negatives: Sequence[int] = ()
 
     @property
     def set(self) -> str:
