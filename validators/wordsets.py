@@ -90,6 +90,33 @@ def word_sets(texts: Iterable[Sequence[str]]) -> Sets:
     return Sets(words, starts)
 
 
+def word_runs(
+    texts: Iterable[Sequence[str]], length: int, sampled: int
+) -> tuple[Ints, NDArray[np.uint64]]:
+    """(m,) numbers of texts, ascending, and hashes of the runs of so many words that they hold,
+    each once a text: of `sampled` one, by its hash.
+    """
+    left = iter(texts)
+    owners, runs = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
+    first = 0
+    for some in iter(lambda: list(islice(left, _ROWS)), []):
+        lengths = np.fromiter(map(len, some), np.int64, len(some))
+        words = _hashes(some, int(lengths.sum()))
+        count = max(0, len(words) - length + 1)
+        owner = np.repeat(np.arange(first, first + len(some)), lengths)
+        first += len(some)
+        keys = np.zeros(count, np.uint64)
+        for at in range(length):
+            keys = keys * _ODD + words[at : at + count]
+        keys = _mix(keys)
+        within = owner[:count] == owner[len(owner) - count :]
+        taken = np.flatnonzero(within & (keys % np.uint64(sampled) == 0))
+        pairs = np.unique(np.stack([owner[taken].astype(np.uint64), keys[taken]], 1), axis=0)
+        owners.append(pairs[:, 0].astype(np.int64))
+        runs.append(pairs[:, 1])
+    return np.concatenate(owners), np.concatenate(runs)
+
+
 def _distinct(
     texts: Sequence[Sequence[str]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:

@@ -44,6 +44,7 @@ _NUMBER = re.compile(
     r"|(?i:chapter|section|appendix|part)\s+(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.:,]?)\s+(?=\S)"
 )
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
+_NAMED = re.compile(r"\A([^\s:]+): |\((\S+)\)\Z")  # a title that says its name: "zlib: compression"
 # no section of a manual, sync(2), and not select() and poll()
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)|\)\s+[^\W\d_]).*$", re.DOTALL)
 # not within a word: [no]color
@@ -168,8 +169,11 @@ class _Finder:
         self._language, self._stops = language, stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self._title = title_shown(document.title, counts)
-        parts = (one for one in _PARTS.split(self._title) if self._says_enough(one))
+        parts = (one for one in _PARTS.split(self._title) if self._names(one))
         name = next(parts, "") or topic
+        named = _NAMED.search(name)
+        if named and self._names(called := named[1] or named[2]):
+            name = called
         self._topic = name if len(name.split()) <= _TOPIC else ""
         start = document.text.find(topic)
         self._named = [(start, start + len(topic))] if topic and self._topic == topic else []
@@ -196,7 +200,9 @@ class _Finder:
         for part in self._sections:
             shown, place = self._at(part.heading)
             key, places = folded(shown), [place]
-            if not key or key in titles or self._counts.is_shared(key) or not self._answers(part):
+            if not any(map(str.isalpha, shown)) or key in titles:
+                continue
+            if self._counts.is_shared(key) or not self._answers(part):
                 continue
             enough = self._says_enough(shown) and self._counts.headings[key] <= 1
             alone = self._stands_alone(shown)
@@ -259,7 +265,8 @@ class _Finder:
     def _above(self, part: Section) -> tuple[str, list[Place]] | None:
         """The nearest heading above that says enough, or the title, and where it stands."""
         places = [(words, [place]) for words, place in map(self._at, reversed(part.above))]
-        every: list[tuple[str, list[Place]]] = [*places, (self._title, [])]
+        title = self._title if self._names(self._title) else ""
+        every: list[tuple[str, list[Place]]] = [*places, (title, [])]
         usable = (
             one for one in every
             if not self._counts.is_shared(folded(one[0])) and self._says_enough(one[0])
@@ -279,6 +286,14 @@ class _Finder:
         if len(content) < _FEWEST and is_short("".join(content)):
             return False
         return self._worth(content) >= (_LITTLE if len(content) >= _FEWEST else _NAME)
+
+    def _names(self, words: str) -> bool:
+        """Whether a title's words may stand before a heading: no ordinary word by itself, such as
+        "Reference".
+        """
+        content = self._content(words)
+        ordinary = self._language == "en" and len(content) < _FEWEST
+        return self._says_enough(words) and not (ordinary and not any(map(is_name, content)))
 
     def _tells(self, shown: str, part: Section) -> bool:
         """Whether a heading says which part of its document it is about."""

@@ -142,7 +142,8 @@ def spans(
     if size is None or len(placed) <= size.tokens:
         return [(0, len(text))]
     begins = [begin for begin, _ in placed]
-    heads = _openings(begins, (one.start for one in blocks if one.kind in HEADINGS))
+    starts = (one.start for one in blocks if one.kind in HEADINGS)
+    heads = _openings(begins, (text.rfind("\n", 0, at) + 1 for at in starts))  # with their marks
     paragraphs = _openings(begins, (one.start for one in blocks if one.kind != "boilerplate"))
     sentences = _openings(begins, chain((0,), (match.end() for match in _END.finditer(text))))
     result = []

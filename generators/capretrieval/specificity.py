@@ -2,7 +2,8 @@
 
 A query is too general where BM25 ranks others before its own (a round trip, as of Promptagator,
 arXiv 2209.11755); by rules also where another document has all its words. What people wrote in
-other words than their document's is not judged so.
+other words than their document's is not judged so. And it is none where another document holds what
+answers it, too: a chapter, and the manual that it is of.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from retgen.generators.capretrieval.queries import (
     missing_words,
 )
 from retgen.progress import Progress
+from retgen.validators.capretrieval.wording import ALIKE
 
 _RIVALS = 0.05  # of the documents; a language that fewer have makes any word look rare
 # of the score of its own document, which no other may have where passages do not hold a title
 _CLEAR = 0.9
 _READ = 20  # passages of a ranking that are looked at
+_COPY = 20  # words and stems that a copy shares at least
 _BLOCK = 8192
 
 
@@ -39,7 +42,7 @@ def general_queries(
 ) -> dict[int, str]:
     """The numbers of the queries by rules and people that do not find their document, and why; none
     whose text another document is found with. `document_of`: a passage's number -> that of its
-    document, ascending; `stems`: of each passage, and its words, sorted.
+    document, ascending; `stems`: of each passage, and its words, sorted, each once.
     """
     from retgen.evaluation.search.lexical import BM25Index, stem_all
 
@@ -115,14 +118,32 @@ def _fault(
         return ""
     best = scores[answering].max()
     if before := set(owners[scores > best].tolist()) - others:
-        return f"BM25 ranks {len(before):,} other documents before its own"
+        return f"BM25 ranks {_others(before)} before its own"
     if near := set(owners[scores > clear * best].tolist()) - others:
-        return f"BM25 ranks {len(near):,} other documents close behind its own"
+        return f"BM25 ranks {_others(near)} close behind its own"
+    last = np.partition(scores, -_READ)[-_READ] if len(scores) > _READ else 0.0
+    ranked = np.flatnonzero((scores >= last) & (scores > 0)).tolist()
+    rivals = {i: int(owners[i]) for i in ranked if int(owners[i]) not in others}
+    answers = answering if one.evidence == FOUND else [one.passage]
+    copied = {
+        owner for i, owner in rivals.items() if any(_is_copy(stems[i], stems[j]) for j in answers)
+    }
+    if copied:
+        return f"what answers it stands in {_others(copied)}, too"
     if one.evidence == FOUND:
         return ""
     if one.kind == "summary" and scores[one.passage] < scores[low:high].max():
         return "BM25 ranks another passage of its document before its own"
-    last = np.partition(scores, -_READ)[-_READ] if len(scores) > _READ else 0.0
-    ranked = np.flatnonzero((scores >= last) & (scores > 0)).tolist()
     holding = {int(owners[i]) for i in ranked if not missing_words(words, stems[i])} - others
-    return f"{len(holding):,} other documents have its words" if holding else ""
+    return f"its words stand in {_others(holding)}" if holding else ""
+
+
+def _others(documents: set[int]) -> str:
+    count = len(documents)
+    return "another document" if count == 1 else f"{count:,} other documents"
+
+
+def _is_copy(one: Codes, other: Codes) -> bool:
+    """Whether two passages agree in most of their words, of which short ones have too few."""
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    return shared >= max(_COPY, ALIKE * (len(one) + len(other) - shared))

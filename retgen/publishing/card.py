@@ -64,7 +64,7 @@ def card(
         lines += [f"- {escape_markdown(in_words(one))}" for one in run.review["certificates"]]
         lines += ["", "[review.json](review.json) has all figures, without names.", ""]
     if gates:
-        verdicts = [[one.name, one.status, escape_markdown(one.message)] for one in gates]
+        verdicts = [[one.name, one.status, one.message] for one in gates]
         lines += [
             "## What MTEB's checks say", "", markdown_table(["check", "", ""], verdicts, 3),
             "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -34,6 +35,8 @@ MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
 _OFFICE = {".pdf": read_pdf, ".docx": read_docx}
 TEXT_KINDS = (".txt", *MARKDOWN, ".rst", *HTML, *_OFFICE)
 LARGEST = 200_000_000  # bytes of a file that is read as a whole
+
+_OVERSTRUCK = re.compile(".\x08")  # as formatters set bold and underlined letters: x, back, x
 
 _MODULES = {
     **dict.fromkeys(HTML, ("lxml.html", "inscriptis")),
@@ -106,6 +109,7 @@ def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> Parsed
     except UnicodeDecodeError as error:
         name = "UTF-8" if encoding == UTF_8 else f"{encoding}, as it begins"
         raise _NotText(f"the file is not {name}: byte {error.start:,}") from error
+    text = _OVERSTRUCK.sub("", text)
     if encoding != UTF_8:
         reading.notes.encodings[where] = encoding
     begin, header = front_matter(text)

@@ -29,6 +29,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     (tmp_path / "e.txt").write_bytes("Text".encode("utf-16"))
     (tmp_path / "f.txt").write_bytes("über größer".encode() + b"caf\xe9")
     (tmp_path / "g.txt").write_text(" \n")
+    (tmp_path / "j.txt").write_text("N\bNA\bAME _\bpic\n")  # as formatters overstrike
     (tmp_path / "i.txt").write_bytes(b"\x7fELF\x02\x01\0\0")
     (tmp_path / "h.html").write_text("<b>" * 10_000 + "deep")
     assert list(read_sources(tmp_path, Columns())) == [
@@ -43,6 +44,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
             "h.html", "source/unreadable", "its elements are nested too deeply to be read", "h"
         ),
         RefusedRow("i.txt", "source/binary", "the file holds bytes that are no text", "i"),
+        SourceDocument("j", "", "NAME pic\n"),
     ]
 
 

@@ -90,6 +90,7 @@ def test_secrets(text: str, kind: str, masked: str) -> None:
         "ghp_" + "x" * 36,
         "-----BEGIN RSA PRIVATE KEY-----\n...\n-----END RSA PRIVATE KEY-----",
         "https://user:password@host.com/ and ftp://me:hunter2@example.com",
+        "https://user:he%2F%2Fo@pypi.company.com/simple",
         "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "password = 'correct horse battery staple'",
         "eyJ is how a token begins",

@@ -1,8 +1,12 @@
-"""Which documents share their wording: near-duplicates, and filled-in templates.
+"""Which documents share their wording: near-duplicates, filled-in templates, copies within others.
 
 Documents that a chain of alike ones connects stand on one side of a split. Where that leaves too
 few to hold out, as among filled-in forms, only documents count that are more alike; that two are
 directly alike still keeps one from being a negative where the other is a positive.
+
+A chapter and the manual that holds it agree in few of their words. What one holds of another is
+found by runs of words (w-shingling; Broder, On the Resemblance and Containment of Documents, 1997),
+of which one in `_SAMPLED` is looked at.
 """
 
 from __future__ import annotations
@@ -15,15 +19,20 @@ from numpy.typing import NDArray
 
 from retgen.tokenizer import tokens
 from retgen.validators.similar import groups
-from retgen.validators.wordsets import word_sets
+from retgen.validators.wordsets import word_runs, word_sets
 
 ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 STEPS = (ALIKE, 0.8, 0.9, 1.0)
+_RUN, _SAMPLED = 8, 16  # words of a run; of so many runs one is looked at, by its hash
+_FEWEST = 8  # runs that are looked at of a document that may be a copy: some 130 words
+_COPIED = 0.5  # share of the runs of the shorter of two documents, which make it a copy
+_SHARED = 20  # documents that hold a run which is no licence, no footer
 
 
 class Wording(NamedTuple):
     """What documents share. `groups`: (n,) a number each, shared by those that a chain of pairs
-    connects which agree in `share` of their words; `words`: of each, where that is above `ALIKE`.
+    connects which agree in `share` of their words, or, where that is less than all, of which one
+    holds most of the other; `words`: of each, where the share is above `ALIKE`.
     """
 
     groups: NDArray[np.int64]
@@ -42,7 +51,43 @@ def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
 def wording(texts: Sequence[str], share: float = ALIKE) -> Wording:
     """The wording of texts by a stated share of words."""
     words = [frozenset(tokens(text)) for text in texts] if share > ALIKE else []
-    return Wording(groups(word_sets(map(tokens, texts)), share)[0], share, words)
+    labels = groups(word_sets(map(tokens, texts)), share)[0]
+    if share < STEPS[-1]:
+        labels = _connected(labels, copies(texts))
+    return Wording(labels, share, words)
+
+
+def copies(texts: Sequence[str]) -> NDArray[np.int64]:
+    """(m, 2) documents of which one holds half and more of the other, word for word."""
+    from scipy.sparse import csr_array
+
+    owners, runs = word_runs(map(tokens, texts), _RUN, _SAMPLED)
+    _, columns, counts = np.unique(runs, return_inverse=True, return_counts=True)
+    kept = counts[columns] <= _SHARED
+    sizes = np.bincount(owners[kept], minlength=len(texts))
+    kept &= sizes[owners] >= _FEWEST
+    if not kept.any():
+        return np.empty((0, 2), np.int64)
+    shape = len(texts), len(counts)
+    held = csr_array((np.ones(int(kept.sum()), np.int32), (owners[kept], columns[kept])), shape)
+    shared = (held @ held.T).tocoo()
+    one, other = shared.coords
+    copied = (one < other) & (shared.data >= _COPIED * np.minimum(sizes[one], sizes[other]))
+    return np.stack([one[copied], other[copied]], 1).astype(np.int64)
+
+
+def _connected(labels: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Groups, and those that pairs of documents connect, as one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = labels[pairs].T
+    size = len(labels)
+    edges = coo_array((np.ones(len(pairs), bool), (ends[0], ends[1])), shape=(size, size))
+    parts: NDArray[np.int64] = connected_components(edges, directed=False)[1].astype(np.int64)
+    first = np.full(size, size)
+    np.minimum.at(first, parts[labels], labels)
+    return first[parts[labels]]
 
 
 def apart(texts: Sequence[str], held_out: int) -> Wording:

@@ -437,7 +437,8 @@ def _secrets(text: str) -> Iterator[tuple[str, str, str]]:
         yield "Private Key", "", key[0]
     if _LOGIN_MARK in text and "@" in text:
         for match in _LOGIN.finditer(text):
-            if not (_NO_LOGIN.fullmatch(match[1]) or _NO_HOST.search(match[2])):
+            nobodys = _NO_HOST.search(match[2]) or _NOBODYS.search(match[2])
+            if not (nobodys or _NO_LOGIN.fullmatch(match[1])):
                 yield "Basic Auth Credentials", "", match[1]
 
 

@@ -152,6 +152,22 @@ def test_the_name_of_a_document_stands_before_headings_that_say_little() -> None
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("title", "before"),
+    [
+        ("omkafka: Write to Apache Kafka", "omkafka "),
+        ("Structured Content Extraction (mmjsonparse)", "mmjsonparse "),
+        ("Note: what clients do", "Note: what clients do "),  # an ordinary word is no name
+        ("Retry policy", "Retry policy "),
+        ("Chapter 9. Reference", ""),  # which says nothing
+    ],
+)
+def test_the_title_of_a_page_before_its_headings(title: str, before: str) -> None:
+    one = document("d", ("heading", "Parameters", 2), ("paragraph", OTHER, 0), title=title)
+    texts = [text for kind, text, _, _ in found(one) if kind == "heading"]
+    assert texts == ([f"{before}Parameters"] if before else [])
+
+
 def test_what_many_documents_have_is_no_query() -> None:
     pages = [
         document(f"d{n}", ("heading", "SYNOPSIS", 1), ("paragraph", f"{BODY} {n}", 0),

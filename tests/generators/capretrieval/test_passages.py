@@ -74,6 +74,12 @@ def test_cuts_fall_where_a_section_or_a_paragraph_begins() -> None:
         text, PassageSize(tokens=16, overlap=0), [block("paragraph", text, one) for one in parts]
     )]  # fmt: skip
     assert cut == parts
+    # the marks of a heading are its own
+    parts = ["one two three four five six seven", "## On Linux", SENTENCES[:200]]
+    text = "\n\n".join(parts)
+    cut = [text[start:stop] for start, stop in spans(text, size, [block("heading", text, "On L")])]
+    assert cut[0] == parts[0]
+    assert cut[1].startswith("## On Linux")
     # a heading that leaves hardly anything before it does not cut
     parts = ["Intro", " ".join(f"w{n}" for n in range(40))]
     text = "\n\n".join(["x", *parts])

@@ -41,9 +41,9 @@ def test_a_phrase_has_to_find_its_document_first() -> None:
     asked = [
         rules("copper kettle", 0), rules("water", 0), rules("copper kettle boils water", 0, "summary"),
     ]  # fmt: skip
-    assert faults(asked, TEXTS, OWNERS) == {0: "BM25 ranks 1 other documents before its own"}
+    assert faults(asked, TEXTS, OWNERS) == {0: "BM25 ranks another document before its own"}
     assert faults([rules("copper kettle", 0, "summary")], TEXTS, OWNERS) == {
-        0: "BM25 ranks 1 other documents before its own"
+        0: "BM25 ranks another document before its own"
     }
     # which another document is found with: also where both have it of people
     assert faults([found("copper kettle", 0), found("Copper kettle", 1)], TEXTS, OWNERS) == {}
@@ -53,13 +53,27 @@ def test_a_query_by_rules_is_too_general_where_one_other_document_has_its_words(
     texts = ["The copper kettle boils.", "The copper kettle boils water at dawn.", "A windmill."]
     asked = [rules("copper kettle", 0), rules("copper kettle", 1), rules("water", 1)]
     assert faults(asked, texts, [0, 1, 2]) == {
-        0: "1 other documents have its words", 1: "BM25 ranks 1 other documents before its own",
+        0: "its words stand in another document", 1: "BM25 ranks another document before its own",
     }  # fmt: skip
+
+
+def test_what_is_answered_by_a_copy_is_no_query() -> None:
+    """A chapter, and the manual that it is of."""
+    answer = (
+        "The copper kettle boils water for the tea of all who sit in the harbour. Fill it to the "
+        "mark, light the burner, wait until steam rises, then pour slowly over fresh leaves."
+    )
+    texts = [f"Brewing tea. {answer}", f"{answer} See above.", "A windmill.", "A copper kettle."]
+    asked = [found("Brewing tea", 0), found("windmill", 2), rules("Brewing tea", 0)]
+    copied = "what answers it stands in another document, too"
+    assert faults(asked, texts, [0, 1, 2, 3]) == {0: copied, 2: copied}
+    # the same passages of one document are no copies
+    assert faults(asked[:1], texts, [0, 0, 1, 2]) == {}
 
 
 def test_a_query_whose_words_many_documents_have_is_too_general() -> None:
     assert faults([rules("windmill wheat", 2)], TEXTS, OWNERS) == {
-        0: "6 other documents have its words"
+        0: "its words stand in 6 other documents"
     }
 
 
@@ -80,7 +94,7 @@ def test_a_heading_has_to_find_the_passage_that_answers_it() -> None:
     asked = [found("windmill grinds wheat", 0), found("windmill", 0)]
     asked[0].span = 15, 28
     assert general_queries(asked, passages, [0, 0, 1], stems, no_progress) == {
-        0: "BM25 ranks 1 other documents before its own"
+        0: "BM25 ranks another document before its own"
     }
 
 

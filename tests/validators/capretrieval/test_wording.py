@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.validators.capretrieval.wording import apart, wording
+from retgen.validators.capretrieval.wording import apart, copies, wording
 from tests.generators.capretrieval.texts import ENGLISH, FRENCH, GERMAN, TEXTS
 
 
@@ -21,6 +21,25 @@ def test_filled_in_templates_share_a_number() -> None:
     cards = [f"Invoice {n} of the harbour office: pay {n * 7} coins at the desk." for n in range(9)]
     assert len(set(wording(cards).groups.tolist())) == 1
     assert wording([]).groups.tolist() == []
+
+
+def test_a_chapter_and_the_manual_that_holds_it_share_a_number() -> None:
+    """However little of the manual it is; a footer that all documents have is no copy."""
+
+    def words(name: str, count: int) -> str:
+        return " ".join(f"{name}{n}" for n in range(count))
+
+    chapters = [words(name, 400) for name in "abcdefgh"]
+    manual = " ".join(chapters)
+    footer = words("footer", 300)
+    pages = [f"{words(f'page{n}x', 250)} {footer}" for n in range(25)]
+    texts = [*chapters[:2], manual, *pages, words("z", 400)]
+    assert copies(texts).tolist() == [[0, 2], [1, 2]]
+    assert wording(texts).groups.tolist() == [0, 0, 0, *range(3, len(texts))]
+    assert wording(texts, 1.0).groups.tolist() == list(range(len(texts)))
+    # of short texts too few runs are looked at
+    assert copies([words("a", 60), words("a", 120)]).tolist() == []
+    assert copies([]).tolist() == []
 
 
 @pytest.mark.slow
