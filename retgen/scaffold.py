@@ -8,6 +8,7 @@ from pathlib import Path
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.generators import families, family
 from retgen.generators.source import SourceDescription, describe_source
+from retgen.messages import did_you_mean
 from retgen.plan import NOT_STATED, plan
 from retgen.reporting.card import check_licence
 from retgen.write import write_file
@@ -59,7 +60,10 @@ def describe(
 
 def _free(family_name: str, out: str | Path | None) -> Path:
     if family_name not in families():
-        raise UsageError(f"there is no family {family_name!r}. Families: {', '.join(families())}")
+        hint = did_you_mean(family_name, families()) or "."
+        raise UsageError(
+            f"there is no family {family_name!r}{hint} Families: {', '.join(families())}"
+        )
     path = Path(out) if out is not None else Path(f"my_{family_name}.yaml")
     if path.exists():
         raise OutputError(f"{path} is there already; choose another file with --out")

@@ -141,7 +141,9 @@ def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
         2, "gen: my_limit.yaml is there already; choose another file with --out\n",
     )  # fmt: skip
     wrong = gen("new", "limits")
-    assert wrong.stderr == f"gen: there is no family 'limits'. Families: {', '.join(families())}\n"
+    assert wrong.stderr == (
+        f"gen: there is no family 'limits'; did you mean limit? Families: {', '.join(families())}\n"
+    )
     ran = gen("run", "my_limit.yaml", "--set", "params.docs=200", "--set", "params.queries=50")
     assert ran.returncode == 0, ran.stderr
 

@@ -84,7 +84,8 @@ def check_name(name: str) -> None:
     if result is None:
         prefix, colon, _ = name.partition(":")
         prefixes = [one for kind in types() for one in kind.prefixes()]
-        hint = did_you_mean(prefix, prefixes if colon else names())
+        whole = colon and did_you_mean(name, names())  # "static" is a kind of one name alone
+        hint = did_you_mean(prefix, prefixes if colon else names()) or whole
         what = f"kind of model {prefix}:" if colon else "such model"
         raise UsageError(f"--model {name}: there is no {what}{hint or '.'} Known: {known()}")
     result.check(name)

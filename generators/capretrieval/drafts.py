@@ -51,7 +51,7 @@ from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
 
 if TYPE_CHECKING:
-    from retgen.agents.context import Context, Stage
+    from retgen.agents.context import Context
 
 _FEW = 8  # words of a paragraph that may be no sentence, as of a synopsis
 _ENDS = tuple(".!?:;)\"'”’。！？")
@@ -257,11 +257,10 @@ async def draft_in_processes(
     """
     batches = list(_batches([len(one.text) for one in documents]))
     engine = context.engine if context.engine.pays(len(batches) * _SECONDS) else Local(1)
-    stage = context.stage("documents", 2 * len(documents))
     counts = CorpusCounts()
     named = {str(part.start): documents[part] for part in batches}
     surveyed = engine.map_in_order(_survey, None, named)
-    async for part in _steps(surveyed, stage, batches, context):
+    async for part in _steps(surveyed, "documents counted", batches, context):
         counts.merge(part)
     counts = counts.without_rare_words()
     wanted = params.queries
@@ -280,7 +279,7 @@ async def draft_in_processes(
     result = CorpusDrafts([], counts, [], [])
     number = 0
     drafted = engine.map_in_order(_draft, settings, tasks)
-    async for drafts in _steps(drafted, stage, batches, context):
+    async for drafts in _steps(drafted, "documents", batches, context):
         for one in drafts:
             own = range(first[number], first[number + 1])
             result.queries.extend(_queries_of(one, own))
@@ -299,15 +298,13 @@ def _draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> bytes:
 
 
 async def _steps(
-    made: Generator[tuple[str, Result]], stage: Stage, batches: Sequence[slice], context: Context
+    made: Generator[tuple[str, Result]], name: str, batches: Sequence[slice], context: Context
 ) -> AsyncIterator[Any]:
     """What is made, while others may stop this work and progress is shown."""
     with closing(made):
         for (_, part), batch in zip(made, batches, strict=True):
             yield pickle.loads(part)
-            stage.done += batch.stop - batch.start
-            context.show(stage)
-            context.check_stopped()
+            context.progress(name, batch.stop, batches[-1].stop)
             await asyncio.sleep(0)
 
 

@@ -157,7 +157,9 @@ def test_an_answer_without_its_checksum_is_given_to_nobody(path: Path) -> None:
     fill(ledger, 3)
     ledger.close()
     with sqlite3.connect(path) as db:
-        change = "UPDATE sends SET reason = substr(reason, 1, 5) || char(0), answer = ? WHERE id = ?"
+        change = (
+            "UPDATE sends SET reason = substr(reason, 1, 5) || char(0), answer = ? WHERE id = ?"
+        )
         db.execute(change, (bytes(8), 2))
         db.execute("UPDATE sends SET reason = NULL WHERE id = 3")  # an older ledger's
     ledger = Ledger(path)

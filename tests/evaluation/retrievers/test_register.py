@@ -90,6 +90,10 @@ def test_names() -> None:
     [
         ("late:", "--model late:: name a model after late:"),
         ("late:bm26", "--model bm26: there is no such model; did you mean bm25? Known: "),
+        (
+            "static:minlm",
+            "--model static:minlm: there is no kind of model static:; did you mean static:minilm? ",
+        ),
         ("hybrid:bm25", "--model hybrid:bm25: write for example hybrid:bm25+minilm"),
         ("rerank:a+b+c", "--model rerank:a+b+c: write for example rerank:bm25+owner/cross-encoder"),
         ("cross:", "--model cross:: name a cross-encoder after cross:, as cross:owner/name"),
