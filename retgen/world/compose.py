@@ -208,8 +208,8 @@ class Composer:
         # "She married Kim Lee. She": of whom it is told; "Her doctor was Kim Lee. She": either
         naming = self._relations if last.first == "S" and last.joins else who.naming
         others = " ".join(one.spoken[0] for one in used if one.slot in naming)
-        thing = self.domain.slots[used[-1].slot].type in _THINGS
-        entity.heard(last, others, thing=thing)
+        kind_of = self.domain.slots[used[-1].slot].type
+        entity.heard(last, others, thing=kind_of in _THINGS, person=kind_of == "person")
         return used, f"{opening if wording.joins else ''}{said}"
 
     def _matched(

@@ -44,7 +44,7 @@ _KEYS: dict[SlotType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "category": (("values",), ("given",)),
     "place": (("values",), ("given",)),
     "year": (("range",), ("given", "most", "least")),
-    "date": (("range",), ("most", "least")),
+    "date": (("range",), ("most", "least", "weekdays")),
     "number": (("range", "unit"), ("given", "most", "least")),
     "person": ((), ("pool",)),
     "relation": (("before",), ("by",)),
@@ -65,7 +65,8 @@ class Slot:
 
     `low`, `high`: of ordered slots. `given`: what else its values depend on. `before`: of
     relations, the slot whose value is smaller for the other entity, by at least `by[0]` and at most
-    `by[1]`. `share`: of the entities that have a value.
+    `by[1]`. `weekdays`: no date is a Saturday or a Sunday. `share`: of the entities that
+    have a value.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Slot:
     low: SlotBound
     high: SlotBound
     step: int
+    weekdays: bool
     unit: tuple[str, str]
     pool: int
     before: str
@@ -197,9 +199,10 @@ class _Builder:
         given = tuple(self._given(name, block, values))
         self._needs(name, block)
         return Slot(
-            name, block.about, block.type, values, low, high, block.step, block.unit or ("", ""),
-            block.pool or 20_000, block.before or "", block.by or (1, None), block.share,
-            block.skew, given, block.document, block.query, block.most, block.least,
+            name, block.about, block.type, values, low, high, block.step,
+            bool(block.weekdays), block.unit or ("", ""), block.pool or 20_000, block.before or "",
+            block.by or (1, None), block.share, block.skew, given, block.document, block.query,
+            block.most, block.least,
         )  # fmt: skip
 
     def _note(self, name: str, key: str, said: str) -> None:

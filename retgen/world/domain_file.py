@@ -201,6 +201,7 @@ class SlotBlock(_Block):
     values: Annotated[Any, PlainValidator(_values)] = None  # those, or the name of a list
     range: tuple[End, End] | None = None
     step: int = Field(1, ge=1)
+    weekdays: Literal[True] | None = None
     unit: tuple[Words, Words] | None = None
     pool: int | None = Field(None, ge=30)
     before: str | None = None

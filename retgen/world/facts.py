@@ -160,6 +160,8 @@ class World:
             result &= (codes >= least) & (codes <= most)
             if slot.low.slot is None or slot.low.slot in others:
                 result &= (codes - least) % slot.step == 0
+            if slot.weekdays:
+                result &= _since_friday(codes) == 0
         if slot.before in others:
             near, far = slot.by
             apart = others[slot.before] - self._of(slot.before, np.maximum(codes, 0))
@@ -205,7 +207,11 @@ class World:
             return self._related(slot, drawn, others[slot.before])
         low, high = self.ends(slot, others, len(drawn))
         steps: Codes = np.maximum(high - low, 0) // slot.step + 1
-        return low + ((drawn * steps) >> 32) * slot.step
+        result = low + ((drawn * steps) >> 32) * slot.step
+        if slot.weekdays:  # the Friday before a weekend, or the Monday behind the first one
+            back = _since_friday(result)
+            result = np.where(result - back >= low, result - back, result + 3 - back)
+        return result
 
     def ends(self, slot: Slot, others: Mapping[str, Codes], count: int) -> tuple[Codes, Codes]:
         """The lowest and the highest value, (count,) each, of an ordered slot beside earlier slots.
@@ -334,6 +340,11 @@ def _needed(domain: Domain, name: str) -> frozenset[str]:
 def _years(ordinals: Codes) -> Codes:
     days = ordinals.astype("datetime64[D]") - np.timedelta64(_EPOCH, "D")
     return days.astype("datetime64[Y]").astype(np.int64) + 1970
+
+
+def _since_friday(ordinals: Codes) -> Codes:
+    """Days since Friday of each Saturday and Sunday; 0 of other days."""
+    return np.maximum((ordinals - 1) % 7 - 4, 0)
 
 
 def _first_days(years: Codes) -> Codes:

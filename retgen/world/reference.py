@@ -128,7 +128,12 @@ class Reference:
             self._said = nouns[0 if kept else (draw >> (5 if it else 3)) % len(nouns)]
         return self._said
 
-    def heard(self, last: CutWording, others: str = "", *, thing: bool = False) -> None:
-        """Behind a sentence. `others`: whom it names; `thing`: it ends with what may be "it"."""
+    def heard(
+        self, last: CutWording, others: str = "", *, thing: bool = False, person: bool = False
+    ) -> None:
+        """Behind a sentence. `others`: whom it names; `thing`: it ends with what may be "it";
+        `person`: it names nobody who may be ("Ann Lee wrote the book. It").
+        """
         self.others = others
-        self._clear = last.first == "S" and last.joins and not thing
+        first = last.first == "S" and last.joins and not thing
+        self._clear = first or (person and last.text.endswith("{0}"))

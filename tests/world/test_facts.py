@@ -146,6 +146,19 @@ def test_values_have_years_and_ranges_depend_on_values(tmp_path: Path) -> None:
     assert contradictions(world) == []
 
 
+def test_days_without_weekends(tmp_path: Path) -> None:
+    """A Friday in place of most Saturdays and Sundays; the range is kept."""
+    rules = {"range: [1900-01-01, 1950]\n": "range: [1928-03-03, 1928-03-13]\n    weekdays: true\n"}
+    world = World(changed(tmp_path, rules), 1, 2000)
+    facts = world.columns(0, 2000)
+    days = [datetime.date.fromordinal(day) for day in facts["launch"].tolist()]
+    assert {day.day for day in days} == {5, 6, 7, 8, 9, 12, 13}  # it begins on a Saturday
+    first = datetime.date(1928, 3, 3).toordinal()
+    fits = world.fits("launch", np.arange(first, first + 12), {})
+    assert [3 + i for i in np.flatnonzero(fits).tolist()] == [5, 6, 7, 8, 9, 12, 13]
+    assert all(one.all() for one in world.coherent(facts).values())
+
+
 def test_contradictions(tmp_path: Path) -> None:
     """Values that none can have, entities that can have none, and what says so."""
     rules = {
