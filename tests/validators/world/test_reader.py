@@ -113,7 +113,7 @@ def test_films(text: str, facts: list[str]) -> None:
         ("She died in 2200.", "2200 is no value of death"),
         ("She studied the zither at university.", "no phrase goes on with 'the zither'"),
         ("Adeyemi laughed.", "no phrase holds 'adeyemi'"),
-        ("She never played the harp.", "no phrase goes on with 'never'"),
+        ("She never played the harp.", "no phrase goes on with 'played'"),
         ("She measured 127 inches.", "no phrase holds 'inches'"),
         ("Her brother died in Oslo, and she was born in Turin.", "'she' may be two"),
     ],
