@@ -27,6 +27,7 @@ ACCEPTED_WORDS = {
     ("BE_TO_VBG", "to washing"): "an allergy is to washing powder",
     ("POSSESSIVE_APOSTROPHE", "games"): "a games studio makes games",
     ("IN_A_ISLAND", "in The Distant Island"): "a book's title",
+    ("IN_A_ISLAND", "in The Flawed Island"): "a film's title",
     ("ADJECTIVE_IN_ATTRIBUTE", "degree in number"): "a degree in number theory",
 }
 
