@@ -160,9 +160,9 @@ def test_the_reader_of_worlds_reads_every_ladder(domain: str) -> None:
 
 def test_rewrites_in_other_words_and_sentences_between() -> None:
     """Positives and rewrites state what they did before, and no length tells which is which."""
-    plain = drawn(domain="books", ladders=60, negatives={"strategy": "modify"})
+    plain = drawn(domain="books", ladders=100, negatives={"strategy": "modify"})
     given = {"strategy": "modify", "reword": True}
-    made = drawn(domain="books", ladders=60, context=3, negatives=given)
+    made = drawn(domain="books", ladders=100, context=3, negatives=given)
     fillers, longer = set(), []
     for before, one in zip(plain, made, strict=True):
         assert (one.conditions, one.expressions) == (before.conditions, before.expressions)
