@@ -27,6 +27,7 @@ _RUN, _SAMPLED = 8, 16  # words of a run; of so many runs one is looked at, by i
 _FEWEST = 8  # runs that are looked at of a document that may be a copy: some 130 words
 _COPIED = 0.5  # share of the runs of the shorter of two documents, which make it a copy
 _SHARED = 20  # documents that hold a run which is no licence, no footer
+_AT_ONCE = 4096  # documents whose runs are looked up together
 
 
 class Wording(NamedTuple):
@@ -70,10 +71,14 @@ def copies(texts: Sequence[str]) -> NDArray[np.int64]:
         return np.empty((0, 2), np.int64)
     shape = len(texts), len(counts)
     held = csr_array((np.ones(int(kept.sum()), np.int32), (owners[kept], columns[kept])), shape)
-    shared = (held @ held.T).tocoo()
-    one, other = shared.coords
-    copied = (one < other) & (shared.data >= _COPIED * np.minimum(sizes[one], sizes[other]))
-    return np.stack([one[copied], other[copied]], 1).astype(np.int64)
+    others, found = held.T.tocsr(), [np.empty((0, 2), np.int64)]
+    for first in range(0, len(texts), _AT_ONCE):
+        shared = (held[first : first + _AT_ONCE] @ others).tocoo()
+        one, other = shared.coords
+        one = one + first
+        copied = (one < other) & (shared.data >= _COPIED * np.minimum(sizes[one], sizes[other]))
+        found.append(np.stack([one[copied], other[copied]], 1).astype(np.int64))
+    return np.concatenate(found)
 
 
 def _connected(labels: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
