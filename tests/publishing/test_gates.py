@@ -39,6 +39,7 @@ def test_gates_are_in_the_tree_the_card_and_the_answer_and_refuse_nothing(
     )
     card = (out / "README.md").read_text()
     assert "| metadata | failed | nothing says reference: mteb.yaml in the run may |" in card
+    assert "minilm was not scored: &#96;gen eval RUN" in card  # escaped once
     assert "| leaks | passed | no query is the text of a document or a query of train |" in card
 
 
