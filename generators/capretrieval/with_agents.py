@@ -77,7 +77,6 @@ from retgen.generators.capretrieval.two_documents import (
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
-from retgen.sources import SourceDocument
 from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.write import dump_json, write_file
 
@@ -111,24 +110,28 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     reject_rows(refused, context)
     rejected: list[Rejection] = clean
     drafted = await draft_in_processes(documents, passages, document_of, side, params, context)
+    counts, words, stems = drafted.counts, drafted.words, drafted.stems
     every = drafted.queries
-    every += await _written(passages, drafted.counts, job, context, rejected)
+    del documents, drafted  # the structure of documents, and queries that are dropped below
+    every += await _written(passages, counts, job, context, rejected)
     every = without_test_queries(every, passages, tests, params, context.engine, rejected)
     splits = [side[i] for i in document_of]
-    drafts = QueriesOfRun(every, passages, document_of, drafted.stems, splits)
-    every = _chosen(drafts, params.queries, context, rejected)
+    every = _chosen(
+        QueriesOfRun(every, passages, document_of, stems, splits), params.queries, context, rejected
+    )
     asked = asked_queries(params.queries.like) if params.queries.like else None
     if asked:
         every = without_asked(every, passages, asked, rejected)
         every = like_asked(every, passages, asked, _LEFT_OUT, rejected)
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
-    labels = PassageLabels(passages, holders(drafted.words, phrases))
+    labels = PassageLabels(passages, holders(words, phrases))
+    del words
     kept = select_queries(every, passages, splits, params.queries, labels, rejected)
     if params.queries.two_documents:
         run = PassagesOfRun(passages, document_of, splits, wording, labels)
         taken = {fold_text(one.text, passages[one.passage].language) for one in kept}
         more, judged = await write_two_document_questions(
-            params.queries.two_documents, run, taken, drafted.counts, job.seed, context
+            params.queries.two_documents, run, taken, counts, job.seed, context
         )
         more = without_test_queries(more, passages, tests, params, context.engine, rejected)
         if asked:
@@ -139,12 +142,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     kept = spread_queries(kept, passages, params.queries.per_document, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
-        why = _nothing_asked(kept, documents, side, languages, wording.share, rejected)
+        why = _nothing_asked(kept, side, languages, wording.share, rejected)
         raise SourceRefused(why, ())
-    mark_sides(kept, passages, drafted.stems)
-    mined = await mine_negatives(
-        kept, passages, document_of, wording, splits, drafted.stems, job, context
-    )
+    mark_sides(kept, passages, stems)
+    mined = await mine_negatives(kept, passages, document_of, wording, splits, stems, job, context)
     context.rejected += rejected
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
@@ -237,7 +238,6 @@ def _chosen(
 
 def _nothing_asked(
     kept: Sequence[PassageQuery],
-    documents: Sequence[SourceDocument],
     side: Sequence[str],
     languages: Sequence[str],
     share: float,
@@ -251,7 +251,7 @@ def _nothing_asked(
     why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
     silent = sorted(language_name(code) for code in counts if not has_baseline(code))
     return (
-        f"params.source: none of the {len(tested):,} of {len(documents):,} documents that are held "
+        f"params.source: none of the {len(tested):,} of {len(side):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
         f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
         + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
