@@ -32,12 +32,17 @@ _ENTRIES = 1 << 25  # beyond, they take too much memory
 PAIRS_A_WORD = 64  # beyond, MinHash takes far less time
 
 
-def groups(sets: Sets, threshold: float = THRESHOLD) -> tuple[Ints, bool]:
+def groups(
+    sets: Sets, threshold: float = THRESHOLD, known: Ints | None = None
+) -> tuple[Ints, bool]:
     """(n,) a number for every set, shared by those that a chain of similar pairs connects.
 
-    Also whether no pair can have been missed. Empty sets are similar to nothing.
+    Also whether no pair can have been missed. Empty sets are similar to nothing. `known`: (m, 2)
+    pairs that belong together, however similar they are.
     """
     forest = _Forest(len(sets))
+    if known is not None:
+        forest.connect(known[:, 0], known[:, 1])
     exact = _find(_Proof(sets, threshold), forest)
     return forest.labels, exact
 

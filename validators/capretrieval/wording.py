@@ -49,13 +49,16 @@ def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one) and len(one & other) >= ALIKE * len(one | other) - 1e-9
 
 
-def wording(texts: Sequence[str], share: float = ALIKE) -> Wording:
-    """The wording of texts by a stated share of words."""
+def wording(
+    texts: Sequence[str], share: float = ALIKE, copied: NDArray[np.int64] | None = None
+) -> Wording:
+    """The wording of texts by a stated share of words. `copied`: their `copies`, where known."""
     words = [frozenset(tokens(text)) for text in texts] if share > ALIKE else []
-    labels = groups(word_sets(map(tokens, texts)), share)[0]
-    if share < STEPS[-1]:
-        labels = _connected(labels, copies(texts))
-    return Wording(labels, share, words)
+    if share == STEPS[-1]:
+        copied = None
+    elif copied is None:
+        copied = copies(texts)
+    return Wording(groups(word_sets(map(tokens, texts)), share, copied)[0], share, words)
 
 
 def copies(texts: Sequence[str]) -> NDArray[np.int64]:
@@ -81,24 +84,11 @@ def copies(texts: Sequence[str]) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def _connected(labels: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Groups, and those that pairs of documents connect, as one."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    ends = labels[pairs].T
-    size = len(labels)
-    edges = coo_array((np.ones(len(pairs), bool), (ends[0], ends[1])), shape=(size, size))
-    parts: NDArray[np.int64] = connected_components(edges, directed=False)[1].astype(np.int64)
-    first = np.full(size, size)
-    np.minimum.at(first, parts[labels], labels)
-    return first[parts[labels]]
-
-
 def apart(texts: Sequence[str], held_out: int) -> Wording:
     """By the lowest share of `STEPS` that leaves so many outside the largest group, or the last."""
+    copied = copies(texts)
     for share in STEPS:
-        result = wording(texts, share)
+        result = wording(texts, share, copied)
         largest = int(np.bincount(result.groups).max()) if len(texts) else 0
         if len(texts) - largest >= max(1, held_out):
             break
