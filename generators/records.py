@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -35,6 +35,23 @@ class _Rows:
     def jsonl(self, start: int, stop: int) -> bytes:
         option = orjson.OPT_APPEND_NEWLINE
         return b"".join(orjson.dumps(self.make(i), option=option) for i in range(start, stop))
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The first row of a table, and how many there are."""
+
+    count: int
+    first: bytes
+
+    def jsonl(self, start: int, stop: int) -> bytes:
+        if (start, stop) != (0, 1):
+            raise ValueError("only the first row of this table is kept")
+        return self.first
+
+
+def _counted(rows: Rows) -> Rows:
+    return _Counted(rows.count, rows.jsonl(0, 1) if rows.count else b"")
 
 
 def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
@@ -82,7 +99,7 @@ class Records:
     features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     complete: bool = False
     apart: frozenset[str] = frozenset()
-    rejected: Sequence[Rejection] = ()
+    rejected: Collection[Rejection] = ()
     word_lists: Mapping[str, str] = field(default_factory=dict)
     card: Sequence[str] = ()
     licences: Mapping[str, str] = field(default_factory=dict)
@@ -94,3 +111,17 @@ class Records:
     example: Example | None = None
     breakdown: Sequence[str] = ()
     source_documents: int | None = None
+
+    def counted(self) -> Records:
+        """The same without the rows, and so without what they are made from: for a card it is
+        enough how many there are of each table, and its first one.
+        """
+
+        def counts(tables: Mapping[str, Rows]) -> dict[str, Rows]:
+            return {name: _counted(rows) for name, rows in tables.items()}
+
+        return replace(
+            self, corpus=_counted(self.corpus), queries=_counted(self.queries),
+            qrels=counts(self.qrels), graded=counts(self.graded),
+            training=counts(self.training), tables=counts(self.tables),
+        )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -309,8 +310,16 @@ def query_of(row: Any) -> Query | str:
     query_id = row.get("_id", row.get("id"))
     text = row.get("text", row.get("query"))
     if type(query_id) is str and type(text) is str:
-        return Query(query_id, text, row.get("metadata"))
+        metadata = row.get("metadata")
+        if type(metadata) is dict:  # kinds, splits and languages, which most queries share
+            for name, value in metadata.items():
+                if type(value) is str and len(value) <= _SHORT:
+                    metadata[name] = sys.intern(value)
+        return Query(query_id, text, metadata)
     return _what_is_missing(row, {"_id": query_id, "text": text})
+
+
+_SHORT = 16  # characters of a name
 
 
 def qrel_of(row: Any) -> Qrel | str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from retgen.agents.agent import Rejection
+from retgen.agents.rejections import write_rejections
 from retgen.data import GRADED
 from retgen.engines import Engine
 from retgen.generators.records import Records, Rows
@@ -101,7 +101,7 @@ def generate_with_agents(
                     engine,
                 )  # fmt: skip
     except BaseException:
-        write_rejections(folder, call_report.rejected)
+        write_rejections(folder / "rejected.jsonl", call_report.rejected)
         raise
     finally:
         if pilot is not None:
@@ -197,19 +197,8 @@ def write_dataset(
             files[one.name] = write_table(run, one)
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
-    files["rejected.jsonl"] = write_rejections(run, records.rejected)
+    files["rejected.jsonl"] = write_rejections(run / "rejected.jsonl", records.rejected)
     return WrittenTables(dict(sorted(files.items())), len(corpus) - len(missing))
-
-
-def write_rejections(run: Path, rejected: Sequence[Rejection]) -> FileInfo:
-    """Every record that was not accepted, with its reason."""
-    return write_file(run / "rejected.jsonl", rejected_lines(rejected))
-
-
-def rejected_lines(rejected: Sequence[Rejection]) -> bytes:
-    """The same as rejected.jsonl has it."""
-    option = orjson.OPT_APPEND_NEWLINE
-    return b"".join(orjson.dumps(item._asdict(), option=option) for item in rejected)
 
 
 def sources_digest(run: Path) -> str:

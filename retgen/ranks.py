@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from retgen.agents.rejections import Rejections, write_rejections
 from retgen.data import Chunk, Dataset, TableFiles
 from retgen.engines import Local
 from retgen.engines.files import HEAD, ResultFiles
@@ -22,7 +23,6 @@ from retgen.generate import (
     make_piece,
     pieces_of,
     table_files,
-    write_rejections,
     write_table,
 )
 from retgen.manifest import PARTS
@@ -69,7 +69,7 @@ def do_share(
     files = ranks.files
     engine = Share(rank, files, Local(workers), patience, progress)
     recipe = recipe.at(folder)
-    refused = []
+    refused = Rejections()
     if recipe.needs_sources:
         from retgen.agents.calls import ModelOptions
 
@@ -82,7 +82,8 @@ def do_share(
     for one in others:
         make_folder((folder / one.name).parent)
         write_table(folder, one)
-    write_rejections(folder, [*refused, *records.rejected])
+    refused += records.rejected
+    write_rejections(folder / "rejected.jsonl", refused)
     pieces = pieces_of(corpus)
     share = len(range(rank.number, len(pieces), rank.of))
     for done, _ in enumerate(engine.do(make_piece, Tables(recipe, folder), pieces), start=1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +18,11 @@ import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
+from retgen.agents.rejections import Rejections, write_rejections
 from retgen.bucket_run import BucketRun, RunFolder, is_address
 from retgen.engines import Engine, Local, engine_named
 from retgen.engines.files import ResultFiles
-from retgen.engines.local import keep_freed_memory
+from retgen.engines.local import keep_freed_memory, return_freed_memory
 from retgen.engines.ranks import MergeEngine, Rank
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import (
@@ -31,7 +32,6 @@ from retgen.generate import (
     pieces_of,
     table_files,
     write_dataset,
-    write_rejections,
 )
 from retgen.generators.family import Plan
 from retgen.manifest import (
@@ -218,7 +218,7 @@ def run_upon(
             write_file(folder / SOURCES / path.name, path.read_bytes())
         rows = [orjson.loads(line) for line in (parent / REJECTED).read_bytes().splitlines()]
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
-        refused = [Rejection(**row) for row in rows[: len(rows) - len(own)]]
+        refused = Rejections(Rejection(**row) for row in rows[: len(rows) - len(own)])
         local = Local(workers or usable_cores())
         result = _make(recipe.at(folder), folder, local, None, progress, refused=refused)
         _finish(folder, RunFolder(folder))
@@ -273,7 +273,7 @@ def _plan_or_refuse(recipe: Recipe, folder: Path) -> Plan:
             others = {path.name for path in folder.iterdir()} - {LOCK, REJECTED}
             if others:  # that of another run stays as it is
                 raise
-            write_rejections(folder, [
+            write_rejections(folder / REJECTED, [
                 Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
                 for one in error.refused
             ])  # fmt: skip
@@ -320,7 +320,7 @@ def _make(
     engine: Engine,
     model_options: ModelOptions | None,
     progress: Progress,
-    refused: Sequence[Rejection] | None = None,
+    refused: Rejections | None = None,
     shares: ResultFiles | None = None,
 ) -> RunResult:
     """`refused`: what agents that have been asked refused; None: ask them. `shares`: of ranks."""
@@ -341,8 +341,11 @@ def _make(
         raise
     if recipe.needs_sources:
         clock.lap("agents")
+    return_freed_memory()
     records = recipe.records()
-    records = replace(records, rejected=[*(refused or ()), *records.rejected])
+    refused = refused or Rejections()
+    refused += records.rejected
+    records = replace(records, rejected=refused)
     clock.lap("latent")
     tables = write_dataset(recipe, records, folder, engine, progress)
     if tables.kept:
@@ -351,6 +354,8 @@ def _make(
     kept = None
     if shares is not None:
         kept = RankParts(shares, pieces_of(table_files(recipe, records)[0]))
+    records = records.counted()  # what the rows are made from would stand beside the whole proof
+    return_freed_memory()
     result = prove(folder, recipe, tables.files, engine, progress, kept)
     if result.taken_up:
         clock.note(f"kept the proof of {result.taken_up} parts of an earlier run")

@@ -10,9 +10,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from retgen.agents.calls import ModelOptions
+from retgen.agents.rejections import write_rejections
 from retgen.engines import Local
 from retgen.evaluation.scoring.measures import mteb_score
-from retgen.generate import generate_with_agents, write_rejections
+from retgen.generate import generate_with_agents
 from retgen.generators import Family, families, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
@@ -113,7 +114,7 @@ def test_name_is_the_folder(every: Family[object]) -> None:
 
 def test_the_rules_of_the_proof_can_be_named(every: Family[object], smallest: Job[object]) -> None:
     assert smallest.sources is not None
-    write_rejections(smallest.sources.parent, [])
+    write_rejections(smallest.sources.parent / "rejected.jsonl", [])
     generic = {"order-leak", "terms"}  # which a family may bring in its own form
     names = {rule.name.partition("/")[0] for rule in every.checks(smallest, Judgements([], []))}
     assert names - generic == every.proofs

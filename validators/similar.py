@@ -25,7 +25,7 @@ MISSED = "; a few more may have been missed among so many"  # what a message add
 _BANDS, _ROWS = 16, 4  # of pairs at the threshold one in 4,600 is missed, above it far fewer
 _ROUNDS = 32  # members of a bucket that the others are compared with
 BLOCK = 1024  # sets that are looked at in a step, so that they stay in the processor's cache
-CHUNK = 1 << 20  # words, or pairs, that are looked at in a step
+CHUNK = 1 << 18  # words, or pairs, that are looked at in a step
 BUCKET_BITS = 22  # words of one bucket are taken for one: they only add pairs to look at
 BUCKETS = (1 << BUCKET_BITS) - 1
 _ENTRIES = 1 << 25  # beyond, they take too much memory
@@ -252,15 +252,15 @@ def _prefix(sizes: Ints, threshold: float) -> Ints:
     return count
 
 
-def _rarity(sets: Sets) -> tuple[Ints, int]:
+def _rarity(sets: Sets) -> tuple[NDArray[np.int32], int]:
     """(buckets,) ranks of buckets of words, the rarest first; the first of two words and more."""
-    counts = np.zeros(BUCKETS + 1, np.int64)
+    counts = np.zeros(BUCKETS + 1, np.int32)
     for low in range(0, int(sets.starts[-1]), CHUNK):
-        counts += np.bincount(sets.words[low : low + CHUNK] & BUCKETS, minlength=len(counts))
+        np.add.at(counts, sets.words[low : low + CHUNK] & BUCKETS, 1)
     used = np.flatnonzero(counts)
-    order = (counts[used] << BUCKET_BITS) | used  # equally rare ones by their number
+    order = (counts[used].astype(np.int64) << BUCKET_BITS) | used  # equally rare ones by number
     order.sort()
-    rarity = np.zeros(len(counts), np.int64)
+    rarity = counts  # of buckets that are used, each is overwritten
     rarity[order & BUCKETS] = np.arange(len(order))
     return rarity, int(np.searchsorted(order, 2 << BUCKET_BITS))
 

@@ -14,10 +14,11 @@ import numpy as np
 import xxhash
 from pydantic import Field
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, write_rejected
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.calls import CallReport, call_models, with_call_report
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, model_description
+from retgen.agents.rejections import write_rejected
 from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.search.base import Array, CandidateSet, slug
 from retgen.evaluation.search.judge import AskPair

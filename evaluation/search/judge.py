@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, models_work, write_rejected
+from retgen.agents.agent import Agent, AnswerSchema, Question, models_work
 from retgen.agents.announce import announce_price
 from retgen.agents.calls import (
     CallReport,
@@ -19,6 +19,7 @@ from retgen.agents.calls import (
 )
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, chat_model_of
+from retgen.agents.rejections import write_rejected
 from retgen.progress import Progress
 from retgen.prompts import bundled
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from retgen.agents.agent import Rejection
+from retgen.agents.rejections import Rejections
 from retgen.dataset_files import file_format
 from retgen.errors import DatasetError, RecipeError
 from retgen.generators.capretrieval.language import fold_text
@@ -115,7 +115,7 @@ def without_asked(
     queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
     asked: Iterable[str],
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> list[PassageQuery]:
     """The queries less those that a user asked in the same words: what is asked may be private."""
     texts = list(asked)
@@ -140,7 +140,7 @@ def like_asked(
     passages: Sequence[Passage],
     asked: Iterable[str],
     share: float,
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> list[PassageQuery]:
     """The queries less at least that share of the rules' queries, such that all have the forms of
     `asked` in its ratio; of each document one stays.

@@ -283,8 +283,9 @@ async def draft_in_processes(
         for one in drafts:
             own = range(first[number], first[number + 1])
             result.queries.extend(_queries_of(one, own))
-            result.words.extend(one.words)
-            result.stems.extend(one.stems)
+            # copies: what is read from a pickle holds several objects more each
+            result.words.extend(codes.copy() for codes in one.words)
+            result.stems.extend(codes.copy() for codes in one.stems)
             number += 1
     return result
 

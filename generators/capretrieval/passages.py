@@ -271,40 +271,63 @@ def shown_text(passage: Passage) -> str:
     return f"{passage.title} {passage.text}".strip()
 
 
-def holders(passages: Iterable[Codes], phrases: Iterable[Terms]) -> dict[Terms, list[int]]:
-    """The passages (their numbers, ascending) that hold each phrase side by side.
+class Holders:
+    """The passages that hold each phrase side by side: their numbers, ascending, by the phrase.
 
-    `passages`: the codes of the words of each (`term_codes`), title and text. Compared are 64-bit
-    hashes of a phrase's codes.
+    Compared are 64-bit hashes of a phrase's codes.
     """
-    result: dict[Terms, list[int]] = {phrase: [] for phrase in phrases}
-    of_size: dict[int, list[Terms]] = defaultdict(list)
-    for phrase in filter(None, result):
-        of_size[len(phrase)].append(phrase)
-    wanted = []
-    for size, known in of_size.items():
-        keys = _combined(np.stack([term_codes(one) for one in known]).T)
-        order = np.argsort(keys, kind="stable")
-        wanted.append((size, keys[order], [known[i] for i in order.tolist()]))
-    first, block, held = 0, list[Codes](), 0
-    for number, codes in enumerate(chain(passages, (None,))):
-        if codes is not None:
-            block.append(codes)
-            held += len(codes)
-        if block and (codes is None or held >= _BLOCK):
-            numbers = np.repeat(np.arange(first, first + len(block)), [len(one) for one in block])
-            words = np.concatenate(block)
-            for size, keys, known in wanted:
-                count = max(0, len(words) - size + 1)
-                met = _combined(words[at : at + count] for at in range(size))
-                place = np.minimum(np.searchsorted(keys, met), len(keys) - 1)
-                same = (keys[place] == met) & (numbers[:count] == numbers[len(words) - count :])
-                at = np.flatnonzero(same)
-                for phrase, passage in zip(place[at].tolist(), numbers[at].tolist(), strict=True):
-                    if (found := result[known[phrase]])[-1:] != [passage]:
-                        found.append(passage)
-            first, block, held = number + 1, [], 0
-    return result
+
+    def __init__(self, passages: Iterable[Codes], phrases: Iterable[Terms]) -> None:
+        """`passages`: the codes of the words of each (`term_codes`), title and text."""
+        of_size: dict[int, list[Codes]] = defaultdict(list)
+        for phrase in filter(None, set(phrases)):
+            of_size[len(phrase)].append(term_codes(phrase))
+        wanted = {size: np.unique(_combined(np.stack(some, 1))) for size, some in of_size.items()}
+        found: dict[int, list[NDArray[np.int64]]] = {size: [] for size in wanted}
+        first, block, held = 0, list[Codes](), 0
+        for number, codes in enumerate(chain(passages, (None,))):
+            if codes is not None:
+                block.append(codes)
+                held += len(codes)
+            if block and (codes is None or held >= _BLOCK):
+                owners = np.repeat(
+                    np.arange(first, first + len(block)), [len(one) for one in block]
+                )
+                words = np.concatenate(block)
+                for size, keys in wanted.items():
+                    found[size].append(_held(words, owners, size, keys))
+                first, block, held = number + 1, [], 0
+        self._of_size = {
+            size: (keys, *_grouped(found[size], len(keys))) for size, keys in wanted.items()
+        }
+
+    def __getitem__(self, phrase: Terms) -> list[int]:
+        """Of a phrase that was asked for; none hold the empty one."""
+        if not phrase:
+            return []
+        keys, starts, passages = self._of_size[len(phrase)]
+        at = int(np.searchsorted(keys, _combined(term_codes(phrase)[:, None])[0]))
+        result: list[int] = passages[starts[at] : starts[at + 1]].tolist()
+        return result
+
+
+def _held(words: Codes, owners: NDArray[np.int64], size: int, keys: Codes) -> NDArray[np.int64]:
+    """(m, 2) places in `keys` of so many words side by side, and whose they are."""
+    count = max(0, len(words) - size + 1)
+    met = _combined(words[at : at + count] for at in range(size))
+    place = np.minimum(np.searchsorted(keys, met), len(keys) - 1)
+    same = (keys[place] == met) & (owners[:count] == owners[len(words) - count :])
+    return np.stack([place[same], owners[:count][same]], 1)
+
+
+def _grouped(
+    found: Sequence[NDArray[np.int64]], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of two numbers, the first one below `count`: the distinct second ones of each first
+    one, those of the next behind them; (count + 1,) where each begins.
+    """
+    pairs = np.unique(np.concatenate([np.empty((0, 2), np.int64), *found]), axis=0)
+    return np.searchsorted(pairs[:, 0], np.arange(count + 1)), pairs[:, 1].copy()
 
 
 _BLOCK = 1 << 20  # words that are looked at together
@@ -336,10 +359,10 @@ class PassageLabels:
     more than half of themselves, or, if there is none, the one that overlaps it most. To keywords
     and phrases every passage is relevant that holds the words side by side, whatever its document.
 
-    `held`: the passages that hold each phrase (`holders`).
+    `held`: the passages that hold each phrase.
     """
 
-    def __init__(self, passages: Sequence[Passage], held: Mapping[Terms, list[int]]) -> None:
+    def __init__(self, passages: Sequence[Passage], held: Holders) -> None:
         self.held = held
         self._places: dict[str, _Places] = defaultdict(lambda: _Places([], [], []))
         for number, one in enumerate(passages):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from retgen import data
 from retgen.agents.agent import Rejection
+from retgen.agents.rejections import Rejections
 from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Queries, Summary, fault
 from retgen.generators.capretrieval.language import fold_text, stems_of, stopwords, words_of
 from retgen.generators.capretrieval.params import QueryCounts
@@ -92,7 +93,7 @@ def usable_queries(
     number: int,
     passage: Passage,
     answer: Queries,
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> Iterator[PassageQuery]:
     """The queries that a model wrote for a passage and that can be used, without repetitions."""
     seen: set[str] = set()
@@ -135,7 +136,7 @@ def without_poor(
     general: Mapping[int, str],
     least: float,
     documents: int,
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> tuple[list[PassageQuery], bool]:
     """The queries less the `general` ones, by number, the rules' queries that score below `least`,
     and what people wrote that scores nothing; and whether that left so few, none or less than one
@@ -167,7 +168,7 @@ def select_queries(
     split: Sequence[str],
     counts: QueryCounts,
     labels: PassageLabels,
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> list[PassageQuery]:
     """The queries that are kept, with positives and split; found ones first.
 
@@ -226,7 +227,7 @@ def spread_queries(
     kept: list[PassageQuery],
     passages: Sequence[Passage],
     share: float,
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> list[PassageQuery]:
     """The queries less those that one document has too many of for its split: the lowest scores, of
     rules first, what people wrote last.
@@ -304,7 +305,7 @@ def missing_words(asked: Codes, held: Codes) -> int:
 
 
 def drop_near_duplicates(
-    kept: list[PassageQuery], passages: Sequence[Passage], rejected: list[Rejection]
+    kept: list[PassageQuery], passages: Sequence[Passage], rejected: Rejections
 ) -> list[PassageQuery]:
     """The queries less held-out ones that say nearly the same as one of another split."""
     for own, other in (("test", "dev"), ("test", "train"), ("dev", "train")):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retgen.agents.agent import Rejection
+from retgen.agents.rejections import Rejections
 from retgen.data import open_dataset
 from retgen.engines import Engine
 from retgen.generators.capretrieval.params import CapRetrievalParams
@@ -42,13 +43,14 @@ def wholes_of(documents: Sequence[SourceDocument], languages: Sequence[str]) -> 
 
 
 def nothing_held_out(
-    documents: Sequence[SourceDocument], refused: Sequence[RefusedRow], clean: Sequence[Rejection]
+    documents: Sequence[SourceDocument], refused: Sequence[RefusedRow], clean: Rejections
 ) -> str:
     """Why there is no test split."""
     if not documents:
         return (
             f"params.decontaminate: of {len(clean):,} documents none is left, since the test sets "
-            f"hold all of them; the first: {clean[0].reason}. They are listed in rejected.jsonl."
+            f"hold all of them; the first: {next(iter(clean)).reason}. They are listed in "
+            "rejected.jsonl."
         )
     same = "is one document" if len(documents) == 1 else (
         f"are {len(documents):,} documents that share their wording (near-duplicates, or filled-in "
@@ -76,7 +78,7 @@ def read_documents(
     tests: Sequence[HeldOut],
     engine: Engine,
     progress: Progress = no_progress,
-) -> tuple[list[SourceDocument], list[RefusedRow], list[Rejection]]:
+) -> tuple[list[SourceDocument], list[RefusedRow], Rejections]:
     """Copy the source's documents into the run, without those that a test set holds."""
     read: list[SourceDocument] = []
     refused: list[RefusedRow] = []
@@ -100,11 +102,11 @@ def read_documents(
         dropped = {name.rpartition("\0")[0]: drop for name, drop in reversed(found.items())}
     kept = [one for one in read if one.id not in dropped]
     write_rows(folder / DOCUMENTS, map(document_row, kept))
-    rejected = [
+    rejected = Rejections(
         Rejection("decontaminated/document", dropped[one.id].reason, one.row())
         for one in read
         if one.id in dropped
-    ]
+    )
     return kept, refused, rejected
 
 
@@ -128,7 +130,7 @@ def without_test_queries(
     tests: Sequence[HeldOut],
     params: CapRetrievalParams,
     engine: Engine,
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> list[PassageQuery]:
     """The queries that no test set holds."""
     if not tests:

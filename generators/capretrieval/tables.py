@@ -21,11 +21,11 @@ import orjson
 from retgen.generators.capretrieval.judging import GIVEN, JUDGED, JUDGEMENTS, agreement_text
 from retgen.generators.capretrieval.language import words_of
 from retgen.generators.capretrieval.passages import (
+    Holders,
     Passage,
     PassageLabels,
     Whole,
     cut_passages,
-    holders,
     shown_text,
     term_codes,
 )
@@ -97,7 +97,7 @@ class QueryTables:
         result.split = [of_source[one.source][1] for one in result.passages]
         phrases = [one.phrase() for one in self.queries]
         words = (term_codes(words_of(shown_text(one))) for one in result.passages)
-        held = holders(words, {phrase for phrase in phrases if phrase is not None})
+        held = Holders(words, {phrase for phrase in phrases if phrase is not None})
         labels = PassageLabels(result.passages, held)
         result.queries = []
         for one, phrase in zip(self.queries, phrases, strict=True):

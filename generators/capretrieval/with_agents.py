@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from retgen.agents.agent import Rejection
+from retgen.agents.rejections import Rejections
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
@@ -41,11 +41,11 @@ from retgen.generators.capretrieval.negatives import mine_negatives
 from retgen.generators.capretrieval.params import CapRetrievalParams, QueryCounts
 from retgen.generators.capretrieval.passages import (
     Codes,
+    Holders,
     Passage,
     PassageLabels,
     cut_passages,
     document_splits,
-    holders,
     parts_together,
 )
 from retgen.generators.capretrieval.queries import (
@@ -108,7 +108,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     number_of = {one.id: number for number, one in enumerate(documents)}
     document_of = [number_of[one.source] for one in passages]
     reject_rows(refused, context)
-    rejected: list[Rejection] = clean
+    rejected = clean
     drafted = await draft_in_processes(documents, passages, document_of, side, params, context)
     counts, words, stems = drafted.counts, drafted.words, drafted.stems
     every = drafted.queries
@@ -124,9 +124,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         every = without_asked(every, passages, asked, rejected)
         every = like_asked(every, passages, asked, _LEFT_OUT, rejected)
     phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
-    labels = PassageLabels(passages, holders(words, phrases))
+    labels = PassageLabels(passages, Holders(words, phrases))
     del words
     kept = select_queries(every, passages, splits, params.queries, labels, rejected)
+    del every, phrases
     if params.queries.two_documents:
         run = PassagesOfRun(passages, document_of, splits, wording, labels)
         taken = {fold_text(one.text, passages[one.passage].language) for one in kept}
@@ -138,6 +139,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
             more = without_asked(more, passages, asked, rejected)
         kept += more
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
+    del labels
     kept = drop_near_duplicates(kept, passages, rejected)
     kept = spread_queries(kept, passages, params.queries.per_document, rejected)
     if context.pilot is None and all(one.split != "test" for one in kept):
@@ -157,7 +159,7 @@ async def _written(
     counts: CorpusCounts,
     job: Job[CapRetrievalParams],
     context: Context,
-    rejected: list[Rejection],
+    rejected: Rejections,
 ) -> list[PassageQuery]:
     """What a model writes for every passage; rules have written what no model does."""
     stage = context.stage("passages", len(passages), WRITE_QUERIES, candidates=len(passages))
@@ -202,7 +204,7 @@ class QueriesOfRun(NamedTuple):
 
 
 def _chosen(
-    run: QueriesOfRun, wanted: QueryCounts, context: Context, rejected: list[Rejection]
+    run: QueriesOfRun, wanted: QueryCounts, context: Context, rejected: Rejections
 ) -> list[PassageQuery]:
     """What is good enough to be scored on, and to be trained on, in the order it was."""
     kept: set[int] = set()
@@ -241,7 +243,7 @@ def _nothing_asked(
     side: Sequence[str],
     languages: Sequence[str],
     share: float,
-    rejected: Sequence[Rejection],
+    rejected: Rejections,
 ) -> str:
     """Why there are no test queries."""
     tested = [number for number, name in enumerate(side) if name == "test"]

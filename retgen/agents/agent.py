@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 import orjson
@@ -20,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from retgen.agents.chat import Unusable
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt, Request
-from retgen.write import AtomicFile
 
 _ABOUT = 40  # characters of a question's text in a message
 _NUMBERED = "numbered"
@@ -89,16 +87,6 @@ class Rejection(NamedTuple):
     rule: str
     reason: str
     record: Any
-
-
-def write_rejected(path: Path, rejected: Sequence[Rejection]) -> None:
-    """What failed, as JSON Lines; no file where nothing did, not even that of an earlier call."""
-    if not rejected:
-        path.unlink(missing_ok=True)
-        return
-    with AtomicFile(path) as file:
-        for one in rejected:
-            file.write(orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE))
 
 
 class Answering(Protocol):

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.agents.agent import Rejection
 from retgen.agents.backends import LANGCHAIN, backends
 from retgen.agents.batch_queue import BatchQueue
 from retgen.agents.batches import batch_apis
@@ -37,6 +36,7 @@ from retgen.agents.ledger.sidecar import network_drive
 from retgen.agents.models import FLOW, ModelSettings, check_provider, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.prompt import Request
+from retgen.agents.rejections import Rejections
 from retgen.agents.replay import ReplayModel, read_replay
 from retgen.agents.sending import Tally
 from retgen.engines import Engine
@@ -79,7 +79,7 @@ class ModelOptions:
 class CallReport:
     """What came of calling models."""
 
-    rejected: list[Rejection] = field(default_factory=list)
+    rejected: Rejections = field(default_factory=Rejections)
     stages: list[Stage] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     spent: Spent | None = None  # None: no model was asked

@@ -22,6 +22,7 @@ from retgen.agents.caller import RECORD, Caller
 from retgen.agents.flow import Flight, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.agents.prompt import Request
+from retgen.agents.rejections import Rejections
 from retgen.agents.sending import Tally
 from retgen.engines import Engine, Local
 from retgen.errors import ChecksFailed
@@ -82,7 +83,7 @@ class Context:
         self.folder, self.pilot, self.engine = folder, pilot, engine or Local(1)
         self.tally = tally or Tally()
         self.stages: list[Stage] = []
-        self.rejected: list[Rejection] = []
+        self.rejected = Rejections()
         self._models, self._stop, self._flight = models, stop, flight
         self._progress, self._cap, self._priced = progress, cap, priced
         self.notice, self._batches = notice, batches
@@ -250,7 +251,7 @@ class Context:
     def too_few(self, stage: Stage, wanted: int, exact: bool = True) -> ChecksFailed:
         """The error of a stage whose candidates did not suffice; all, unless `exact`, do."""
         rules: dict[str, int] = {}
-        for one in self.rejected[len(self.rejected) - stage.rejected :]:
+        for one in itertools.islice(self.rejected, len(self.rejected) - stage.rejected, None):
             rules[one.rule] = rules.get(one.rule, 0) + 1
         message = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
         return ChecksFailed(

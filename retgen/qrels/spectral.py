@@ -39,8 +39,9 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-LARGEST = 3072  # smaller side of a matrix whose norm is certified: some seconds, 400 MB
+LARGEST = 3072  # smaller side of a matrix whose norm is certified: some seconds, 250 MB
 _LISTED = 20_000_000  # pairs of a Gram matrix listed one by one
+_AT_ONCE = 256  # rows of a matrix
 _PRODUCT = 40_000_000  # entries of a matrix that is written out for its Gram matrix
 
 
@@ -85,7 +86,10 @@ def _equal_sums(wide: QrelMatrix) -> list[SpectralBound] | None:
     if bool((wide.row_sums != a).any()) or bool((wide.column_sums != b).any()) or a == n:
         return None
     # s2**2 is the largest eigenvalue of A A^T - (a**2 / n) J, n times which holds integers
-    second = eigenvalue_at_most(n * overlaps(wide) - float(a * a)) / n
+    gram = overlaps(wide)
+    gram *= n
+    gram -= float(a * a)
+    second = eigenvalue_at_most(gram) / n
     size = Fraction(m * n)
     signs = max(4 * second, Fraction((n - 2 * a) ** 2 * m, n))
     bounds = [_bound("forster", size / signs, signs, Fraction(1, 2))]
@@ -159,19 +163,20 @@ def overlaps(wide: QrelMatrix) -> NDArray[np.float64]:
     if _pairs(wide) > _LISTED:
         full = wide.dense().astype(np.float32)  # counts below 2**24 are exact
         return (full @ full.T).astype(np.float64)
+    from scipy.sparse import csc_array
+
     indptr, rows = wide.columns()
-    degree = np.repeat(np.diff(indptr), np.diff(indptr))
-    start = np.repeat(indptr[:-1], np.diff(indptr))
-    inside = np.arange(int(degree.sum())) - np.repeat(np.cumsum(degree) - degree, degree)
-    codes = np.repeat(rows, degree) * m + rows[np.repeat(start, degree) + inside]
-    return np.bincount(codes, minlength=m * m).reshape(m, m).astype(np.float64)
+    entries = csc_array((np.ones(len(rows)), rows, indptr), shape=(m, wide.documents))
+    result: NDArray[np.float64] = (entries @ entries.T).toarray()
+    return result
 
 
 # --- certified eigenvalues ----------------------------------------------------------------------
 
 
 def eigenvalue_at_most(gram: NDArray[np.float64]) -> Fraction:
-    """A certified upper bound of the largest eigenvalue of a Gram matrix of integers (n, n).
+    """A certified upper bound of the largest eigenvalue of a Gram matrix of integers (n, n), which
+    is overwritten: such matrices are large.
 
     Entries must be below 2**52. The bound is some 1e-5 above the eigenvalue, relatively.
     """
@@ -185,21 +190,24 @@ def eigenvalue_at_most(gram: NDArray[np.float64]) -> Fraction:
     if power < 0:
         return bound
     scale = 4**power
+    gram *= -float(scale)
+    diagonal = gram.diagonal().copy()
     for slack in (1e-8 * n, 1e-6 * n, 1e-3, 1e-1):
         mu = math.ceil(near * (1 + slack) * scale)
         if mu >= 2**52:
             break
-        rest = -scale * gram
-        rest[np.diag_indices(n)] += mu
+        np.fill_diagonal(gram, diagonal + mu)
         try:
-            factor = np.rint(np.linalg.cholesky(rest))
+            factor = np.linalg.cholesky(gram)
         except np.linalg.LinAlgError:  # mu is below the eigenvalue, or too close
             continue
+        np.rint(factor, out=factor)
         # no partial sum of K K^T exceeds the largest squared row of K
-        if float((factor**2).sum(axis=1).max()) > 2.0**52:
+        if float(np.einsum("ij,ij->i", factor, factor).max()) > 2.0**52:
             continue
-        rest -= factor @ factor.T
-        return min(bound, Fraction(mu + sum_of_absolutes(rest), scale))
+        for low in range(0, n, _AT_ONCE):
+            gram[low : low + _AT_ONCE] -= factor[low : low + _AT_ONCE] @ factor.T
+        return min(bound, Fraction(mu + sum_of_absolutes(gram), scale))
     return bound
 
 
@@ -207,9 +215,10 @@ def sum_of_absolutes(matrix: NDArray[np.float64]) -> int:
     """The largest row sum of absolute values of a matrix of integers, exactly."""
     if not len(matrix):
         return 0
-    if float(np.abs(matrix).max()) * len(matrix) < 2.0**62:
-        return int(np.abs(matrix).astype(np.int64).sum(axis=1).max())
-    return max(sum(int(abs(x)) for x in row) for row in matrix.tolist())
+    parts = [matrix[low : low + _AT_ONCE] for low in range(0, len(matrix), _AT_ONCE)]
+    if max(float(np.abs(part).max()) for part in parts) * len(matrix) < 2.0**62:
+        return max(int(np.abs(part).astype(np.int64).sum(axis=1).max()) for part in parts)
+    return max(sum(int(abs(x)) for x in row) for part in parts for row in part.tolist())
 
 
 def _largest(gram: NDArray[np.float64]) -> float:

@@ -18,10 +18,11 @@ import orjson
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
 from retgen.agents.models import FLOW
+from retgen.agents.rejections import Rejections, rejected_lines
 from retgen.data import Dataset
 from retgen.engines import Engine
 from retgen.errors import EndpointFailed, RetgenError
-from retgen.generate import rejected_lines, table_files
+from retgen.generate import table_files
 from retgen.generators.records import Records
 from retgen.manifest import COSTS, RunFacts, fault_of_time, manifest_of, other_format, recipe_files
 from retgen.progress import Progress
@@ -113,7 +114,7 @@ def check_written(
     same = other is None and _version(manifest) == __version__
     names: Collection[str] = _present(run, SOURCES)
     again: list[Finding] = []
-    rejected: list[Rejection] | None = [] if not recipe.needs_sources else None
+    rejected = Rejections() if not recipe.needs_sources else None
     if other is None and not same:
         why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
         again.append(_not_again(why, "warning"))
@@ -230,7 +231,7 @@ def _list_changed(
 
 
 def _with_rejected(
-    run: Path, records: Records, of_agents: list[Rejection] | None
+    run: Path, records: Records, of_agents: Rejections | None
 ) -> tuple[Records, list[Finding]]:
     """The records with all that were rejected, and what is wrong with rejected.jsonl.
 
@@ -248,7 +249,7 @@ def _with_rejected(
     else:
         right = [*of_agents, *records.rejected]
     records = replace(records, rejected=right)
-    wrong = compare_file(run / name, name, rejected_lines(right))
+    wrong = compare_file(run / name, name, b"".join(rejected_lines(right)))
     return records, [wrong] if wrong else []
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, get_type_hints
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from retgen.agents.agent import Rejection
+from retgen.agents.rejections import Rejections
 from retgen.engines import Engine
 from retgen.generate import (
     BLOCK,
@@ -327,7 +327,7 @@ def offline(recipe: Recipe) -> bool:
 
 def repeat_agents(
     run: Path, recipe: Recipe, folder: Path, engine: Engine, progress: Progress
-) -> tuple[list[Finding], list[Rejection], frozenset[str]]:
+) -> tuple[list[Finding], Rejections, frozenset[str]]:
     """Have the offline agents work in an empty folder.
 
     Returns what differs from what they left in the run, their rejected records, and the names of

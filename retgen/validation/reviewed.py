@@ -12,7 +12,7 @@ from pathlib import Path
 
 from retgen.data import Dataset, open_dataset
 from retgen.engines import Local
-from retgen.generate import rejected_lines, write_dataset
+from retgen.generate import write_dataset
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, ReviewedRecords
@@ -45,10 +45,11 @@ def _rejected_before(run: Path, folder: Path) -> None:
     import orjson
 
     from retgen.agents.agent import Rejection
+    from retgen.agents.rejections import write_rejections
 
     rows = [orjson.loads(line) for line in (run / "rejected.jsonl").read_bytes().splitlines()]
     kept = [Rejection(**row) for row in rows if row["rule"] != RULE]
-    write_file(folder / "rejected.jsonl", rejected_lines(kept))
+    write_rejections(folder / "rejected.jsonl", kept)
 
 
 def combine(

@@ -16,6 +16,7 @@ import numpy as np
 
 from retgen.data import Dataset, open_dataset
 from retgen.engines import Engine, engine_named
+from retgen.engines.local import return_freed_memory
 from retgen.errors import RetgenError
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
@@ -203,6 +204,7 @@ def _validate(
         terms.state, terms.query_terms(), judgements, cutoffs, engine
     )
     measured = time.perf_counter()
+    return_freed_memory()  # the certificate takes large matrices
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
     # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it

@@ -27,11 +27,13 @@ RULES = frozenset({"own-documents"})
 
 
 def proof_rules(spec: OwnDocumentsSpec, judgements: Judgements) -> list[CorpusRule]:
-    """The rules of the proof, and the order of documents: passages of one stand together."""
+    """The rules of the proof, and the order of queries, which is ours; that of documents is their
+    owner's. Passages of one stand together.
+    """
     own = OwnDocuments(spec, judgements)
     if spec.readings is not None:
         return [own, OrderLeak(judgements)]
-    return [own, OrderLeak(judgements, "error", unit=_source_of)]
+    return [own, OrderLeak(judgements, "error", unit=_source_of, given=True)]
 
 
 def _source_of(query: Query) -> str:

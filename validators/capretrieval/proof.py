@@ -248,16 +248,16 @@ class OwnDocuments(CorpusRule):
         """Pairs are made of queries and passages; negatives are of split train, no positives."""
         import pyarrow.parquet as pq
 
-        positives: dict[str, set[str]] = {}
+        positives: dict[str, list[str]] = {}  # of most queries one, for which a set is large
         for query_id, doc_id, relevance in self._judgements.others.get("train", ()):
             if relevance > 0:
-                positives.setdefault(query_id, set()).add(doc_id)
+                positives.setdefault(query_id, []).append(doc_id)
         queries = {query.query_id: query for query in self._judgements.queries}
 
         def wrong(row: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
             query_id, positive = row["query-id"], row["positive-id"]
             query = queries.get(query_id)
-            known = positives.get(query_id, set())
+            known = positives.get(query_id, [])
             note = _note(query) if query is not None else {}
             if query is None or query.text != row["anchor"]:
                 yield [query_id], f"the anchor is not the text of {query_id}"
@@ -290,7 +290,7 @@ class OwnDocuments(CorpusRule):
                     message = f"{file.name}: lacks the columns {', '.join(missing)}"
                     yield self._finding([], message)
                     continue
-                for batch in table.iter_batches(_ROWS):
+                for batch in table.iter_batches(_ROWS, use_threads=False):
                     for row in batch.to_pylist():
                         for ids, message in wrong(row):
                             yield self._finding(ids, f"{file.name}: {message}")

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from retgen.generators.capretrieval.language import fold_text, language_of, stems_of, words_of
 from retgen.generators.capretrieval.params import PassageSize, SplitShares
 from retgen.generators.capretrieval.passages import (
+    Holders,
     Passage,
     Whole,
     cut_passages,
     document_splits,
-    holders,
     parts_together,
     shown_text,
     spans,
@@ -180,7 +180,7 @@ def passage(number: int, text: str, language: str = "en", title: str = "") -> Pa
 def held(passages: list[Passage], text: str) -> list[int]:
     phrase = tuple(words_of(text))
     words = [term_codes(words_of(shown_text(one))) for one in passages]
-    return holders(words, [phrase, ("stone",), ()])[phrase]
+    return Holders(words, [phrase, ("stone",), ()])[phrase]
 
 
 def test_holders_have_the_words_side_by_side() -> None:

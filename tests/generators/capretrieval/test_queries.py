@@ -9,9 +9,9 @@ from retgen.generators.capretrieval.agents import Keyword, Kind, Queries, Summar
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import QueryCounts
 from retgen.generators.capretrieval.passages import (
+    Holders,
     Passage,
     PassageLabels,
-    holders,
     term_codes,
 )
 from retgen.generators.capretrieval.queries import (
@@ -84,7 +84,7 @@ def kept(
     passages = [one_word(number, text) for number, text in enumerate(texts)]
     words = [term_codes(words_of(one.text)) for one in passages]
     phrases = {phrase for phrase in (one.phrase() for one in queries) if phrase}
-    labels = PassageLabels(passages, holders(words, phrases))
+    labels = PassageLabels(passages, Holders(words, phrases))
     result = select_queries(queries, passages, split, counts, labels, rejected)
     return (
         [(one.text, one.split, one.positives) for one in result],

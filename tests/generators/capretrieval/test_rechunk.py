@@ -14,7 +14,7 @@ from retgen import export, run, validate
 from retgen.errors import DatasetError, UsageError
 from retgen.generators import family
 from retgen.generators.capretrieval.language import words_of
-from retgen.generators.capretrieval.passages import CAPTIONS, Passage, PassageLabels
+from retgen.generators.capretrieval.passages import CAPTIONS, Holders, Passage, PassageLabels
 from tests.conftest import Gen, Write, read_jsonl
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # inside jieba, while the run is made
@@ -172,7 +172,7 @@ def labels(*places: tuple[int, int]) -> PassageLabels:
         Passage(f"d#{n}", "d", start, stop, "", "x" * (stop - start), "en")
         for n, (start, stop) in enumerate(places, 1)
     ]
-    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], {})
+    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], Holders([], []))
 
 
 @pytest.mark.parametrize(
