@@ -236,7 +236,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
             ],
             notes={
                 **_large_line(tables), **_found_line(tables), **_like_line(job, tables),
-                **_written_line(job, tables), **_two_documents_line(judged), **_lines(mined),
+                **_written_line(job, tables), **_few_line(job, tables, mined),
+                **_two_documents_line(judged), **_lines(mined),
             },
             facts=_facts(tables),
             example=_example(tables),
@@ -479,6 +480,42 @@ def _written_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str
             f"passages ({served / every:.0%})"
         )
     }
+
+
+def _few_line(
+    job: Job[CapRetrievalParams], tables: QueryTables, mined: Mapping[str, Any]
+) -> dict[str, str]:
+    """What `gen run` prints where test queries are few: for how many documents, and why."""
+    if "dropped" not in mined:
+        return {}
+    held_out = {
+        whole_id(one.source)
+        for one, split in zip(tables.passages, tables.split, strict=True) if split == "test"
+    }  # fmt: skip
+    tested = [one for one in tables.queries if one.split == "test"]
+    asked = {whole_id(tables.passages[one.passage].source) for one in tested}
+    why = ", ".join(
+        f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in mined["dropped"].items()
+    )
+    return {
+        "few": (
+            f"{len(tested):,} test queries, for {len(asked):,} of {len(held_out):,} held-out "
+            "documents: intervals of scores will be wide"
+            + (f"; dropped there: {why}" if why else "")
+            + ". More come of more documents, a larger params.splits.test"
+            + ("" if job.live else ", or a model that writes (--model)")
+        )
+    }
+
+
+_DROPPED = {
+    "query/general": "that other documents answer",
+    "query/quality": "of low quality",
+    "query/common": "of too many passages",
+    "query/split": "that another split has",
+    "query/document": "beyond a document's share",
+    "query/like": "unlike the sample",
+}
 
 
 def _found_card(tables: QueryTables) -> list[str]:

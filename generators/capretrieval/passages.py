@@ -290,9 +290,8 @@ class Holders:
                 block.append(codes)
                 held += len(codes)
             if block and (codes is None or held >= _BLOCK):
-                owners = np.repeat(
-                    np.arange(first, first + len(block)), [len(one) for one in block]
-                )
+                lengths = [len(one) for one in block]
+                owners = np.repeat(np.arange(first, first + len(block)), lengths)
                 words = np.concatenate(block)
                 for size, keys in wanted.items():
                     found[size].append(_held(words, owners, size, keys))
@@ -302,32 +301,35 @@ class Holders:
         }
 
     def __getitem__(self, phrase: Terms) -> list[int]:
-        """Of a phrase that was asked for; none hold the empty one."""
+        """Of a phrase that was asked for, or `KeyError`; none hold the empty one."""
         if not phrase:
             return []
         keys, starts, passages = self._of_size[len(phrase)]
-        at = int(np.searchsorted(keys, _combined(term_codes(phrase)[:, None])[0]))
+        wanted = _combined(term_codes(phrase)[:, None])[0]
+        at = int(np.searchsorted(keys, wanted))
+        if at == len(keys) or keys[at] != wanted:
+            raise KeyError(phrase)
         result: list[int] = passages[starts[at] : starts[at + 1]].tolist()
         return result
 
 
 def _held(words: Codes, owners: NDArray[np.int64], size: int, keys: Codes) -> NDArray[np.int64]:
-    """(m, 2) places in `keys` of so many words side by side, and whose they are."""
+    """(m,) places in `keys` of so many words side by side and, in the lower half, whose they are:
+    ascending, each once.
+    """
     count = max(0, len(words) - size + 1)
     met = _combined(words[at : at + count] for at in range(size))
     place = np.minimum(np.searchsorted(keys, met), len(keys) - 1)
     same = (keys[place] == met) & (owners[:count] == owners[len(words) - count :])
-    return np.stack([place[same], owners[:count][same]], 1)
+    return np.unique(place[same] << 32 | owners[:count][same])
 
 
 def _grouped(
-    found: Sequence[NDArray[np.int64]], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of two numbers, the first one below `count`: the distinct second ones of each first
-    one, those of the next behind them; (count + 1,) where each begins.
-    """
-    pairs = np.unique(np.concatenate([np.empty((0, 2), np.int64), *found]), axis=0)
-    return np.searchsorted(pairs[:, 0], np.arange(count + 1)), pairs[:, 1].copy()
+    held: Sequence[NDArray[np.int64]], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Owners by their places (`_held`): (count + 1,) where those of each begin, and all."""
+    both = np.unique(np.concatenate([np.empty(0, np.int64), *held]))
+    return np.searchsorted(both, np.arange(count + 1) << 32), both.astype(np.int32)
 
 
 _BLOCK = 1 << 20  # words that are looked at together

@@ -2,8 +2,8 @@
 
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
-`mined.json` (what the negatives were chosen from, and in what share of their words documents of two
-splits do not agree).
+`mined.json` (what the negatives were chosen from, in what share of their words documents of two
+splits do not agree, and, where test queries are few, by which rules others were dropped).
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 MINED = "mined.json"
+FEW_TESTED = 100  # test queries, below which a run says where the others went
 _LEFT_OUT = 0.5  # share of the rules' queries, of which those like users' are chosen
 
 
@@ -151,7 +152,12 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     context.rejected += rejected
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
-    write_file(context.folder / MINED, dump_json(mined | {"alike": wording.share}))
+    mined |= {"alike": wording.share}
+    if sum(one.split == "test" for one in kept) < FEW_TESTED:
+        tested = {one.id for one, split in zip(passages, splits, strict=True) if split == "test"}
+        dropped = Counter(one.rule for one in rejected if one.record.get("passage") in tested)
+        mined["dropped"] = dict(dropped.most_common())
+    write_file(context.folder / MINED, dump_json(mined))
 
 
 async def _written(

@@ -1,35 +1,36 @@
-"""Records that were not accepted, with their reasons, kept on disk: there may be many."""
+"""Records that were not accepted, with reasons; packed, as there may be many."""
 
 from __future__ import annotations
 
-import tempfile
-import weakref
+import zlib
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import IO, cast
 
 import orjson
 
 from retgen.agents.agent import Rejection
 from retgen.write import AtomicFile, FileInfo
 
-_IN_MEMORY = 1 << 20  # bytes
-_AT_ONCE = 1000  # rows that are written together
+_BLOCK = 1 << 16  # bytes that are packed together
 
 
 class Rejections(Collection[Rejection]):
-    """Rejections in order, as JSON Lines in a file without a name: beyond a megabyte, on disk."""
+    """Rejections in order, as JSON Lines in blocks, which zlib packs."""
 
     def __init__(self, rejected: Iterable[Rejection] = ()) -> None:
-        self._file = cast(IO[bytes], tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
+        self._packed: list[bytes] = []
+        self._last = bytearray()  # lines that fill no block yet
         self._count = 0
         self.extend(rejected)
 
     def append(self, one: Rejection) -> None:
         """Keep a rejection; what changes in its record afterwards is not kept."""
-        self._file.write(_line(one))
+        self._last += _line(one)
         self._count += 1
+        if len(self._last) >= _BLOCK:
+            self._packed.append(zlib.compress(self._last, 1))
+            self._last.clear()
 
     def extend(self, others: Iterable[Rejection]) -> None:
         """Keep others, not itself."""
@@ -44,28 +45,24 @@ class Rejections(Collection[Rejection]):
         return self._count
 
     def __iter__(self) -> Iterator[Rejection]:
-        place, left = 0, self._count
-        while left:
-            self._file.seek(place)  # others may have written or read since
-            rows = [self._file.readline() for _ in range(min(left, _AT_ONCE))]
-            place, left = self._file.tell(), left - len(rows)
-            self._file.seek(0, 2)
-            for row in rows:
-                yield Rejection(**orjson.loads(row))
+        last = bytes(self._last)
+        for block in chain(map(zlib.decompress, self._packed[:]), (last,)):
+            for line in block.splitlines():
+                yield Rejection(**orjson.loads(line))
 
     def __contains__(self, one: object) -> bool:
         return any(one == other for other in self)
 
 
-def rejected_lines(rejected: Collection[Rejection]) -> Iterator[bytes]:
+def rejected_lines(rejected: Iterable[Rejection]) -> Iterator[bytes]:
     """The lines of rejected.jsonl, many at a time."""
-    block: list[bytes] = []
+    block = bytearray()
     for one in rejected:
-        block.append(_line(one))
-        if len(block) == _AT_ONCE:
-            yield b"".join(block)
-            block = []
-    yield b"".join(block)
+        block += _line(one)
+        if len(block) >= _BLOCK:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
 
 
 def write_rejections(path: Path, rejected: Collection[Rejection]) -> FileInfo:

@@ -163,12 +163,14 @@ def overlaps(wide: QrelMatrix) -> NDArray[np.float64]:
     if _pairs(wide) > _LISTED:
         full = wide.dense().astype(np.float32)  # counts below 2**24 are exact
         return (full @ full.T).astype(np.float64)
-    from scipy.sparse import csc_array
-
     indptr, rows = wide.columns()
-    entries = csc_array((np.ones(len(rows)), rows, indptr), shape=(m, wide.documents))
-    result: NDArray[np.float64] = (entries @ entries.T).toarray()
-    return result
+    degree = np.repeat(np.diff(indptr), np.diff(indptr))
+    start = np.repeat(indptr[:-1], np.diff(indptr))
+    inside = np.arange(int(degree.sum())) - np.repeat(np.cumsum(degree) - degree, degree)
+    codes = np.repeat(rows, degree) * m + rows[np.repeat(start, degree) + inside]
+    result = np.zeros(m * m)
+    np.add.at(result, codes, 1.0)
+    return result.reshape(m, m)
 
 
 # --- certified eigenvalues ----------------------------------------------------------------------

@@ -199,6 +199,15 @@ def test_holders_have_the_words_side_by_side() -> None:
     assert held([], "page") == []
 
 
+def test_holders_know_what_was_asked_for_alone() -> None:
+    words = [term_codes(["a", "b"]), term_codes(["c"])]
+    holders = Holders(words, [("a",), ("c",), ("a", "b")])
+    assert [holders["a",], holders["c",], holders["a", "b"]] == [[0], [1], [0]]
+    for phrase in (("d",), ("b", "c"), ("zz",)):
+        with pytest.raises(KeyError):
+            holders[phrase]
+
+
 def test_holders_across_languages() -> None:
     passages = [
         passage(0, "Die Windmühlen am Fluss", "de"),
