@@ -81,7 +81,9 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and _MODULES.get(name) == name:
+        if isinstance(value, ModuleType) and name in _MODULES:
+            if _MODULES[name] != name:  # it is found when it is asked for
+                return
             value = getattr(value, name)
         super().__setattr__(name, value)
 

@@ -76,4 +76,5 @@ def _write(path: Path, text: str, licence: str | None = None) -> None:
     if licence is not None:
         stated = to_yaml({"licence": check_licence(licence)}).strip()
         text = re.sub(rf"licence: {NOT_STATED}.*", lambda _: stated, text)
-    write_file(path, text.replace("<path>", str(path)).replace("<name>", path.stem))
+    name = re.sub(r"[^a-z0-9_.-]+", "_", path.stem.lower()).lstrip("_.-") or "mine"
+    write_file(path, text.replace("<path>", str(path)).replace("<name>", name))

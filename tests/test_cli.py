@@ -104,6 +104,11 @@ def test_a_command_is_the_function_and_not_its_module() -> None:
     assert (result.stdout, result.stderr) == ("retgen.run run\n" * len(ORDERS), "")
 
 
+def test_a_function_is_none_of_the_package_that_has_its_name() -> None:
+    importlib.import_module("retgen.draft.draft")
+    assert retgen.draft is sys.modules["retgen.draft.draft"].draft
+
+
 def test_checkers_see_what_is_imported_late() -> None:
     """Type checkers read the imports under TYPE_CHECKING: each is what the package gives."""
     tree = ast.parse(Path(retgen.__file__).read_text())

@@ -25,6 +25,7 @@ from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.passages import HEADINGS
 from retgen.generators.capretrieval.tagging import is_name, word_classes
 from retgen.sources import Block, SourceDocument
+from retgen.validators.capretrieval.words import single_words
 
 _FEWEST, _MOST = 2, 30  # words of a short form; a name may be one
 _TOPIC = 6  # words of a title that may stand before a heading
@@ -35,19 +36,26 @@ _INNER = frozenset(  # words that end nothing
 )
 _HYPHENS = ("-", "\u00ad", "\u2010")
 _CODE = re.compile(r"[$@%]\w|->|[={}]")  # which nobody types to find what explains it
+_DATED = re.compile(r"\d{4}-\w+-\d{2}\b")  # an entry of a list of changes
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(
-    r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|[A-Z]\.|[IVX]+\.|\W*\d+:"
+    r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d+\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
     r"|(?i:chapter|section|appendix|part)\s+(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.:,]?)\s+(?=\S)"
 )
+_PART = re.compile(r"(?i:chapter|section|appendix|part)\s+(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)")
+_FILE = re.compile(  # the place of a page, which is nobody's words
+    r"\S*://\S*|/\S+|\S+\.(?:html?|php|aspx?|txt|md|rst|pdf|xml|json|ya?ml)(?:#\S*)?", re.IGNORECASE
+)
+_ENTRY = re.compile(r"\s+[—–]\s+")  # of an index that turns titles round: in SQLite — Usage
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
 _NAMED = re.compile(r"\A([^\s:]+): |\((\S+)\)\Z")  # a title that says its name: "zlib: compression"
 # no section of a manual, sync(2), and not select() and poll()
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)|\)\s+[^\W\d_]).*$", re.DOTALL)
 # not within a word: [no]color
+_SECTION = re.compile(r"(?<=\w)\([1-9]\w*\)\Z")  # of a manual: gitfaq(7)
 _EMPHASIS = re.compile(r"(?<!\w)[`*\[\]\"“”]+|[`*\[\]\"“”]+(?!\w)|\\(?=\W)|(?<=\w)\(\)")
 _UNDERLINED = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")  # but __init__ and _private
 _MARKS = " \t\n\"'“”‘’`*#=~¶.,;:|<>{}[]()§"
@@ -111,11 +119,17 @@ def words_shown(text: str) -> tuple[str, int, int]:
     end = call.start() if call else len(bare)
     start = begin + len(bare[begin:end]) - len(bare[begin:end].lstrip(_MARKS))
     stop = max(start, len(bare[:end].rstrip(_MARKS)))
-    for mark in "?)":
-        if bare[stop : stop + 1] == mark and (mark == "?" or "(" in bare[start:stop]):
-            stop += 1
+    if bare[stop : stop + 1] == "?":
+        stop += 1
+    while bare[stop : stop + 1] == ")" and bare.count("(", start, stop) > bare.count(
+        ")", start, stop
+    ):
+        stop += 1
     shown = " ".join(_UNDERLINED.sub(r"\1", _EMPHASIS.sub("", bare[start:stop])).split())
-    return shown if any(map(str.isalnum, shown)) else "", start, stop
+    left = iter(single_words(text[start:stop]))
+    # where marks are lost within a word, it cannot be found again
+    whole = all(word in left for word in single_words(shown))
+    return shown if whole and any(map(str.isalnum, shown)) else "", start, stop
 
 
 def folded(text: str) -> str:
@@ -174,6 +188,7 @@ class _Finder:
         named = _NAMED.search(name)
         if named and self._names(called := named[1] or named[2]):
             name = called
+        name = _SECTION.sub("", name)
         self._topic = name if len(name.split()) <= _TOPIC else ""
         start = document.text.find(topic)
         self._named = [(start, start + len(topic))] if topic and self._topic == topic else []
@@ -202,7 +217,7 @@ class _Finder:
             key, places = folded(shown), [place]
             if not any(map(str.isalpha, shown)) or key in titles:
                 continue
-            if self._counts.is_shared(key) or not self._answers(part):
+            if self._counts.is_shared(key) or not self._answers(part) or _PART.fullmatch(shown):
                 continue
             enough = self._says_enough(shown) and self._counts.headings[key] <= 1
             alone = self._stands_alone(shown)
@@ -241,6 +256,8 @@ class _Finder:
             part = anchors.get(link.anchor) if link.anchor else None
             if not self._says_enough(link.text) or (link.anchor and part is None):
                 continue
+            if _FILE.fullmatch(link.text) or self._is_turned(link.text):
+                continue
             span = self._lead
             if part is not None and part.heading.level > 1 and self._answers(part):
                 span = part.start, part.stop
@@ -250,10 +267,15 @@ class _Finder:
             one = self._query("link", link.text, span, [(link.start, link.stop)], alone)
             yield one._replace(found_in=link.found_in)
 
+    def _is_turned(self, words: str) -> bool:
+        """Whether words are the title turned round, as an index has it: "in SQLite — Usage"."""
+        last, *first = reversed(_ENTRY.split(words))
+        return bool(first) and folded(" ".join((last, *first))) in folded(self._document.title)
+
     def _query(
         self, kind: str, text: str, span: Place, places: Sequence[Place], alone: bool = True
     ) -> FoundQuery:
-        alone = alone and not _CODE.search(text)
+        alone = alone and not _CODE.search(text) and not _DATED.match(text)
         score = round(self._worth(self._content(text)), 4) if alone else 0.0
         return FoundQuery(kind, text, *span, score, self._document.id, tuple(places))
 

@@ -272,12 +272,17 @@ def mark_sides(
 ) -> None:
     """Say of each query whether a passage that answers it has any of its content words.
 
-    `stems`: of each passage, and its words, sorted. A query of function words alone is lexical.
+    `stems`: of each passage, and its words, sorted. A query of function words alone is lexical. In
+    other languages than English every word counts, since who checks it knows no function words.
     """
     for one in queries:
         if one.evidence == "rules":
             continue  # its words stand in its passage
-        content = content_codes(one.text, passages[one.passage].language)
+        language = passages[one.passage].language
+        content = content_codes(one.text, language).ravel()
+        if language != "en":
+            every = sequence(unicodedata.normalize("NFKC", one.text))
+            content = np.concatenate([content, term_codes(every)])
         held = (stems[j] for j in one.positives)
         if content.size and not any(np.isin(content, terms).any() for terms in held):
             one.side = "nonlexical"

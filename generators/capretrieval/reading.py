@@ -16,7 +16,7 @@ from retgen.generators.capretrieval.queries import PassageQuery, dropped_query
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
 from retgen.progress import Progress, no_progress
-from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals
+from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals, whole_id
 from retgen.sources.read import kinds
 from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 
@@ -52,7 +52,8 @@ def nothing_held_out(
             f"hold all of them; the first: {next(iter(clean)).reason}. They are listed in "
             "rejected.jsonl."
         )
-    same = "is one document" if len(documents) == 1 else (
+    parts = f", cut into {len(documents):,} as it is long" if len(documents) > 1 else ""
+    same = f"is one document{parts}" if len({whole_id(one.id) for one in documents}) == 1 else (
         f"are {len(documents):,} documents that share their wording (near-duplicates, or filled-in "
         "templates), which have to stay on one side"
     )  # fmt: skip

@@ -131,6 +131,9 @@ def _fault(
     if copied:
         return f"what answers it stands in {_others(copied)}, too"
     if one.evidence == FOUND:
+        elsewhere = [i for i in range(low, high) if i not in answering and scores[i] >= best]
+        if words.shape[1] == 1 and elsewhere:
+            return "one word, and BM25 ranks another passage of its document before its own"
         return ""
     if one.kind == "summary" and scores[one.passage] < scores[low:high].max():
         return "BM25 ranks another passage of its document before its own"

@@ -59,7 +59,7 @@ def _name_in_id(document: SourceDocument) -> str:
     """The longest name in a text, no ordinary word, that is half of its id's words or more, and the
     first ones; "" where there is none.
     """
-    whole = words_of(document.id)
+    whole = words_of(document.id.rpartition("/")[2] or document.id)
     every = dict.fromkeys(_NAME.findall(document.text))
     names = [
         one for one in every

@@ -22,15 +22,13 @@ from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_
 from retgen.plan import NOT_STATED
 from retgen.recipe import Recipe
 from retgen.reporting import evidence
+from retgen.validators.languages import code_of
 from retgen.validators.origin import in_words, is_separable
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo
 
 # parts under these can go out under Apache-2.0 together; in brackets stands whose part it is
 _FREE = re.compile(r"(Apache-2\.0|MIT|CC0-1\.0)( \(\w+\))?")
-
-
-_HUB = {"eng": "en"}  # the Hub has two letters where there are
 
 
 def check_licence(text: str) -> str:
@@ -52,8 +50,8 @@ def is_free_licence(licences: Mapping[str, str]) -> bool:
 
 
 def hub_languages(languages: Iterable[str]) -> list[str]:
-    """Languages by ISO 639-3 and script, as the Hub names them."""
-    return [_HUB.get(name[:3], name[:3]) for name in languages]
+    """Languages by ISO 639-3 and script, as the Hub names them: by two letters where there are."""
+    return [code_of(name) or name[:3] for name in languages]
 
 
 def dataset_card(

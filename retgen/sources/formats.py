@@ -30,7 +30,7 @@ from retgen.sources.records import (
     SourceDocument,
     TableColumns,
 )
-from retgen.sources.texts import LARGEST, text_parts
+from retgen.sources.texts import LARGEST, row_parts
 
 HUB = "hf:"
 TABLE_KINDS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -167,8 +167,12 @@ def _made(
         if isinstance(one, RefusedRow):
             yield Record(where, one, within)
         else:
-            for part in text_parts(one, reading, is_markdown=False):
+            parts = list(row_parts(one, reading))
+            for part in parts:
                 yield Record(where, part, within)
+            if not parts:
+                reason = f"the column {held.text!r} holds HTML that shows no text"
+                yield Record(where, RefusedRow(where, "source/empty", reason, one.id), within)
 
 
 def _document(

@@ -19,7 +19,7 @@ _NUMBERED = re.compile(r"\d{1,2}((?:\.\d{1,2})+\.?)?\s+[^\W\d_]")  # "2.1 Sails"
 _COUNT = re.compile(r"\A\d{1,2}(?:\.\d{1,2})*\.?\s+")  # which an outline may leave out
 # titles that programs fill in, such as the name of the file that was printed
 _UNSAID = re.compile(
-    r"\(\w+\)|untitled|Microsoft Word - .*"
+    r"\(\w+\)|untitled|Word Document|Microsoft Word - .*"
     r"|\S+\.(?:dvi|tex|docx?|odt|rtf|pptx?|odp|xlsx?|indd|qxd|fm|ps|pdf|html?|txt|md)",
     re.IGNORECASE,
 )

@@ -7,7 +7,9 @@ each one stands; a block is text whose innermost element of structure is the sam
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from retgen.sources.records import Block, BlockKind, Link, ShortForm
@@ -26,6 +28,13 @@ _AROUND = (
     "//nav|//footer|//*[@role='navigation']|//*[@role='banner']|//*[@role='contentinfo']"
     "|//*[@role='search']|//*[@hidden]|//*[@aria-hidden='true']"
     "|//noscript|//template|//button|//select|//textarea|//svg"
+    "|//a[@rel='prev' or @rel='next' or @accesskey]"
+)
+# names of what is around, as sites and generators of pages call it
+_NAMED_AROUND = re.compile(
+    r"(?:global-?|site-?|doc-?|main-?|sub-?|top-?|page-?)?(?:nav|navbar|navigation|menu)"
+    r"|nav(?:header|footer|links)|breadcrumbs?|related|skip-?links?",
+    re.IGNORECASE,
 )
 _MAIN = "//main|//*[@role='main']"
 _SIGNS = {"", "¶", "#", "§", "🔗", "link"}  # of links from a heading to itself
@@ -46,6 +55,8 @@ _BOXES = ("section", "dl", "dt", "dd", "summary", "details", "center", "form", "
 _ROWS = ".//tbody|.//thead|.//tfoot|.//tr|.//td|.//th"
 _BULLET = re.compile(r"(?:[*+o•-]|\d+\.)\s+")
 _BLANK = re.compile(r"\n\s*\n")
+_BETWEEN = 2  # blanks between cells
+_GAP = re.compile(r"(?<=\S)[ ]{3,}")
 _PROSE = 0.25  # letters of a block outside of links, at least
 
 
@@ -66,14 +77,16 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     for element in page.xpath(_AROUND):
         if element.getparent() is not None:
             element.drop_tree()
+    _drop_navigation(page)
     for element in page.xpath("//a[starts-with(@href, '#')]"):
         if element.text_content().strip() in _SIGNS and not element.get("id"):
             element.drop_tree()
-    titles = [page.xpath("//head/title"), page.xpath("//h1")]
-    title, heading = (" ".join(one[0].text_content().split()) if one else "" for one in titles)
-    if heading and re.match(re.escape(heading) + r"\s*[—–|·:»-]+\s", title):
-        title = heading  # without the name of the site
-    title = title or heading
+    title = " ".join("".join(page.xpath("//head/title[1]//text()")).split())
+    headings = [" ".join(one.text_content().split()) for one in page.xpath("//h1")]
+    for heading in headings:
+        if heading and re.match(re.escape(heading) + r"\s*[—–|·:»-]+\s", title):
+            title = heading  # without the name of the site
+    title = title or next(iter(headings), "")
     described = page.xpath("//meta[@name='description']/@content")
     mains = page.xpath(_MAIN)
     shown = mains[0] if len(mains) == 1 and has_words(mains[0].text_content()) else page
@@ -91,13 +104,53 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     spans = [
         (one.start, min(one.end, len(text)), int(one.metadata)) for one in reader.get_annotations()
     ]
+    tables = [(start, stop) for start, stop, number in spans if marked[number].tag == "table"]
+    text, spans = _unpadded(text, tables, spans)
     blocks, links = _structure(text, marked, spans, place)
     short_forms = (ShortForm("description", " ".join(one.split())) for one in described[:1])
     return ParsedFile(title, text, blocks, links, tuple(one for one in short_forms if one.text))
 
 
+def _drop_navigation(page: Any) -> None:
+    """Drop what its class or id calls navigation, unless it holds half of the page or a heading."""
+    whole = len(page.text_content())
+    for element in page.xpath("//body//*[@class or @id]"):
+        names = f"{element.get('class', '')} {element.get('id', '')}".split()
+        if (
+            any(map(_NAMED_AROUND.fullmatch, names))
+            and element.getparent() is not None
+            and element.find(".//h1") is None
+            and 2 * len(element.text_content()) < whole
+        ):
+            element.drop_tree()
+
+
 def _annotate(number: str, element: Any) -> None:
     element.annotation += (number,)
+
+
+def _unpadded(
+    text: str, tables: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int, int]]
+) -> tuple[str, list[tuple[int, int, int]]]:
+    """A text whose tables' cells are two blanks apart, and not as wide as the widest of a column;
+    and where the same spans stand in it.
+    """
+    gaps = sorted({
+        gap.span() for start, stop in tables for gap in _GAP.finditer(text, start, stop)
+    })  # fmt: skip
+    lost = [0, *accumulate(stop - start - _BETWEEN for start, stop in gaps)]
+    ends = [stop for _, stop in gaps]
+
+    def moved(at: int) -> int:
+        before = bisect_right(ends, at)  # gaps that end there or earlier
+        within = max(0, at - gaps[before][0] - _BETWEEN) if before < len(gaps) else 0
+        return at - lost[before] - within
+
+    kept, at = [], 0
+    for start, stop in gaps:
+        kept.append(text[at : start + _BETWEEN])
+        at = stop
+    return "".join((*kept, text[at:])), [(moved(start), moved(stop), n) for start, stop, n in spans]
 
 
 def _structure(

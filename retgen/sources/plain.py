@@ -1,13 +1,14 @@
 """Plain text as blocks: paragraphs at blank lines, headings where they are plain, items, roff.
 
 Headings are underlined lines (reStructuredText), capitals over indented text and what is indented a
-little below them (manual pages as they are shown), numbered lines (RFCs), and lines that ask.
+little below them (manual pages as they are shown), numbered lines (RFCs), and lines that ask. In
+AsciiDoc lines of the same sign also begin and end a listing, which is code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -24,6 +25,15 @@ _ROFF_HEADING = re.compile(r"\.S[HhSs]\s+\"?(?P<words>[^\"\n]*[^\"\s])")
 _PAGE_EDGE = re.compile(r".*\(\d\w*\)\s*\Z")  # of a manual page: LS(1) ... LS(1)
 _LEADER = re.compile(r"(?:\.\s?){4,}\s*\w+\s*\Z")  # of a table of contents
 _DIRECTIVE = re.compile(r"\s*(?:\.\. |:\w[\w ]*:(?:\s|\Z))")  # of reStructuredText
+_ASCIIDOC = re.compile(
+    r"^\[\[[\w.:-]+\]\]\s*$|^include::\S+\[|^ifn?def::|linkgit:\S|link:\S+\[|^\+\n"
+    r"|^\[(?:source|verse|quote|listing|horizontal|discrete|NOTE|TIP)\b[^\]\n]*\]\s*$"
+    r"|<<[\w-]+(?:,[^>\n]*)?>>",
+    re.M,
+)
+_DELIMITER = re.compile(r"([-.+])\1{3,}\s*\Z")  # of a listing
+_ATTRIBUTES = re.compile(r"\[.*\]\s*\Z|\+\s*\Z")
+_EQUALS = re.compile(r"(={1,6})\s+\S.*\Z")  # before a heading
 _PROMPT = re.compile(r"\s*(?:\$|>>>|[#%] ) ?\S")
 _PROSE = 0.75  # letters and blanks of a text, at least; of code there are fewer
 _LONGEST_HEADING = 80
@@ -41,9 +51,13 @@ class _Line(NamedTuple):
 
 def plain_blocks(text: str) -> list[Block]:
     """The blocks of a text, in order."""
-    chunks = list(_chunks(text))
+    listings = dict(_listings(text)) if is_asciidoc(text) else {}
+    chunks = list(_chunks(text, listings))
     reading = _Reading(text)
     for number, chunk in enumerate(chunks):
+        if chunk[0].start in listings:
+            reading.add("code", chunk)
+            continue
         below = chunks[number + 1][0] if number + 1 < len(chunks) else None
         at_edge = len(chunk) == 1 and number in (0, len(chunks) - 1)
         if at_edge and _PAGE_EDGE.match(chunk[0].text):
@@ -53,12 +67,44 @@ def plain_blocks(text: str) -> list[Block]:
     return reading.blocks
 
 
-def _chunks(text: str) -> Iterator[list[_Line]]:
-    """Lines that no blank line parts."""
-    chunk: list[_Line] = []
-    at = 0
+def is_asciidoc(text: str) -> bool:
+    """Whether a text has what AsciiDoc alone has: anchors, attributes, links of its kind."""
+    return bool(_ASCIIDOC.search(text))
+
+
+def _listings(text: str) -> Iterator[tuple[int, int]]:
+    """Where listings of AsciiDoc begin and end, with the lines of one sign around them. Such a line
+    that is as long as the one above, but for three characters, underlines a heading.
+    """
+    lines, at = list[tuple[int, str]](), 0
     for line in text.splitlines(keepends=True):
-        if line.strip():
+        lines.append((at, line.rstrip()))
+        at += len(line)
+    number = 0
+    while number < len(lines):
+        start, shown = lines[number]
+        number += 1
+        above = lines[number - 2][1] if number > 1 else ""
+        is_underline = above and not _ATTRIBUTES.match(above) and above[0] != "."
+        if not _DELIMITER.match(shown) or (is_underline and abs(len(above) - len(shown)) <= 3):
+            continue
+        for last in range(number, len(lines)):
+            if lines[last][1] == shown:
+                yield start, lines[last][0] + len(shown)
+                number = last + 1
+                break
+
+
+def _chunks(text: str, listings: Mapping[int, int]) -> Iterator[list[_Line]]:
+    """Lines that no blank line parts; those of a listing are together. `listings`: begin -> end."""
+    chunk: list[_Line] = []
+    at, end = 0, 0  # of the last listing
+    for line in text.splitlines(keepends=True):
+        if chunk and (at in listings or (end and at >= end)):
+            yield chunk
+            chunk = []
+        end = listings.get(at, end if at < end else 0)
+        if line.strip() or (chunk and at < end):
             shown = line.expandtabs()
             chunk.append(_Line(at, line, len(shown) - len(shown.lstrip())))
         elif chunk:
@@ -76,6 +122,7 @@ class _Reading:
         self.text = text
         self.blocks: list[Block] = []
         self.is_roff = bool(_ROFF_PAGE.search(text))
+        self.is_asciidoc = is_asciidoc(text)
         self.underlines: list[str] = []  # the highest heading's first
         self.under_capitals = False
         self.is_literal = False  # what is indented behind "::"
@@ -91,7 +138,10 @@ class _Reading:
         if self.is_roff:
             self._roff(lines)
             return
-        taken = self._heading(lines, below)
+        while self.is_asciidoc and lines and _ATTRIBUTES.match(lines[0].text.strip()):
+            self.add("boilerplate", lines[:1])
+            lines = lines[1:]
+        taken = self._heading(lines, below) if lines else 0
         if taken < len(lines):
             self._body(lines[taken:])
 
@@ -99,6 +149,9 @@ class _Reading:
         """How many lines of the beginning are a heading and its underline."""
         first = lines[0]
         words = first.text.strip()
+        if self.is_asciidoc and (marked := _EQUALS.match(words)):
+            self.add("heading", lines[:1], len(marked[1]))
+            return 1
         signs = [match[1] if (match := _UNDERLINE.match(one.text)) else "" for one in lines[:3]]
         if len(signs) == 3 and signs[0] and signs[0] == signs[2] and not signs[1]:
             self.add("heading", lines[1:2], self._underlined(signs[0] * 2))

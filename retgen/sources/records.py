@@ -9,10 +9,17 @@ IDS = ("_id", "id")
 TEXTS = (
     "text", "body", "content", "contents", "description", "passage", "document", "abstract",
     "caption", "answer", "article", "story", "summary",
+    "beschreibung", "inhalt", "nachricht", "contenu", "texte", "corps", "contenido", "texto",
+    "descripción", "contenuto", "testo", "descrizione", "inhoud", "tekst", "treść", "本文", "内容",
+    "正文",
 )  # fmt: skip
 SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
 _PART = "#part-"  # between a document's id and the number of a part
-TITLES = ("title", "name", "heading", "headline", "subject", "question")
+TITLES = (
+    "title", "name", "heading", "headline", "subject", "question", "titel", "überschrift",
+    "betreff", "bezeichnung", "titre", "objet", "sujet", "título", "asunto", "titolo", "oggetto",
+    "onderwerp", "tytuł", "temat", "件名", "标题", "標題",
+)  # fmt: skip
 BlockKind = Literal[
     "title", "heading", "paragraph", "item", "code", "table", "caption", "boilerplate"
 ]

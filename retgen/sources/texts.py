@@ -20,7 +20,7 @@ from retgen.sources.markdown import (
 )
 from retgen.sources.office import read_docx, read_pdf
 from retgen.sources.pages import read_page
-from retgen.sources.plain import plain_blocks
+from retgen.sources.plain import is_asciidoc, plain_blocks
 from retgen.sources.records import (
     Block,
     Link,
@@ -33,10 +33,15 @@ from retgen.sources.structure import ParsedFile, cut_place, part_of
 
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
 _OFFICE = {".pdf": read_pdf, ".docx": read_docx}
-TEXT_KINDS = (".txt", *MARKDOWN, ".rst", *HTML, *_OFFICE)
+_PLAIN = (".rst", ".adoc")
+TEXT_KINDS = (".txt", *MARKDOWN, *_PLAIN, *HTML, *_OFFICE)
 LARGEST = 200_000_000  # bytes of a file that is read as a whole
 
 _OVERSTRUCK = re.compile(".\x08")  # as formatters set bold and underlined letters: x, back, x
+
+_BOXES = "html|body|div|p|h[1-6]|ul|ol|dl|table|section|article|span"
+_OPENED = re.compile(rf"\s*<(?:!doctype\s+html|{_BOXES})\b[^<>]*>", re.IGNORECASE)
+_CLOSED = re.compile(rf"</(?:{_BOXES})>\s*\Z|<br\s*/?>\s*\Z", re.IGNORECASE)
 
 _MODULES = {
     **dict.fromkeys(HTML, ("lxml.html", "inscriptis")),
@@ -88,7 +93,7 @@ def file_documents(
             if kind in HTML or kind in _OFFICE:
                 yield from _parts(document, parsed, reading)
             else:
-                yield from text_parts(document, reading, kind in MARKDOWN, kind == ".rst")
+                yield from text_parts(document, reading, kind in MARKDOWN, kind in _PLAIN)
         elif kind in HTML and content.strip():
             yield refused("empty", "the page shows no text")
         else:
@@ -134,7 +139,7 @@ def text_parts(
     text, number = document.text, 1
 
     def structure(part: str) -> tuple[Sequence[Block], Sequence[Link]]:
-        if is_markdown or (not is_plain and looks_like_markdown(part)):
+        if is_markdown or not (is_plain or is_asciidoc(part) or not looks_like_markdown(part)):
             return markdown_blocks(part, document.place)
         return plain_blocks(part), ()
 
@@ -149,6 +154,21 @@ def text_parts(
     if text.strip():
         parsed = ParsedFile("", text, *(structure(text) if reading.structure else ()))
         yield _part(document, parsed, number)
+
+
+def row_parts(document: SourceDocument, reading: ReadOptions) -> Iterator[SourceDocument]:
+    """As `text_parts`, of a table's row, which may hold HTML; none where that shows no text."""
+    if not _is_page(document.text):
+        yield from text_parts(document, reading, is_markdown=False)
+        return
+    import_readers((".html",))
+    page = read_page(document.text, document.place)
+    document = document._replace(title=document.title or page.title)
+    yield from _parts(document, page, reading)
+
+
+def _is_page(text: str) -> bool:
+    return bool(_OPENED.match(text) and _CLOSED.search(text))
 
 
 def _parts(

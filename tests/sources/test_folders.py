@@ -15,7 +15,7 @@ import pytest
 from retgen.errors import DatasetError
 from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 
-KINDS = ".txt, .md, .markdown, .rst, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
+KINDS = ".txt, .md, .markdown, .rst, .adoc, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
 
 
 def ids(path: Path) -> list[str]:

@@ -57,6 +57,24 @@ def test_a_page_as_it_is_shown() -> None:
         ("<nav>Home</nav>", "", ""),
         ("<title>A — site</title><h1>A</h1>", "A", "A"),
         ("<title>A-b</title><h1>A</h1>", "A-b", "A"),
+        ("<title>A — B 3.2</title><h1>B 3.2</h1><h1>A</h1>", "A", "B 3.2\n\nA"),
+        # navigation by its name, but not what holds half of a page or its heading
+        (
+            '<div class="docnav">Up</div><p id="global-nav">Home</p><p>About us, at some length.</p>',
+            "",
+            "About us, at some length.",
+        ),
+        (
+            '<p rel="x"><a rel="next" href="b">Next</a> <a accesskey="p" href="a">Prev</a>b</p>',
+            "",
+            "b",
+        ),
+        ('<div class="related menu"><h1>A</h1></div>b', "A", "A\n\nb"),
+        (
+            '<div class="menu">Soup of the day, and bread.</div><p>b</p>',
+            "",
+            "Soup of the day, and bread.\n\nb",
+        ),
         (
             "<table><tr><td><h1>A</h1></td><td>b</td></tr><tr><td>c</td></tr></table>",
             "A",
@@ -106,3 +124,23 @@ def test_blocks_and_links() -> None:
     assert [(page.text[one.start : one.stop], one.target) for one in page.links] == [
         ("the knots", "rope/knots.html#bend"), ("rig", "sail/rig"), ("Masts", "sail/mast.html"),
     ]  # fmt: skip
+
+
+def test_cells_are_not_as_wide_as_their_column() -> None:
+    html = (
+        "<p>Before.</p><table><tr><th>Name</th><th>Meaning</th></tr>"
+        f"<tr><td>a</td><td>{'long ' * 30}</td></tr><tr><td>b</td><td>short</td></tr></table>"
+        "<pre>x     y</pre><p>After, see <a href='other.html'>the other page</a>.</p>"
+    )
+    page = read_page(html, "here.html")
+    assert [line.strip() for line in page.text.splitlines() if line.strip()] == [
+        "Before.", "Name  Meaning", f"a  {('long ' * 30).strip()}", "b  short", "x     y",
+        "After, see the other page.",
+    ]  # fmt: skip
+    shown = [page.text[one.start : one.stop].split() for one in page.blocks]
+    assert [one.kind for one in page.blocks] == ["paragraph", "table", "code", "paragraph"]
+    assert shown[1][:3] == ["Name", "Meaning", "a"]
+    assert shown[1][-2:] == ["b", "short"]
+    assert shown[3] == ["After,", "see", "the", "other", "page."]
+    [link] = page.links
+    assert page.text[link.start : link.stop] == "the other page"

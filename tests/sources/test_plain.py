@@ -90,9 +90,41 @@ of two lines.
 """
 
 
+ASCIIDOC = """\
+sail(1)
+=======
+
+[[SAFETY]]
+Safety first
+------------
+Wear a vest, as in:
+
+----------------
+$ sail --vest
+
+Vest is on.
+----------------
++
+--------
+$ sail
+--------
+
+== More[[MORE]]
+
+See linkgit:sail[7].
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (ASCIIDOC, [
+            ("heading", 1, "sail(1)"), ("boilerplate", 0, "[[SAFETY]]"),
+            ("heading", 2, "Safety first"), ("paragraph", 0, "Wear a vest, as in:"),
+            ("code", 0, "----------------\n$ sail --vest\n\nVest is on.\n----------------"),
+            ("boilerplate", 0, "+"), ("code", 0, "--------\n$ sail\n--------"),
+            ("heading", 2, "== More[[MORE]]"), ("paragraph", 0, "See linkgit:sail[7]."),
+        ]),
         (MANUAL, [
             ("boilerplate", 0, "SAIL(1)                  User Commands                  SAIL(1)"),
             ("heading", 1, "NAME"), ("paragraph", 0, "sail - raise a sail"),

@@ -47,7 +47,7 @@ def test_sources_that_are_none(
 
 def test_the_formats_in_words() -> None:
     assert FORMATS == (
-        ".txt, .md, .markdown, .rst, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv or "
+        ".txt, .md, .markdown, .rst, .adoc, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv or "
         ".parquet (also .gz, .bz2, .xz, .zst), a folder of such files, the folder of a data set, "
         "or hf:owner/name"
     )

@@ -347,3 +347,31 @@ def test_a_text_that_was_refused_is_no_copy_of_another(tmp_path: Path) -> None:
         "a",
         "b",
     ]
+
+
+def test_rows_that_hold_pages(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": "a",
+            "description": "<div><h2>Sails</h2><p>Hello,<br>all.</p><script>x</script></div>",
+        },
+        {"id": "b", "description": "<p>   </p>"},
+        {"id": "c", "description": "a < b, and <p> opens a paragraph"},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    first, refused, last = read_sources(path, Columns(), structure=True)
+    assert isinstance(first, SourceDocument)
+    assert first.text.split() == ["Sails", "Hello,", "all."]
+    assert [one.kind for one in first.blocks] == ["heading", "paragraph"]
+    reason = "the column 'description' holds HTML that shows no text"
+    assert refused == RefusedRow("a.jsonl:2", "source/empty", reason, "b")
+    assert isinstance(last, SourceDocument)
+    assert last.text == rows[2]["description"]
+
+
+def test_columns_that_have_other_names_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("Ticket;Betreff;Beschreibung\n1;Segel;Ein Segel ist gerissen.\n", "utf-8")
+    [one] = read_sources(path, Columns())
+    assert one == SourceDocument("row-1", "Segel", "Ein Segel ist gerissen.")

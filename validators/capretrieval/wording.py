@@ -23,8 +23,8 @@ from retgen.validators.wordsets import word_runs, word_sets
 
 ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 STEPS = (ALIKE, 0.8, 0.9, 1.0)
-_RUN, _SAMPLED = 8, 16  # words of a run; of so many runs one is looked at, by its hash
-_FEWEST = 8  # runs that are looked at of a document that may be a copy: some 130 words
+_RUN, _SAMPLED = 8, 4  # words of a run; of so many runs one is looked at, by its hash
+_FEWEST = 8  # runs that are looked at of a document that may be a copy: some 40 words
 _COPIED = 0.5  # share of the runs of the shorter of two documents, which make it a copy
 _SHARED = 20  # documents that hold a run which is no licence, no footer
 _AT_ONCE = 4096  # documents whose runs are looked up together

@@ -208,6 +208,30 @@ def test_short_forms_captions_and_links() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("Planning retries in steps", True), ("retries.html", False), ("a/b.md#steps", False),
+        ("/guide/retries", False), ("https://e.example/retries", False),
+        ("in steps — Planning retries", False), ("Retries — planning them", True),
+    ],
+)  # fmt: skip
+def test_places_of_pages_and_titles_turned_round_are_nobodys_words(words: str, kept: bool) -> None:
+    one = document("r", ("paragraph", OTHER, 0), title="Planning retries in steps", place="r.md")
+    other = document("other", ("paragraph", f"See {words}.", 0))
+    other = other._replace(links=(Link(4, 4 + len(words), "r.md"),))
+    texts = [text for kind, text, _, _ in found(one, [other]) if kind == "link"]
+    same = words == "Planning retries in steps"  # the title has these words already
+    assert texts == ([words] if kept and not same else [])
+
+
+def test_a_section_of_a_manual_is_no_part_of_its_name() -> None:
+    one = document(
+        "sailfaq", ("heading", "Reefing in storms", 2), ("paragraph", OTHER, 0), title="sailfaq(7)",
+    )  # fmt: skip
+    assert [text for _, text, _, _ in found(one)][-1:] == ["sailfaq Reefing in storms"]
+
+
 def test_words_that_point_to_many_documents_say_nothing() -> None:
     targets = [document(f"t{n}", ("paragraph", f"{BODY} {n}", 0), place=f"t{n}.md")
                for n in range(3)]  # fmt: skip
@@ -236,6 +260,11 @@ def test_words_that_point_to_many_documents_say_nothing() -> None:
         ("Chapter 8. Texts in other languages", "Texts in other languages"),
         ("Appendix A: Licence of the texts", "Licence of the texts"),
         ("Part of speech tagging", "Part of speech tagging"),
+        ("F.20.3. Example", "Example"),
+        ("13) Can I sail it?", "Can I sail it?"),
+        ("Weblate (Portuguese (Brazil))", "Weblate (Portuguese (Brazil))"),
+        ("Integrator[[INTEGRATOR]]", "Integrator"),
+        ('quote"d words', 'quote"d words'),
         ("execve(2) semantics", "execve(2) semantics"),
         ('"kill" with negative signals', "kill with negative signals"),
         ("[The archive](http://archive.example/x)", "The archive"),

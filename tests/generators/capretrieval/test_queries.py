@@ -15,6 +15,7 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import (
+    FOUND,
     PassageQuery,
     mark_sides,
     select_queries,
@@ -246,3 +247,12 @@ def test_a_query_without_a_word_of_its_target_is_nonlexical() -> None:
         one.positives = [one.passage]
     mark_sides(queries, passages, stems)
     assert [one.side for one in queries] == ["nonlexical", "lexical", "lexical", "nonlexical"]
+
+
+def test_of_other_languages_every_word_counts() -> None:
+    """Whoever checks a side knows no function words of theirs."""
+    passage = Passage("d", "d", 0, 9, "", "\u8239\u306e\u5e06", "ja")
+    query = PassageQuery("\u6d77\u306e\u6ce2", "heading", 0, (0, 1), FOUND)
+    query.positives = [0]
+    mark_sides([query], [passage], [np.unique(term_codes(words_of(passage.text)))])
+    assert query.side == "lexical"

@@ -98,6 +98,22 @@ def test_a_heading_has_to_find_the_passage_that_answers_it() -> None:
     }
 
 
+def test_a_word_that_another_passage_says_more_of_is_no_heading_for_its_own() -> None:
+    texts = ["gettext gettext, see also gettext.", "Like gettext, in scripts of pages.", "Wheat."]
+    passages = [
+        Passage("d0#0", "d0", 0, 34, "", texts[0], "en"),
+        Passage("d0#1", "d0", 35, 70, "", texts[1], "en"),
+        Passage("d1", "d1", 0, 6, "", texts[2], "en"),
+    ]
+    stems = [np.unique(term_codes(stems_of(one, "en") + sequence(one))) for one in texts]
+    asked = [found("gettext", 1), found("gettext scripts", 1)]
+    for one in asked:
+        one.span = 40, 60
+    assert general_queries(asked, passages, [0, 0, 1], stems, no_progress) == {
+        0: "one word, and BM25 ranks another passage of its document before its own"
+    }
+
+
 def test_rules_are_not_scored_in_a_language_that_few_documents_have() -> None:
     texts = [*(f"{word} kettle" for word in "a b c d e f g h i j k l m n o p q r s t".split()),
              "Windmühle"]  # fmt: skip

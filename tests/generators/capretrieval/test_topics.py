@@ -42,6 +42,7 @@ def test_the_topic_is_the_title_or_a_name_that_is_said_first_and_often() -> None
         ("libtmux.1", ""),
         ("split.1", ""),  # an ordinary word
         ("kettle.1", "Kettle"),
+        ("man1/de/tmux.1", "tmux"),  # whatever folder it is in
         ("17", ""),
     ],
 )

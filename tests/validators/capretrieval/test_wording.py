@@ -38,7 +38,8 @@ def test_a_chapter_and_the_manual_that_holds_it_share_a_number() -> None:
     assert wording(texts).groups.tolist() == [0, 0, 0, *range(3, len(texts))]
     assert wording(texts, 1.0).groups.tolist() == list(range(len(texts)))
     # of short texts too few runs are looked at
-    assert copies([words("a", 60), words("a", 120)]).tolist() == []
+    assert copies([words("a", 60), words("a", 120)]).tolist() == [[0, 1]]
+    assert copies([words("a", 20), words("a", 120)]).tolist() == []
     assert copies([]).tolist() == []
 
 
