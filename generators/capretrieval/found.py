@@ -41,11 +41,16 @@ _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
 _WORD = re.compile(r"\w+")
+_PARTED = (  # what the parts of a book are called
+    r"(?i:chapter|section|appendix|part|kapitel|abschnitt|anhang|teil|chapitre|annexe|partie"
+    r"|capítulo|sección|apéndice|parte|capitolo|sezione|hoofdstuk|rozdział)"
+    r"\s+(?:[A-Z]?\d+(?:\.\d+)*|[A-Z]|[IVX]+)"
+)
+_PART = re.compile(_PARTED)
 _NUMBER = re.compile(
     r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d+\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
-    r"|(?i:chapter|section|appendix|part)\s+(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.:,]?)\s+(?=\S)"
+    rf"|{_PARTED}[.:,]?)\s+(?=\S)"
 )
-_PART = re.compile(r"(?i:chapter|section|appendix|part)\s+(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)")
 _FILE = re.compile(  # the place of a page, which is nobody's words
     r"\S*://\S*|/\S+|\S+\.(?:html?|php|aspx?|txt|md|rst|pdf|xml|json|ya?ml)(?:#\S*)?", re.IGNORECASE
 )
@@ -58,7 +63,7 @@ _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)|\)\s+[^\W\d_]).*$", re.DOTALL)
 _SECTION = re.compile(r"(?<=\w)\([1-9]\w*\)\Z")  # of a manual: gitfaq(7)
 _EMPHASIS = re.compile(r"(?<!\w)[`*\[\]\"“”]+|[`*\[\]\"“”]+(?!\w)|\\(?=\W)|(?<=\w)\(\)")
 _UNDERLINED = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")  # but __init__ and _private
-_MARKS = " \t\n\"'“”‘’`*#=~¶.,;:|<>{}[]()§"
+_MARKS = " \t\n\"'“”‘’„‚«»‹›`*#=~¶.,;:|<>{}[]()§"
 
 Place = tuple[int, int]
 
@@ -256,7 +261,8 @@ class _Finder:
             part = anchors.get(link.anchor) if link.anchor else None
             if not self._says_enough(link.text) or (link.anchor and part is None):
                 continue
-            if _FILE.fullmatch(link.text) or self._is_turned(link.text):
+            is_place = _FILE.fullmatch(link.text) or _PART.fullmatch(link.text)
+            if is_place or self._is_turned(link.text):
                 continue
             span = self._lead
             if part is not None and part.heading.level > 1 and self._answers(part):
