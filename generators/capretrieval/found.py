@@ -36,7 +36,7 @@ _INNER = frozenset(  # words that end nothing
 )
 _HYPHENS = ("-", "\u00ad", "\u2010")
 _CODE = re.compile(r"[$@%]\w|->|[={}]")  # which nobody types to find what explains it
-_DATED = re.compile(r"\d{4}-\w+-\d{2}\b")  # an entry of a list of changes
+_DATED = re.compile(r"\d{4}-\w+-\d{2}\b")
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
@@ -281,7 +281,7 @@ class _Finder:
     def _query(
         self, kind: str, text: str, span: Place, places: Sequence[Place], alone: bool = True
     ) -> FoundQuery:
-        alone = alone and not _CODE.search(text) and not _DATED.match(text)
+        alone = alone and not _CODE.search(text)
         score = round(self._worth(self._content(text)), 4) if alone else 0.0
         return FoundQuery(kind, text, *span, score, self._document.id, tuple(places))
 
@@ -339,8 +339,10 @@ class _Finder:
 
     def _is_cut(self, shown: str) -> bool:
         """Whether a heading goes on in a line that it lacks: ... quantifier of the, all de-; or is
-        a line of a table, a list.
+        a line of a table, a list, an entry of a list of changes.
         """
+        if _DATED.match(shown):
+            return True
         words = shown.casefold().split()
         last = words[-1]
         if last.endswith(_HYPHENS) or (len(words) > _TOPIC and self._stops.isdisjoint(words)):

@@ -225,6 +225,18 @@ def test_places_of_pages_and_titles_turned_round_are_nobodys_words(words: str, k
     assert texts == ([words] if kept and not same else [])
 
 
+def test_entries_of_lists_of_changes_are_not_scored() -> None:
+    one = document(
+        "n", ("heading", "2014-02-03 - Release 3.8.3", 2), ("paragraph", OTHER, 0),
+        title="Older news of the boatyard",
+    )  # fmt: skip
+    counts = survey([one])
+    counts.documents = 20
+    every = {query.text: query.score for query in found_queries(one, "en", counts, ())}
+    assert every["Older news of the boatyard 2014-02-03 - Release 3.8.3"] == 0
+    assert every["Older news of the boatyard"] > 0.5
+
+
 def test_a_section_of_a_manual_is_no_part_of_its_name() -> None:
     one = document(
         "sailfaq", ("heading", "Reefing in storms", 2), ("paragraph", OTHER, 0), title="sailfaq(7)",
