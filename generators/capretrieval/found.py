@@ -226,16 +226,19 @@ class _Finder:
                 continue
             enough = self._says_enough(shown) and self._counts.headings[key] <= 1
             alone = self._stands_alone(shown)
-            about = self._topic and folded(self._topic) not in key
-            clear = enough and self._is_topic(shown, part)
             is_question = shown.endswith("?")
+            # "Is SQLite threadsafe?" of "SQLite Frequently Asked Questions"
+            said = {*self._content(self._topic)} & {*self._content(shown)}
+            named = is_question and bool(said)
+            about = self._topic and folded(self._topic) not in key and not named
+            clear = enough and self._is_topic(shown, part)
             whole = is_question or self._stands_alone(shown, _CLEAR)
             if self._named and len(self._content(shown)) < _CLEAR:
                 whole = False  # a name by itself
             if about and not (clear and whole):
                 alone = not self._is_cut(shown) and (not self._named or self._tells(shown, part))
                 shown, places = f"{self._topic} {shown}", [*self._named, place]
-            elif not clear:
+            elif not clear and not named:
                 words, higher = self._above(part) or ("", [])
                 if not words and not (enough and len(self._content(shown)) >= _FEWEST):
                     continue

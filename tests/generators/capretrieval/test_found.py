@@ -225,6 +225,15 @@ def test_places_of_pages_and_titles_turned_round_are_nobodys_words(words: str, k
     assert texts == ([words] if kept and not same else [])
 
 
+def test_questions_that_name_the_topic_need_no_title() -> None:
+    one = document(
+        "faq", ("heading", "Is Sailix threadsafe?", 2), ("paragraph", OTHER, 0),
+        ("heading", "Who reefs?", 2), ("paragraph", BODY, 0), title="Sailix Frequently Asked",
+    )  # fmt: skip
+    texts = [text for kind, text, _, _ in found(one) if kind == "question"]
+    assert texts == ["Is Sailix threadsafe?", "Sailix Frequently Asked Who reefs?"]
+
+
 def test_entries_of_lists_of_changes_are_not_scored() -> None:
     one = document(
         "n", ("heading", "2014-02-03 - Release 3.8.3", 2), ("paragraph", OTHER, 0),
