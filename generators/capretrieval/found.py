@@ -48,7 +48,7 @@ _PARTED = (  # what the parts of a book are called
 )
 _PART = re.compile(_PARTED)
 _NUMBER = re.compile(
-    r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d+\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
+    r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d{1,3}\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
     rf"|{_PARTED}[.:,]?)\s+(?=\S)"
 )
 _FILE = re.compile(  # the place of a page, which is nobody's words

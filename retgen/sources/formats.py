@@ -167,12 +167,16 @@ def _made(
         if isinstance(one, RefusedRow):
             yield Record(where, one, within)
         else:
-            parts = list(row_parts(one, reading))
+            rule, reason = "source/empty", "HTML that shows no text"
+            try:
+                parts = list(row_parts(one, reading))
+            except RecursionError:
+                parts, rule, reason = [], "source/unreadable", "HTML that is nested too deeply"
             for part in parts:
                 yield Record(where, part, within)
             if not parts:
-                reason = f"the column {held.text!r} holds HTML that shows no text"
-                yield Record(where, RefusedRow(where, "source/empty", reason, one.id), within)
+                reason = f"the column {held.text!r} holds {reason}"
+                yield Record(where, RefusedRow(where, rule, reason, one.id), within)
 
 
 def _document(

@@ -28,14 +28,14 @@ _AROUND = (
     "//nav|//footer|//*[@role='navigation']|//*[@role='banner']|//*[@role='contentinfo']"
     "|//*[@role='search']|//*[@hidden]|//*[@aria-hidden='true']"
     "|//noscript|//template|//button|//select|//textarea|//svg"
-    "|//a[@rel='prev' or @rel='next' or @accesskey]"
 )
-# names of what is around, as sites and generators of pages call it
-_NAMED_AROUND = re.compile(
-    r"(?:global-?|site-?|doc-?|main-?|sub-?|top-?|page-?)?(?:nav|navbar|navigation|menu)"
-    r"|nav(?:header|footer|links)|breadcrumbs?|related|skip-?links?",
+# names of what is around, as sites and generators of pages call it: these mean nothing else,
+_AROUND_ITS_NAME = re.compile(
+    r"(?:global|site|doc|main|sub|top|page)-?(?:nav|navbar|navigation|menu)"
+    r"|nav(?:bar|header|footer|links)|breadcrumbs|skip-?links?",
     re.IGNORECASE,
 )
+_MAY_BE_AROUND = re.compile(r"nav|navigation|menu|related|breadcrumb", re.IGNORECASE)  # these may
 _MAIN = "//main|//*[@role='main']"
 _SIGNS = {"", "¶", "#", "§", "🔗", "link"}  # of links from a heading to itself
 _MARK = "retgen-mark"
@@ -83,9 +83,11 @@ def read_page(html: str, place: str = "") -> ParsedFile:
             element.drop_tree()
     title = " ".join("".join(page.xpath("//head/title[1]//text()")).split())
     headings = [" ".join(one.text_content().split()) for one in page.xpath("//h1")]
-    for heading in headings:
-        if heading and re.match(re.escape(heading) + r"\s*[—–|·:»-]+\s", title):
-            title = heading  # without the name of the site
+    for heading in reversed(headings):  # the name of the site comes first
+        words = re.escape(heading)
+        if heading and re.match(rf"{words}\s*[—–|·:»-]+\s|.*\s[—–|·:»-]+\s+{words}\Z", title):
+            title = heading
+            break
     title = title or next(iter(headings), "")
     described = page.xpath("//meta[@name='description']/@content")
     mains = page.xpath(_MAIN)
@@ -112,17 +114,25 @@ def read_page(html: str, place: str = "") -> ParsedFile:
 
 
 def _drop_navigation(page: Any) -> None:
-    """Drop what its class or id calls navigation, unless it holds half of the page or a heading."""
-    whole = len(page.text_content())
+    """Drop what its class or id calls navigation: where the name may mean something else, what is
+    links for the most part. What has a heading stays, as ids are made of headings, too.
+    """
     for element in page.xpath("//body//*[@class or @id]"):
         names = f"{element.get('class', '')} {element.get('id', '')}".split()
+        certain = any(map(_AROUND_ITS_NAME.fullmatch, names))
         if (
-            any(map(_NAMED_AROUND.fullmatch, names))
+            (certain or any(map(_MAY_BE_AROUND.fullmatch, names)))
             and element.getparent() is not None
-            and element.find(".//h1") is None
-            and 2 * len(element.text_content()) < whole
+            and element.tag not in _HEADINGS
+            and not element.xpath(".//h1|.//h2|.//h3|.//h4|.//h5|.//h6")
         ):
-            element.drop_tree()
+            linked = sum(_letters(one.text_content()) for one in element.iter("a"))
+            if certain or 2 * linked >= _letters(element.text_content()):
+                element.drop_tree()
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 def _annotate(number: str, element: Any) -> None:

@@ -26,9 +26,8 @@ _PAGE_EDGE = re.compile(r".*\(\d\w*\)\s*\Z")  # of a manual page: LS(1) ... LS(1
 _LEADER = re.compile(r"(?:\.\s?){4,}\s*\w+\s*\Z")  # of a table of contents
 _DIRECTIVE = re.compile(r"\s*(?:\.\. |:\w[\w ]*:(?:\s|\Z))")  # of reStructuredText
 _ASCIIDOC = re.compile(
-    r"^\[\[[\w.:-]+\]\]\s*$|^include::\S+\[|^ifn?def::|linkgit:\S|link:\S+\[|^\+\n"
-    r"|^\[(?:source|verse|quote|listing|horizontal|discrete|NOTE|TIP)\b[^\]\n]*\]\s*$"
-    r"|<<[\w-]+(?:,[^>\n]*)?>>",
+    r"^include::\S{1,200}\[|^ifn?def::|\blinkgit:\w|\blink:[^\s\[]{1,200}\[|\w\[\[[\w-]+\]\]$"
+    r"|^\[(?:source|verse|quote|listing|horizontal|discrete|NOTE|TIP)\b[^\]\n]{0,200}\]\s*$",
     re.M,
 )
 _DELIMITER = re.compile(r"([-.+])\1{3,}\s*\Z")  # of a listing

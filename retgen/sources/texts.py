@@ -39,9 +39,13 @@ LARGEST = 200_000_000  # bytes of a file that is read as a whole
 
 _OVERSTRUCK = re.compile(".\x08")  # as formatters set bold and underlined letters: x, back, x
 
-_BOXES = "html|body|div|p|h[1-6]|ul|ol|dl|table|section|article|span"
-_OPENED = re.compile(rf"\s*<(?:!doctype\s+html|{_BOXES})\b[^<>]*>", re.IGNORECASE)
-_CLOSED = re.compile(rf"</(?:{_BOXES})>\s*\Z|<br\s*/?>\s*\Z", re.IGNORECASE)
+# a row that is a page begins and ends with a tag, has an element of HTML, and no Markdown
+_TAGGED = re.compile(r"\s*\ufeff?<(?:!--|!doctype\b|[a-z]).*>\s*\Z", re.IGNORECASE | re.DOTALL)
+_ELEMENT = re.compile(
+    r"</(?:p|div|li|ul|ol|dl|table|h[1-6]|blockquote|pre|section|article|body|span)>|<br\s*/?>",
+    re.IGNORECASE,
+)
+_MARKED = re.compile(r"^(?:#{1,6}\s|```)|\]\(", re.MULTILINE)
 
 _MODULES = {
     **dict.fromkeys(HTML, ("lxml.html", "inscriptis")),
@@ -168,7 +172,7 @@ def row_parts(document: SourceDocument, reading: ReadOptions) -> Iterator[Source
 
 
 def _is_page(text: str) -> bool:
-    return bool(_OPENED.match(text) and _CLOSED.search(text))
+    return bool(_TAGGED.match(text) and _ELEMENT.search(text)) and not _MARKED.search(text)
 
 
 def _parts(

@@ -58,23 +58,16 @@ def test_a_page_as_it_is_shown() -> None:
         ("<title>A — site</title><h1>A</h1>", "A", "A"),
         ("<title>A-b</title><h1>A</h1>", "A-b", "A"),
         ("<title>A — B 3.2</title><h1>B 3.2</h1><h1>A</h1>", "A", "B 3.2\n\nA"),
-        # navigation by its name, but not what holds half of a page or its heading
+        ("<title>B - A</title><h1>B</h1><h1>A</h1>", "A", "B\n\nA"),
+        # navigation by its name, but not what is no link or has a heading
         (
-            '<div class="docnav">Up</div><p id="global-nav">Home</p><p>About us, at some length.</p>',
+            '<div class="docnav">Up | </div><p id="nav"><a href="b">Home</a></p>c',
             "",
-            "About us, at some length.",
+            "c",
         ),
-        (
-            '<p rel="x"><a rel="next" href="b">Next</a> <a accesskey="p" href="a">Prev</a>b</p>',
-            "",
-            "b",
-        ),
-        ('<div class="related menu"><h1>A</h1></div>b', "A", "A\n\nb"),
-        (
-            '<div class="menu">Soup of the day, and bread.</div><p>b</p>',
-            "",
-            "Soup of the day, and bread.\n\nb",
-        ),
+        ('<div class="related menu"><h2><a href="a">A</a></h2></div>b', "", "A\n\nb"),
+        ('<h2 id="menu"><a href="m">Menu</a></h2>b', "", "Menu\n\nb"),
+        ('<div class="menu">Soup of the <a href="d">day</a>.</div>b', "", "Soup of the day.\nb"),
         (
             "<table><tr><td><h1>A</h1></td><td>b</td></tr><tr><td>c</td></tr></table>",
             "A",

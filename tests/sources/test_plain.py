@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.sources.plain import plain_blocks
+from retgen.sources.plain import is_asciidoc, plain_blocks
 
 MANUAL = """\
 SAIL(1)                  User Commands                  SAIL(1)
@@ -166,6 +166,18 @@ def test_blocks(text: str, expected: list[tuple[str, int, str]]) -> None:
     assert [
         (one.kind, one.level, text[one.start : one.stop]) for one in plain_blocks(text)
     ] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("See <<other>> and\n\n[[_TOC_]]\n\nlink: here [1]", False),
+        ("See linkgit:sail[1].", True), ("Text\n[source,python]\n----\nx\n----\n", True),
+        ("Safety[[SAFETY]]\n------", True), ("link:a," * 30_000, False), ("<<a," * 30_000, False),
+    ],
+)  # fmt: skip
+def test_what_asciidoc_alone_has(text: str, expected: bool) -> None:
+    assert is_asciidoc(text) == expected
 
 
 def test_a_million_signs_without_a_blank() -> None:

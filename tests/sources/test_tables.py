@@ -357,10 +357,13 @@ def test_rows_that_hold_pages(tmp_path: Path) -> None:
         },
         {"id": "b", "description": "<p>   </p>"},
         {"id": "c", "description": "a < b, and <p> opens a paragraph"},
+        {"id": "d", "description": "<h1>Sails</h1>\n\n## Reefing\n\n`reef`\n\n<p>Up</p>"},
+        {"id": "e", "description": "<!-- x --><p>Use:</p>\n<pre><code>x = 1</code></pre>"},
+        {"id": "f", "description": "<div>" * 1200 + "deep" + "</div>" * 1200},
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    first, refused, last = read_sources(path, Columns(), structure=True)
+    first, refused, last, *others = read_sources(path, Columns(), structure=True)
     assert isinstance(first, SourceDocument)
     assert first.text.split() == ["Sails", "Hello,", "all."]
     assert [one.kind for one in first.blocks] == ["heading", "paragraph"]
@@ -368,6 +371,13 @@ def test_rows_that_hold_pages(tmp_path: Path) -> None:
     assert refused == RefusedRow("a.jsonl:2", "source/empty", reason, "b")
     assert isinstance(last, SourceDocument)
     assert last.text == rows[2]["description"]
+    marked, page, deep = others
+    assert isinstance(marked, SourceDocument)
+    assert marked.text == rows[3]["description"]
+    assert isinstance(page, SourceDocument)
+    assert page.text.split() == ["Use:", "x", "=", "1"]
+    reason = "the column 'description' holds HTML that is nested too deeply"
+    assert deep == RefusedRow("a.jsonl:6", "source/unreadable", reason, "f")
 
 
 def test_columns_that_have_other_names_elsewhere(tmp_path: Path) -> None:
