@@ -36,31 +36,31 @@ _INNER = frozenset(  # words that end nothing
 )
 _HYPHENS = ("-", "\u00ad", "\u2010")
 _CODE = re.compile(r"[$@%]\w|->|[={}]")  # which nobody types to find what explains it
-_DATED = re.compile(r"\d{4}-\w+-\d{2}\b")
+_DATED = re.compile(r"\d{4}-\w+-\d{2}\b")  # an entry of a list of changes
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
 _WORD = re.compile(r"\w+")
-_PARTED = (  # what the parts of a book are called
+_BOOK_PART_PATTERN = (  # what the parts of a book are called
     r"(?i:chapter|section|appendix|part|kapitel|abschnitt|anhang|teil|chapitre|annexe|partie"
     r"|capítulo|sección|apéndice|parte|capitolo|sezione|hoofdstuk|rozdział)"
     r"\s+(?:[A-Z]?\d+(?:\.\d+)*|[A-Z]|[IVX]+)"
 )
-_PART = re.compile(_PARTED)
+_BOOK_PART = re.compile(_BOOK_PART_PATTERN)
 _NUMBER = re.compile(
     r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d{1,3}\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
-    rf"|{_PARTED}[.:,]?)\s+(?=\S)"
+    rf"|{_BOOK_PART_PATTERN}[.:,]?)\s+(?=\S)"
 )
-_FILE = re.compile(  # the place of a page, which is nobody's words
+_ADDRESS = re.compile(  # the place of a page, which is nobody's words
     r"\S*://\S*|/\S+|\S+\.(?:html?|php|aspx?|txt|md|rst|pdf|xml|json|ya?ml)(?:#\S*)?", re.IGNORECASE
 )
-_ENTRY = re.compile(r"\s+[—–]\s+")  # of an index that turns titles round: in SQLite — Usage
+_TURNED = re.compile(r"\s+[—–]\s+")  # of an index that turns titles round: in SQLite — Usage
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
 _NAMED = re.compile(r"\A([^\s:]+): |\((\S+)\)\Z")  # a title that says its name: "zlib: compression"
 # no section of a manual, sync(2), and not select() and poll()
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)|\)\s+[^\W\d_]).*$", re.DOTALL)
+_MANUAL_SECTION = re.compile(r"(?<=\w)\([1-9]\w*\)\Z")  # gitfaq(7)
 # not within a word: [no]color
-_SECTION = re.compile(r"(?<=\w)\([1-9]\w*\)\Z")  # of a manual: gitfaq(7)
 _EMPHASIS = re.compile(r"(?<!\w)[`*\[\]\"“”]+|[`*\[\]\"“”]+(?!\w)|\\(?=\W)|(?<=\w)\(\)")
 _UNDERLINED = re.compile(r"(?<!\w)_([^_\n]+)_(?!\w)")  # but __init__ and _private
 _MARKS = " \t\n\"'“”‘’„‚«»‹›`*#=~¶.,;:|<>{}[]()§"
@@ -193,7 +193,7 @@ class _Finder:
         named = _NAMED.search(name)
         if named and self._names(called := named[1] or named[2]):
             name = called
-        name = _SECTION.sub("", name)
+        name = _MANUAL_SECTION.sub("", name)
         self._topic = name if len(name.split()) <= _TOPIC else ""
         start = document.text.find(topic)
         self._named = [(start, start + len(topic))] if topic and self._topic == topic else []
@@ -222,7 +222,11 @@ class _Finder:
             key, places = folded(shown), [place]
             if not any(map(str.isalpha, shown)) or key in titles:
                 continue
-            if self._counts.is_shared(key) or not self._answers(part) or _PART.fullmatch(shown):
+            if (
+                self._counts.is_shared(key)
+                or not self._answers(part)
+                or _BOOK_PART.fullmatch(shown)
+            ):
                 continue
             enough = self._says_enough(shown) and self._counts.headings[key] <= 1
             alone = self._stands_alone(shown)
@@ -264,7 +268,7 @@ class _Finder:
             part = anchors.get(link.anchor) if link.anchor else None
             if not self._says_enough(link.text) or (link.anchor and part is None):
                 continue
-            is_place = _FILE.fullmatch(link.text) or _PART.fullmatch(link.text)
+            is_place = _ADDRESS.fullmatch(link.text) or _BOOK_PART.fullmatch(link.text)
             if is_place or self._is_turned(link.text):
                 continue
             span = self._lead
@@ -278,7 +282,7 @@ class _Finder:
 
     def _is_turned(self, words: str) -> bool:
         """Whether words are the title turned round, as an index has it: "in SQLite — Usage"."""
-        last, *first = reversed(_ENTRY.split(words))
+        last, *first = reversed(_TURNED.split(words))
         return bool(first) and folded(" ".join((last, *first))) in folded(self._document.title)
 
     def _query(

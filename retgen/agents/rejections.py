@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 import orjson
@@ -26,7 +25,7 @@ class Rejections(Collection[Rejection]):
 
     def append(self, one: Rejection) -> None:
         """Keep a rejection; what changes in its record afterwards is not kept."""
-        self._last += _line(one)
+        self._last += orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE)
         self._count += 1
         if len(self._last) >= _BLOCK:
             self._packed.append(zlib.compress(self._last, 1))
@@ -44,9 +43,14 @@ class Rejections(Collection[Rejection]):
     def __len__(self) -> int:
         return self._count
 
+    def blocks(self) -> Iterator[bytes]:
+        """The lines of rejected.jsonl, many at a time."""
+        packed, last = self._packed[:], bytes(self._last)  # others may append meanwhile
+        yield from map(zlib.decompress, packed)
+        yield last
+
     def __iter__(self) -> Iterator[Rejection]:
-        last = bytes(self._last)
-        for block in chain(map(zlib.decompress, self._packed[:]), (last,)):
+        for block in self.blocks():
             for line in block.splitlines():
                 yield Rejection(**orjson.loads(line))
 
@@ -54,21 +58,11 @@ class Rejections(Collection[Rejection]):
         return any(one == other for other in self)
 
 
-def rejected_lines(rejected: Iterable[Rejection]) -> Iterator[bytes]:
-    """The lines of rejected.jsonl, many at a time."""
-    block = bytearray()
-    for one in rejected:
-        block += _line(one)
-        if len(block) >= _BLOCK:
-            yield bytes(block)
-            block.clear()
-    yield bytes(block)
-
-
-def write_rejections(path: Path, rejected: Collection[Rejection]) -> FileInfo:
+def write_rejections(path: Path, rejected: Iterable[Rejection]) -> FileInfo:
     """Every record that was not accepted, with its reason."""
+    kept = rejected if isinstance(rejected, Rejections) else Rejections(rejected)
     with AtomicFile(path) as file:
-        for block in rejected_lines(rejected):
+        for block in kept.blocks():
             file.write(block)
     return file.info
 
@@ -79,7 +73,3 @@ def write_rejected(path: Path, rejected: Collection[Rejection]) -> None:
         write_rejections(path, rejected)
     else:
         path.unlink(missing_ok=True)
-
-
-def _line(one: Rejection) -> bytes:
-    return orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE)

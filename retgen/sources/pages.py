@@ -29,13 +29,13 @@ _AROUND = (
     "|//*[@role='search']|//*[@hidden]|//*[@aria-hidden='true']"
     "|//noscript|//template|//button|//select|//textarea|//svg"
 )
-# names of what is around, as sites and generators of pages call it: these mean nothing else,
-_AROUND_ITS_NAME = re.compile(
+# classes and ids that mean navigation, and those that may mean something else
+_NAVIGATION = re.compile(
     r"(?:global|site|doc|main|sub|top|page)-?(?:nav|navbar|navigation|menu)"
     r"|nav(?:bar|header|footer|links)|breadcrumbs|skip-?links?",
     re.IGNORECASE,
 )
-_MAY_BE_AROUND = re.compile(r"nav|navigation|menu|related|breadcrumb", re.IGNORECASE)  # these may
+_MAYBE_NAVIGATION = re.compile(r"nav|navigation|menu|related|breadcrumb", re.IGNORECASE)
 _MAIN = "//main|//*[@role='main']"
 _SIGNS = {"", "¶", "#", "§", "🔗", "link"}  # of links from a heading to itself
 _MARK = "retgen-mark"
@@ -119,9 +119,9 @@ def _drop_navigation(page: Any) -> None:
     """
     for element in page.xpath("//body//*[@class or @id]"):
         names = f"{element.get('class', '')} {element.get('id', '')}".split()
-        certain = any(map(_AROUND_ITS_NAME.fullmatch, names))
+        certain = any(map(_NAVIGATION.fullmatch, names))
         if (
-            (certain or any(map(_MAY_BE_AROUND.fullmatch, names)))
+            (certain or any(map(_MAYBE_NAVIGATION.fullmatch, names)))
             and element.getparent() is not None
             and element.tag not in _HEADINGS
             and not element.xpath(".//h1|.//h2|.//h3|.//h4|.//h5|.//h6")

@@ -50,9 +50,9 @@ class _Line(NamedTuple):
 
 def plain_blocks(text: str) -> list[Block]:
     """The blocks of a text, in order."""
-    listings = dict(_listings(text)) if is_asciidoc(text) else {}
-    chunks = list(_chunks(text, listings))
     reading = _Reading(text)
+    listings = dict(_listings(text)) if reading.is_asciidoc else {}
+    chunks = list(_chunks(text, listings))
     for number, chunk in enumerate(chunks):
         if chunk[0].start in listings:
             reading.add("code", chunk)

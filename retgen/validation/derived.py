@@ -18,7 +18,7 @@ import orjson
 from retgen.agents.agent import Rejection
 from retgen.agents.chat import OFFLINE_COSTS
 from retgen.agents.models import FLOW
-from retgen.agents.rejections import Rejections, rejected_lines
+from retgen.agents.rejections import Rejections
 from retgen.data import Dataset
 from retgen.engines import Engine
 from retgen.errors import EndpointFailed, RetgenError
@@ -245,11 +245,12 @@ def _with_rejected(
         return records, [_wrong(name, f"it is damaged: {error}")]
     if of_agents is None:
         own = len(stated) - len(records.rejected)
-        right = [*stated[: max(0, own)], *records.rejected]
+        right = Rejections(stated[: max(0, own)])
     else:
-        right = [*of_agents, *records.rejected]
+        right = Rejections(of_agents)
+    right += records.rejected
     records = replace(records, rejected=right)
-    wrong = compare_file(run / name, name, b"".join(rejected_lines(right)))
+    wrong = compare_file(run / name, name, b"".join(right.blocks()))
     return records, [wrong] if wrong else []
 
 

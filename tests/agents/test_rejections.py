@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from retgen.agents.agent import Rejection
-from retgen.agents.rejections import Rejections, rejected_lines, write_rejected
+from retgen.agents.rejections import Rejections, write_rejected
 
 MANY = 2_500
 
@@ -52,7 +52,7 @@ def test_the_file(tmp_path: Path) -> None:
     path = tmp_path / "rejected.jsonl"
     some = [rejection(0), Rejection("a/rule", "why", None)]
     write_rejected(path, Rejections(some))
-    assert path.read_bytes() == b"".join(rejected_lines(some))
+    assert path.read_bytes() == b"".join(Rejections(some).blocks())
     assert path.read_text("utf-8").splitlines()[1] == (
         '{"rule":"a/rule","reason":"why","record":null}'
     )

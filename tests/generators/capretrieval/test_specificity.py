@@ -83,33 +83,31 @@ def test_a_summary_has_to_find_its_own_passage_in_its_document() -> None:
     }
 
 
-def test_a_heading_has_to_find_the_passage_that_answers_it() -> None:
-    texts = ["A windmill.", "It grinds wheat.", "A windmill grinds wheat."]
+def faults_in_parts(asked: list[PassageQuery], texts: list[str]) -> dict[int, str]:
+    """`texts`: two passages of a document, one character apart, and a document."""
+    at = len(texts[0]) + 1
     passages = [
-        Passage("d0#0", "d0", 0, 11, "", texts[0], "en"),
-        Passage("d0#1", "d0", 12, 28, "", texts[1], "en"),
-        Passage("d1", "d1", 0, 24, "", texts[2], "en"),
+        Passage("d0#0", "d0", 0, at - 1, "", texts[0], "en"),
+        Passage("d0#1", "d0", at, at + len(texts[1]), "", texts[1], "en"),
+        Passage("d1", "d1", 0, len(texts[2]), "", texts[2], "en"),
     ]
     stems = [np.unique(term_codes(stems_of(one, "en") + sequence(one))) for one in texts]
+    return general_queries(asked, passages, [0, 0, 1], stems, no_progress)
+
+
+def test_a_heading_has_to_find_the_passage_that_answers_it() -> None:
+    texts = ["A windmill.", "It grinds wheat.", "A windmill grinds wheat."]
     asked = [found("windmill grinds wheat", 0), found("windmill", 0)]
     asked[0].span = 15, 28
-    assert general_queries(asked, passages, [0, 0, 1], stems, no_progress) == {
-        0: "BM25 ranks another document before its own"
-    }
+    assert faults_in_parts(asked, texts) == {0: "BM25 ranks another document before its own"}
 
 
 def test_a_word_that_another_passage_says_more_of_is_no_heading_for_its_own() -> None:
     texts = ["gettext gettext, see also gettext.", "Like gettext, in scripts of pages.", "Wheat."]
-    passages = [
-        Passage("d0#0", "d0", 0, 34, "", texts[0], "en"),
-        Passage("d0#1", "d0", 35, 70, "", texts[1], "en"),
-        Passage("d1", "d1", 0, 6, "", texts[2], "en"),
-    ]
-    stems = [np.unique(term_codes(stems_of(one, "en") + sequence(one))) for one in texts]
     asked = [found("gettext", 1), found("gettext scripts", 1)]
     for one in asked:
         one.span = 40, 60
-    assert general_queries(asked, passages, [0, 0, 1], stems, no_progress) == {
+    assert faults_in_parts(asked, texts) == {
         0: "one word, and BM25 ranks another passage of its document before its own"
     }
 
