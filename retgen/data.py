@@ -315,7 +315,7 @@ def query_of(row: Any) -> Query | str:
             for name, value in metadata.items():
                 if type(value) is str and len(value) <= _SHORT:
                     metadata[name] = sys.intern(value)
-        return Query(query_id, text, metadata)
+        return Query(sys.intern(query_id), text, metadata)
     return _what_is_missing(row, {"_id": query_id, "text": text})
 
 
@@ -328,6 +328,7 @@ def qrel_of(row: Any) -> Qrel | str:
         return str(row.reason)
     query_id, doc_id, score = row.get("query-id"), row.get("corpus-id"), row.get("score")
     if type(query_id) is str and type(doc_id) is str and score is not None:
+        query_id, doc_id = sys.intern(query_id), sys.intern(doc_id)  # of many rows one each
         if type(score) in (int, float):
             return Qrel(query_id, doc_id, score)
         if type(score) is str and NUMBER.fullmatch(score):

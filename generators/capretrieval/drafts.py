@@ -31,6 +31,7 @@ from retgen.generators.capretrieval.found import (
 )
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.offline import (
+    IN_CLAUSES,
     Prose,
     RuleQuery,
     keyphrases,
@@ -150,6 +151,7 @@ def _of_document(
                 one.kind == "keyword"
                 or (
                     one.kind == "summary"
+                    and language in IN_CLAUSES
                     and (start <= lead or one.start in own)
                     and _is_whole(one.text, document.text[start:stop])
                 )

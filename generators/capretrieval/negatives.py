@@ -57,19 +57,19 @@ async def mine_negatives(
         return {"by": settings.by, **dict.fromkeys(_COUNTS, 0)}
     own = [number for number, split in enumerate(splits) if split == "train"]
     place = {number: i for i, number in enumerate(own)}
-    positives = [{place[j] for j in one.positives} for one in trained]
-    relevant = [{document_of[j] for j in one.positives} for one in trained]
-    near = [{int(wording.groups[number]) for number in one} for one in relevant]
+    # of most queries one, for which a set is large
+    positives = [tuple(place[j] for j in one.positives) for one in trained]
     asked = [content_codes(one.text, passages[one.passage].language) for one in trained]
     left_out: set[tuple[int, int]] = set()
     wanted = settings.negatives * (_SPARE if settings.judge else 1)
 
     def is_excluded(query: int, document: int) -> bool:
         number = document_of[own[document]]
+        relevant = {document_of[j] for j in trained[query].positives}
         wrong = (
-            wording.groups[number] in near[query]
+            wording.groups[number] in wording.groups[[*relevant]]
             or missing_words(asked[query], stems[own[document]]) == 0
-            or wording.directly(number, relevant[query])
+            or wording.directly(number, relevant)
         )
         if wrong:
             left_out.add((query, document))
@@ -149,9 +149,9 @@ def _draw(
 ) -> None:
     """Fill up with documents drawn at random where mining gave too few."""
     stream = Stream(seed, "capretrieval/negatives")
-    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1).tolist()
+    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1)
     for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
-        for document in tried:
+        for document in tried.tolist():
             if len(negatives) == count:
                 break
             taken = document in negatives or document in positives[query]

@@ -30,6 +30,8 @@ from retgen.generators.capretrieval.tagging import runs, tags_in_context
 _READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
 _ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a noun
+# whose summaries read as if somebody wrote them; those of others are content words of a sentence
+IN_CLAUSES = ("en", CHINESE)
 _FEWEST, _MOST = 3, 7  # content words of such a query
 _KNOWN = 0.25  # a word that more of the documents have is left out of it
 _COMMON = 0.05  # and one that tells nothing of a clause

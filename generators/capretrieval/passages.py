@@ -258,12 +258,12 @@ def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) 
 # --- labels ---------------------------------------------------------------------------------------
 
 
-def term_codes(terms: Sequence[str]) -> Codes:
+def term_codes(terms: Iterable[str]) -> Codes:
     """(n,) numbers for terms: equal ones for equal terms."""
     from xxhash import xxh3_64_intdigest
 
     made = (xxh3_64_intdigest(one.encode()) for one in terms)
-    return np.fromiter(made, np.uint64, len(terms))
+    return np.fromiter(made, np.uint64)
 
 
 def shown_text(passage: Passage) -> str:

@@ -178,24 +178,17 @@ def select_queries(
     for a document of another one, or whose keyword stands there, since documents of two splits
     would share a query.
     """
-    spans: list[Span] = [(passages[one.passage].source, *one.span) for one in queries]
     most = max(1, min(counts.relevant, int(counts.common * len(passages))))
     most_documents = max(1, int(counts.common * len({one.source for one in passages})))
-    texts: dict[str, list[int]] = defaultdict(list)
-    for i, one in enumerate(queries):
-        texts[fold_text(one.text, passages[one.passage].language)].append(i)
     kept: list[PassageQuery] = []
     taken: Counter[tuple[int, str]] = Counter()
     room = {FOUND: counts.found, "KW": counts.keywords, "SM": counts.summaries}
-    # of a stable sort, so that what is found comes first
-    for i, one in sorted(enumerate(queries), key=lambda pair: pair[1].evidence != FOUND):
-        same = texts[fold_text(one.text, passages[one.passage].language)]
-        if same[0] != i:
-            continue
+    for same in _by_text(queries, passages):
+        one = queries[same[0]]
+        one.rests_on = list(dict.fromkeys(_span(queries[j], passages) for j in same))
         if one.evidence == FOUND:
-            one.passage = labels.holding(spans[i])[0]
+            one.passage = labels.holding(one.rests_on[0])[0]
         passage, phrase = passages[one.passage], one.phrase()
-        one.rests_on = list(dict.fromkeys(spans[j] for j in same))
         everyone = labels.relevant(phrase, one.rests_on)
         count, what, limit = len(everyone), "passages hold it", most
         if phrase is None:
@@ -221,6 +214,24 @@ def select_queries(
         one.positives = sorted(j for j in everyone if split[j] == one.split)
         kept.append(one)
     return kept
+
+
+def _by_text(queries: Sequence[PassageQuery], passages: Sequence[Passage]) -> Iterator[list[int]]:
+    """The numbers of the queries of each folded text, ascending; found ones first."""
+    if not queries:
+        return
+    codes = term_codes(fold_text(one.text, passages[one.passage].language) for one in queries)
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.append(True, codes[order][1:] != codes[order][:-1]))
+    firsts = order[starts]
+    found = np.array([queries[i].evidence == FOUND for i in firsts.tolist()])
+    ends = np.append(starts[1:], len(order))
+    for group in np.lexsort((firsts, ~found)).tolist():
+        yield order[starts[group] : ends[group]].tolist()
+
+
+def _span(one: PassageQuery, passages: Sequence[Passage]) -> Span:
+    return (passages[one.passage].source, *one.span)
 
 
 def spread_queries(

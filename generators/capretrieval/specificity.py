@@ -8,8 +8,9 @@ answers it, too: a chapter, and the manual that it is of.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,17 +47,22 @@ def general_queries(
     """
     from retgen.evaluation.search.lexical import BM25Index, stem_all
 
-    texts = list(map(shown_text, passages))
-    index = BM25Index(stem_all(texts[i : i + _BLOCK]) for i in range(0, len(texts), _BLOCK))
+    index = BM25Index(
+        stem_all(list(map(shown_text, passages[i : i + _BLOCK])))
+        for i in range(0, len(passages), _BLOCK)
+    )
     owners = np.array(document_of)
     number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
     in_language = Counter({one.source: one.language for one in passages}.values())
-    same: dict[str, set[int]] = defaultdict(set)  # documents that a text was written for
+    # documents that a text which people wrote was written for
+    same: dict[str, set[int]] = {_key(x, passages): set() for x in queries if x.evidence == FOUND}
     for one in queries:
-        same[_key(one, passages)].add(document_of[one.passage])
+        if (key := _key(one, passages)) in same:
+            same[key].add(document_of[one.passage])
     faults: dict[int, str] = {}
     specific: set[str] = set()
-    asked = index.terms([one.text for one in queries])
+    blocks = (queries[i : i + _BLOCK] for i in range(0, len(queries), _BLOCK))
+    asked = chain.from_iterable(index.terms([one.text for one in some]) for some in blocks)
     for number, (one, terms) in enumerate(zip(queries, asked, strict=True)):
         language = passages[one.passage].language
         reason = ""
