@@ -16,7 +16,7 @@ from pydantic import Field
 
 from retgen.agents.agent import AnswerSchema, Question
 from retgen.generators.agents import bundled_agent
-from retgen.world.compose import MONTHS, said_of
+from retgen.world.compose import FEW, MONTHS, figure
 from retgen.world.domain import Domain, Slot
 from retgen.world.domain_file import Value
 
@@ -140,7 +140,7 @@ def fact_line(slot: Slot, value: str) -> str:
     """A fact as the writer is told it. `value`: as metadata have it."""
     said = value
     if slot.type == "number":
-        said = said_of("number", slot.unit, int(value))[1][0]
+        said = figure(slot.unit, int(value))
     elif slot.type == "date":
         said = bare(slot, value)[0]
     return f"{slot.name}: {said} ({slot.about})"
@@ -150,7 +150,8 @@ def bare(slot: Slot, value: str) -> tuple[str, ...]:
     """The words of a value of which one has to stand in a text, without article and unit."""
     match slot.type:
         case "number":
-            return f"{int(value):,}", value
+            words = (FEW[int(value)],) if 0 < int(value) < len(FEW) else ()
+            return f"{int(value):,}", value, *words
         case "date":
             day = datetime.date.fromisoformat(value)
             month = MONTHS[day.month - 1]

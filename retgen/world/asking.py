@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Literal
 
-from retgen.world.compose import MONTHS, said_of
+from retgen.world.compose import MONTHS, figure, said_of
 from retgen.world.domain import Domain, Scalar, Slot, ordinal
 from retgen.world.expressions import (
     And,
@@ -214,9 +214,7 @@ def span(slot: Slot, low: Scalar | None, high: Scalar | None, wording: Wording) 
         case "number":
             words = ("less than", "more than") if wording == "literal" else ("under", "over")
             between = "from {:,} to {}" if wording == "paraphrase" else "between {:,} and {}"
-            return _range(
-                first, last, words, between, lambda n: said_of("number", slot.unit, n)[1][0]
-            )
+            return _range(first, last, words, between, lambda n: figure(slot.unit, n))
         case "year":
             if wording == "entailed" and first and first % 10 == 0 and last == first + 9:
                 return f"in the {first}s"

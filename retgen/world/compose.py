@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from operator import itemgetter
@@ -28,10 +28,15 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
+FEW = (  # numbers that a text writes in words
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve",
+)  # fmt: skip
 _FULL = 1 << 32
 _LED = _FULL // 2  # of the parts that have connectives
-_SAID = _FULL // 3  # of the parts with facts: those behind which something without one is said
+_SAID = 2 * _FULL // 5  # of the parts with facts: those behind which something without one is said
 _THINGS = ("category", "relation")  # types of slots whose values "it" may mean
+_APPOSITION = re.compile(r" (?:is|was) (an? .+)")
 _PLAIN = 3  # parts of the shape of a domain that states none
 # a wording that ends in its value: what another may share, and the rest
 _STEM = re.compile(r"(\{0\} .+?)((?: (?:in|at|on|by|to|for|with|from|against))? \{v\})")
@@ -158,14 +163,12 @@ class Composer:
             while left:
                 at = 4 * len(facts) + 2
                 if entity.others and who.pronoun == "it" and not as_given:
-                    left[0] = self._without_possessive(left[0])
-                used = [left.pop(0)]
-                if left and (used[0].slot, left[0].slot) in shape.together:
-                    if not as_given:
-                        used[0], left[0] = self._matched(used[0], left[0], draws[at])
-                    used.append(left[0])
-                used, said = self._sentence(entity, used, draws[at : at + 2], opening)
-                del left[: len(used) - 1]
+                    # not "The Divided Anthem of Toravane's action takes place in Naples"
+                    left[0] = self._reworded(left[0], lambda each: each.first != "P")
+                used, said = self._sentence(
+                    entity, left, shape.together, draws[at : at + 2], opening, as_given
+                )
+                del left[: len(used)]
                 facts += [f"{one.slot}={one.name}" for one in used]
                 sentences.append(f"{_capital(said)}.")
                 opening = ""
@@ -183,28 +186,60 @@ class Composer:
     def _sentence(
         self,
         entity: Reference,
-        stated: list[StatedFact],
+        left: Sequence[StatedFact],
+        together: Collection[tuple[str, str]],
         draws: Sequence[int],
         opening: str,
+        as_given: bool,
     ) -> tuple[list[StatedFact], str]:
-        """A sentence with a fact, or with both of two where they can share it: these, and it."""
+        """A sentence with the first of some facts, and with those behind it that may share it:
+        these, and it. `together`: slots of one group.
+        """
         who, kind = entity.who, (draws[1] * 8) >> 32
-        one, *more = stated
+        one, *more = left[:3]
+        grouped = bool(more) and (one.slot, more[0].slot) in together
         rest = ""
-        for other in more:
-            shared = self._sharing(one.slot, other.slot)
-            rest = shared.get((one.wording, other.wording), "")
+        if grouped:
+            if not as_given:
+                one, more[0] = self._matched(one, more[0], draws[0])
+            rest = self._sharing(one.slot, more[0].slot).get((one.wording, more[0].wording), "")
         wording = last = self.wordings[one.slot][one.wording]
+
+        def next_one(allowed: Callable[[CutWording], bool], place: int = 0) -> CutWording | None:
+            """The wording of a fact behind the first, if it is allowed, or another one is."""
+            if len(more) <= place:
+                return None
+            if not as_given:
+                more[place] = self._reworded(more[place], allowed)
+            found = self.wordings[more[place].slot][more[place].wording]
+            return found if allowed(found) else None
+
+        aside = ""
+        if not rest and not entity.told_aside and (kind >= 5 if grouped else kind < 5):
+            aside = self._aside(who, one) if next_one(_goes_on) else ""
+        entity.told_aside = bool(aside)
         names = one.slot in who.naming  # who is named next to a noun may be that
-        used, subject = [one], entity.called(wording, 1 if names else draws[0])
-        said = ""
+        subject = entity.called(wording, 1 if names else draws[0], named=bool(aside))
+        used = [one]
+        said = who.put(wording.text, one, who.declined(wording.first, subject))
         if rest:
-            used += more
-            said = who.put(wording.text, one, subject) + who.put(rest, more[0])
-        elif more and (joined := self._joined(who, one, more[0], kind, subject, not opening)):
-            used += more
-            said, last = joined, self.wordings[more[0].slot][more[0].wording]
-        said = said or who.put(wording.text, one, who.declined(wording.first, subject))
+            used.append(more[0])
+            said += who.put(rest, more[0])
+            third = len(more) > 1 and (more[0].slot, more[1].slot) in together and kind < 5
+            if third and (behind := next_one(wording.joins_with, 1)):
+                used.append(more[1])
+                said, last = f"{said} and{who.put(behind.text, more[1])}", behind
+        elif aside and (behind := next_one(_goes_on)):
+            used.append(more[0])
+            said, last = who.put(behind.text, more[0], f"{subject}, {aside},"), behind
+        elif grouped and kind < 2 and not opening and wording.participle and not names:
+            if behind := next_one(lambda each: _goes_on(each) and each.verb != wording.verb):
+                used.append(more[0])
+                said = who.put(behind.text, more[0], subject)
+                said, last = f"{who.put(wording.participle, one)}, {said}", behind
+        elif grouped and kind < 5 and (behind := next_one(wording.joins_with)):
+            used.append(more[0])
+            said, last = f"{said} and{who.put(behind.text, more[0])}", behind
         # "She married Kim Lee. She": of whom it is told; "Her doctor was Kim Lee. She": either
         naming = self._relations if last.first == "S" and last.joins else who.naming
         others = " ".join(one.spoken[0] for one in used if one.slot in naming)
@@ -243,27 +278,25 @@ class Composer:
             }  # fmt: skip
         return known
 
-    def _joined(
-        self, who: Subject, one: StatedFact, other: StatedFact, kind: int, subject: str, bare: bool
-    ) -> str:
-        """Two facts in a sentence with one subject; "" for none. `bare`: nothing stands before."""
-        first, second = (self.wordings[each.slot][each.wording] for each in (one, other))
-        if first.first != "S" or second.first != "S" or first.verb == second.verb:
-            return ""
-        if kind < 2 and bare and first.participle and one.slot not in who.naming and second.joins:
-            said = who.put(second.text, other, subject)
-            return f"{who.put(first.participle, one)}, {said}"
-        if kind < 5 and first.joins and second.joins and first.present == second.present:
-            return f"{who.put(first.text, one, subject)} and{who.put(second.text, other)}"
-        return ""
-
-    def _without_possessive(self, one: StatedFact) -> StatedFact:
-        """A fact in a wording that does not begin with a possessive, if any: not "The Divided
-        Anthem of Toravane's action takes place in Naples".
+    def _aside(self, who: Subject, one: StatedFact) -> str:
+        """A fact told by the way, between the subject and the verb of another: "a western", "set in
+        Turin", "who lived in Porto"; "" for none.
         """
+        wording = self.wordings[one.slot][one.wording]
+        if not self.domain.slots[one.slot].aside or not _goes_on(wording):
+            return ""
+        said = who.put(wording.text, one)
+        if apposition := _APPOSITION.fullmatch(said):
+            return apposition[1]
+        if wording.participle:
+            return who.put(wording.participle, one)
+        return f"{'which' if who.pronoun == 'it' else 'who'}{said}"
+
+    def _reworded(self, one: StatedFact, allowed: Callable[[CutWording], bool]) -> StatedFact:
+        """A fact in a wording that is allowed, if any is."""
         choices = self.wordings[one.slot]
-        others = [i for i, each in enumerate(choices) if each.first != "P"]
-        if choices[one.wording].first != "P" or not others:
+        others = [i for i, each in enumerate(choices) if allowed(each)]
+        if one.wording in others or not others:
             return one
         return one._replace(wording=others[one.wording % len(others)])
 
@@ -310,8 +343,18 @@ def _shape_of(parts: Sequence[ShapePart], idle: tuple[CutWording, ...]) -> _Shap
     return _Shape(tuple(made), place, frozenset(together))
 
 
+def _goes_on(wording: CutWording) -> bool:
+    """Whether it can stand behind a subject and what is told by the way."""
+    return wording.first == "S" and wording.joins and wording.alone
+
+
 def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
+
+
+def figure(unit: tuple[str, str], number: int) -> str:
+    """A number in figures, with its unit."""
+    return f"{number:,} {unit[number != 1]}".strip()
 
 
 @lru_cache(maxsize=1 << 17)
@@ -325,5 +368,6 @@ def said_of(kind: str, unit: tuple[str, str], code: int) -> tuple[str, tuple[str
             spoken = f"{day.day} {MONTHS[day.month - 1]} {day.year}"
             return day.isoformat(), (f"on {spoken}", spoken)
         case _:
-            spoken = f"{code:,} {unit[code != 1]}".strip()
+            few = unit[0] and 0 < code < len(FEW)
+            spoken = f"{FEW[code]} {unit[code != 1]}" if few else figure(unit, code)
             return str(code), (spoken, spoken)

@@ -66,7 +66,7 @@ class Slot:
     `low`, `high`: of ordered slots. `given`: what else its values depend on. `before`: of
     relations, the slot whose value is smaller for the other entity, by at least `by[0]` and at most
     `by[1]`. `weekdays`: no date is a Saturday or a Sunday. `share`: of the entities that
-    have a value.
+    have a value. `aside`: whether another fact's sentence may tell it by the way.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Slot:
     query: tuple[str, ...]
     most: tuple[str, str] | None
     least: tuple[str, str] | None
+    aside: bool
 
     @property
     def dependences(self) -> list[str]:
@@ -202,7 +203,7 @@ class _Builder:
             name, block.about, block.type, values, low, high, block.step,
             bool(block.weekdays), block.unit or ("", ""), block.pool or 20_000, block.before or "",
             block.by or (1, None), block.share, block.skew, given, block.document, block.query,
-            block.most, block.least,
+            block.most, block.least, bool(block.aside),
         )  # fmt: skip
 
     def _note(self, name: str, key: str, said: str) -> None:

@@ -202,6 +202,7 @@ class SlotBlock(_Block):
     range: tuple[End, End] | None = None
     step: int = Field(1, ge=1)
     weekdays: Literal[True] | None = None
+    aside: Literal[True] | None = None
     unit: tuple[Words, Words] | None = None
     pool: int | None = Field(None, ge=30)
     before: str | None = None

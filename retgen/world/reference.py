@@ -43,6 +43,11 @@ class CutWording(NamedTuple):
     present: bool  # what follows the subject is in the present tense, as "lives" or "has" is
     participle: str  # what stands before another clause's subject: "shot in {v}"; "" for none
 
+    def joins_with(self, other: CutWording) -> bool:
+        """Whether another one can follow it and "and", without a subject."""
+        both = self.first == other.first == "S" and self.joins and other.joins
+        return both and self.present == other.present and self.verb != other.verb
+
 
 def cut(wording: str) -> CutWording:
     """A wording of a domain file, cut at its marks."""
@@ -106,14 +111,20 @@ class Reference:
     def __init__(self, who: Subject) -> None:
         self.who = who
         self.others = who.name  # whom the pronoun may be taken for, if anybody
+        self.told_aside = False  # in the last sentence, so that no two do one after another
         self._clear = True  # "it" can only be the entity
         self._said = who.name
 
-    def called(self, wording: CutWording, draw: int = 1) -> str:
-        """The subject of a wording. `draw`: a noun in place of the pronoun for some of them."""
+    def called(self, wording: CutWording, draw: int = 1, *, named: bool = False) -> str:
+        """The subject of a wording. `draw`: a noun in place of the pronoun for some of them;
+        `named`: for all.
+        """
         who = self.who
-        if self.others:
+        if self.others or (named and not who.nouns):
             self._said = who.again(self.others)
+            return self._said
+        if named:
+            self._said = who.nouns[0]
             return self._said
         self._said, before = who.pronoun, self._said
         if wording.first == "P" or not who.nouns:

@@ -24,7 +24,7 @@ from retgen.progress import usable_cores
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
-from retgen.validators.world.mentions import MONTHS
+from retgen.validators.world.mentions import MONTHS, NUMBER_WORDS
 from retgen.validators.world.queries import UnreadableQuery, domain_readers
 
 _OPERATORS = {
@@ -382,6 +382,7 @@ def _spoken(slot: SlotDefinition, value: str) -> Iterator[str]:
     elif slot.type == "number":
         yield _words(f"{int(value):,}")
         yield _words(value)
+        yield from (word for word, number in NUMBER_WORDS.items() if number == int(value))
     else:
         yield _without_article(value)
 

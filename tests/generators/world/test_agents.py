@@ -81,7 +81,7 @@ def test_facts_are_told_with_what_they_mean() -> None:
     )
     assert bare(SLOTS["shooting"], "1987-05-03") == ("3 May 1987", "May 3, 1987")
     assert bare(SLOTS["score"], "the violin") == ("violin",)
-    assert bare(SLOTS["budget"], "12") == ("12", "12")
+    assert bare(SLOTS["budget"], "12") == ("12", "12", "twelve")
 
 
 def test_the_reader_is_not_told_the_facts() -> None:
