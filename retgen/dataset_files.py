@@ -9,6 +9,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ def table_files(root: Path) -> dict[str, tuple[Path, ...]]:
 
 def corpus_files(path: Path) -> tuple[Path, ...]:
     """The files of a corpus, compressed ones too, where a folder is a data set; else none."""
+    if not os.access(path, os.X_OK):
+        return ()  # who reads the folder says why
     is_run = (path / "recipe.yaml").is_file() and (
         path / "dataset"
     ).is_dir()  # one may be published

@@ -427,8 +427,12 @@ def _rechunk_card(size: PassageSize | None) -> list[str]:
 
 
 def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
-    """What `gen run` prints: what splits share, and how many negatives may be positives."""
+    """What `gen run` prints: what splits share, what of the source is not used, and how many
+    negatives may be positives.
+    """
     lines = {"splits": _shared(mined)} if mined["alike"] > ALIKE else {}
+    if refused := mined.get("refused"):
+        lines["refused"] = refused.removeprefix("Refused are ")
     if not mined["queries"]:
         return lines
     if not mined["negatives"]:

@@ -19,7 +19,7 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from retgen.generators.capretrieval.counts import CorpusCounts
-from retgen.generators.capretrieval.language import stopwords, words_of
+from retgen.generators.capretrieval.language import stems_of, stopwords, words_of
 from retgen.generators.capretrieval.nouns import is_short
 from retgen.generators.capretrieval.offline import without_markup
 from retgen.generators.capretrieval.passages import HEADINGS
@@ -37,6 +37,7 @@ _INNER = frozenset(  # words that end nothing
 _HYPHENS = ("-", "\u00ad", "\u2010")
 _CODE = re.compile(r"[$@%]\w|->|[={}]")  # which nobody types to find what explains it
 _DATED = re.compile(r"\d{4}-\w+-\d{2}\b")  # an entry of a list of changes
+_REFERENCE = 6  # words; a page of fewer names another one: Please see set xtics
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
@@ -49,7 +50,7 @@ _BOOK_PART_PATTERN = (  # what the parts of a book are called
 _BOOK_PART = re.compile(_BOOK_PART_PATTERN)
 _NUMBER = re.compile(
     r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d{1,3}\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
-    rf"|{_BOOK_PART_PATTERN}[.:,]?)\s+(?=\S)"
+    rf"|{_BOOK_PART_PATTERN}[.:,]?)\s+(?:[—–-]\s+)?(?=\S)"
 )
 _ADDRESS = re.compile(  # the place of a page, which is nobody's words
     r"\S*://\S*|/\S+|\S+\.(?:html?|php|aspx?|txt|md|rst|pdf|xml|json|ya?ml)(?:#\S*)?", re.IGNORECASE
@@ -203,7 +204,8 @@ class _Finder:
         heads = (self._at(one.heading) for one in self._sections if one.heading.level <= 1)
         if self._says_enough(self._title):
             places = [place for shown, place in heads if folded(shown) == folded(self._title)]
-            yield self._query("title", self._title, self._lead, places[:1])
+            told = len(_WORD.findall(self._text)) - (len(self._title.split()) if places else 0)
+            yield self._query("title", self._title, self._lead, places[:1], told >= _REFERENCE)
 
     def short_forms(self) -> Iterator[FoundQuery]:
         for form in self._document.short_forms:
@@ -231,9 +233,10 @@ class _Finder:
             enough = self._says_enough(shown) and self._counts.headings[key] <= 1
             alone = self._stands_alone(shown)
             is_question = shown.endswith("?")
-            # "Is SQLite threadsafe?" of "SQLite Frequently Asked Questions"
-            said = {*self._content(self._topic)} & {*self._content(shown)}
-            named = is_question and bool(said)
+            # "Is SQLite threadsafe?" of "SQLite Frequently Asked Questions", "To export a master
+            # document" of "Working with master documents"
+            said = self._stems(self._topic) & self._stems(shown)
+            named = len(said) >= (1 if is_question else _FEWEST)
             about = self._topic and folded(self._topic) not in key and not named
             clear = enough and self._is_topic(shown, part)
             whole = is_question or self._stands_alone(shown, _CLEAR)
@@ -242,7 +245,7 @@ class _Finder:
             if about and not (clear and whole):
                 alone = not self._is_cut(shown) and (not self._named or self._tells(shown, part))
                 shown, places = f"{self._topic} {shown}", [*self._named, place]
-            elif not clear and not named:
+            elif not (clear or named or (is_question and self._stands_alone(shown, _CLEAR))):
                 words, higher = self._above(part) or ("", [])
                 if not words and not (enough and len(self._content(shown)) >= _FEWEST):
                     continue
@@ -335,6 +338,9 @@ class _Finder:
         content = self._content(shown)
         is_topic = any(map(is_name, content)) or self._is_topic(shown, part)
         return is_topic and self._worth(content) >= _LITTLE
+
+    def _stems(self, words: str) -> set[str]:
+        return {*stems_of(" ".join(self._content(words)), self._language)}
 
     def _stands_alone(self, shown: str, fewest: int = _FEWEST + 1) -> bool:
         """Whether a heading says without its document what it is about: in so many words, or by a

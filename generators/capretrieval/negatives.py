@@ -27,7 +27,7 @@ MINE = {
     "by": str, "alike": float, "judge?": str,
     **dict.fromkeys(_COUNTS, int),
     **dict.fromkeys(("judged?", "judged_relevant?"), int),
-    "dropped?": dict[str, int],
+    "dropped?": dict[str, int], "refused?": str,
 }  # fmt: skip
 _TELLING = 3  # content words of a query of which one that is missing leaves a doubt
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out

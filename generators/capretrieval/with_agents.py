@@ -3,7 +3,8 @@
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
 `mined.json` (what the negatives were chosen from, in what share of their words documents of two
-splits do not agree, and, where test queries are few, by which rules others were dropped).
+splits do not agree, what of the source is not used, and, where test queries are few, by which rules
+others were dropped).
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ from retgen.generators.capretrieval.two_documents import (
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
+from retgen.sources import refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.write import dump_json, write_file
 
@@ -153,6 +155,8 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
     mined |= {"alike": wording.share}
+    if refused:
+        mined["refused"] = refusals(refused)
     if sum(one.split == "test" for one in kept) < FEW_TESTED:
         tested = {one.id for one, split in zip(passages, splits, strict=True) if split == "test"}
         dropped = Counter(one.rule for one in rejected if one.record.get("passage") in tested)

@@ -256,7 +256,10 @@ def _changed_source(run: Path) -> str:
     newer = [one for one in (folder, *folder.rglob("*")) if one.lstat().st_mtime > made]
     if not newer:
         return ""
-    return f"{newer[-1]} has changed since this run was made; --fresh reads {folder} again"
+    return (
+        f"{newer[-1]} is newer than this run; --fresh reads {folder} again, and draws another test "
+        "set: compare models on one of them"
+    )
 
 
 def _summary(result: Any) -> str:

@@ -21,6 +21,8 @@ _USUAL = [  # on the web (encoding.spec.whatwg.org), one of those that differ in
 ]  # fmt: skip
 _COHERENCE = 0.1  # by which letters of a language may be as frequent in another encoding
 _MARGIN = 0.06  # by which another encoding has to be likelier than the Western one
+_MIXED = f"UTF-8 with bytes of {_WESTERN}"
+_AS_WESTERN = "retgen-as-western"
 _AT_WORDS = "¿¡“”„«»‘…"  # signs that begin or end words
 _IN_WORDS = "’‘·–—"
 
@@ -43,6 +45,22 @@ def encoding_of(content: bytes) -> str:
     if broken <= at_end or sum(sign > "\x7f" for sign in text) > 2 * broken:
         return UTF_8
     return _told(content)
+
+
+def decoded(content: bytes, encoding: str) -> tuple[str, str]:
+    """A text, and what it is in: bytes that are not UTF-8 in a text that is are Western ones.
+
+    Raises `UnicodeDecodeError` where another encoding does not fit.
+    """
+    if encoding != UTF_8:
+        return content.decode(encoding), encoding
+    text = content.decode(UTF_8, _AS_WESTERN)
+    return text, UTF_8 if text.encode() == content.removeprefix(codecs.BOM_UTF8) else _MIXED
+
+
+def _as_western(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode(_WESTERN, "replace"), error.end
 
 
 def _told(content: bytes) -> str:
@@ -82,3 +100,6 @@ def _odd_signs(text: str) -> int:
             beside = text[at - 1].isalpha() + text[at + 1].isalpha()
             count += beside > (sign in _AT_WORDS)
     return count
+
+
+codecs.register_error(_AS_WESTERN, _as_western)

@@ -57,6 +57,7 @@ _BULLET = re.compile(r"(?:[*+o•-]|\d+\.)\s+")
 _BLANK = re.compile(r"\n\s*\n")
 _BETWEEN = 2  # blanks between cells
 _GAP = re.compile(r"(?<=\S)[ ]{3,}")
+_LARGE, _INDEX = 2000, 0.5  # letters of an index, or of contents, at least; of these in links
 _PROSE = 0.25  # letters of a block outside of links, at least
 
 
@@ -74,6 +75,7 @@ def read_page(html: str, place: str = "") -> ParsedFile:
         page: Any = lxml.html.document_fromstring(html.encode(), parser=parser)
     except lxml.etree.ParserError:  # nothing but comments
         return ParsedFile("", "")
+    _show_variants(page)
     for element in page.xpath(_AROUND):
         if element.getparent() is not None:
             element.drop_tree()
@@ -93,6 +95,9 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     mains = page.xpath(_MAIN)
     shown = mains[0] if len(mains) == 1 and has_words(mains[0].text_content()) else page
     shown.tail = None
+    letters = _letters(shown.text_content())
+    linked = sum(_letters(one.text_content()) for one in shown.iter("a") if one.get("href"))
+    is_index = letters >= _LARGE and linked >= _INDEX * letters
     _linearize(page)
     marked = [one for one in page.iter(*_BLOCKS, "a") if one.tag != "a" or one.get("href")]
     for number, element in enumerate(marked):
@@ -109,25 +114,43 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     tables = [(start, stop) for start, stop, number in spans if marked[number].tag == "table"]
     text, spans = _unpadded(text, tables, spans)
     blocks, links = _structure(text, marked, spans, place)
+    if is_index:
+        told = ("title", "heading", "code")
+        blocks = [
+            one if one.kind in told else Block("boilerplate", one.start, one.stop) for one in blocks
+        ]
     short_forms = (ShortForm("description", " ".join(one.split())) for one in described[:1])
     return ParsedFile(title, text, blocks, links, tuple(one for one in short_forms if one.text))
 
 
-def _drop_navigation(page: Any) -> None:
-    """Drop what its class or id calls navigation: where the name may mean something else, what is
-    links for the most part. What has a heading stays, as ids are made of headings, too.
+def _show_variants(page: Any) -> None:
+    """Show what a script would show: of words that stand side by side, all hidden (a key on one
+    system and on another), the last ones.
     """
-    for element in page.xpath("//body//*[@class or @id]"):
+    for parent in page.xpath("//*[span[@hidden]]"):
+        variants = [one for one in parent.xpath("span[@hidden]") if has_words(one.text_content())]
+        if variants:
+            del variants[-1].attrib["hidden"]
+
+
+def _drop_navigation(page: Any) -> None:
+    """Drop what its class or id calls navigation; where its name may mean something else, or it is
+    a header or stands aside, what is links for the most part, or asks for input. What has a heading
+    stays, as ids are made of headings, too.
+    """
+    for element in page.xpath("//body//*[@class or @id or self::header or self::aside]"):
         names = f"{element.get('class', '')} {element.get('id', '')}".split()
         certain = any(map(_NAVIGATION.fullmatch, names))
+        aside = element.tag in ("header", "aside")
         if (
-            (certain or any(map(_MAYBE_NAVIGATION.fullmatch, names)))
+            (certain or aside or any(map(_MAYBE_NAVIGATION.fullmatch, names)))
             and element.getparent() is not None
             and element.tag not in _HEADINGS
             and not element.xpath(".//h1|.//h2|.//h3|.//h4|.//h5|.//h6")
         ):
             linked = sum(_letters(one.text_content()) for one in element.iter("a"))
-            if certain or 2 * linked >= _letters(element.text_content()):
+            most = 2 * linked >= _letters(element.text_content())
+            if certain or most or (aside and element.xpath(".//input")):
                 element.drop_tree()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from retgen.dataset_files import file_format, open_file
 from retgen.errors import DatasetError
-from retgen.sources.encodings import UTF_8, encoding_of
+from retgen.sources.encodings import UTF_8, decoded, encoding_of
 from retgen.sources.markdown import (
     front_matter,
     front_short_forms,
@@ -114,10 +114,10 @@ def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> Parsed
     except DatasetError as error:
         raise _NotText(f"the file {error}") from error
     try:
-        text = content.decode(encoding)
+        text, encoding = decoded(content, encoding)
     except UnicodeDecodeError as error:
-        name = "UTF-8" if encoding == UTF_8 else f"{encoding}, as it begins"
-        raise _NotText(f"the file is not {name}: byte {error.start:,}") from error
+        message = f"the file is not {encoding}, as it begins: byte {error.start:,}"
+        raise _NotText(message) from error
     text = _OVERSTRUCK.sub("", text)
     if encoding != UTF_8:
         reading.notes.encodings[where] = encoding

@@ -54,8 +54,8 @@ def test_a_sound_data_set_passes(dataset: Write) -> None:
         "positives": "passed", "leaks": "passed", "scores": "not run",
     }  # fmt: skip
     assert found["metadata"].message == (
-        "nothing says reference, date, domains, task_subtypes, annotations_creators, "
-        "sample_creation, bibtex_citation, eval_langs: mteb.yaml in the run may"
+        "unknown: reference, date, domains, task_subtypes, annotations_creators, sample_creation, "
+        "bibtex_citation, eval_langs; write them in mteb.yaml in the run"
     )
     assert found["short texts"].message == (
         "the shortest document has 32 characters, the shortest query 18"

@@ -24,8 +24,8 @@ def test_gates_are_in_the_tree_the_card_and_the_answer_and_refuse_nothing(
     done = gen("publish", kb, f"file:{out}")
     assert (done.returncode, done.stdout.splitlines()[-2:]) == (0, [
         f"published: {out}",
-        "note: MTEB would ask for more, metadata: failed: nothing says reference: mteb.yaml in "
-        "the run may",
+        "note: MTEB would ask for more, metadata: failed: unknown: reference; write them in "
+        "mteb.yaml in the run",
     ])  # fmt: skip
     done = gen("publish", kb, f"file:{out}")
     assert done.stdout.splitlines()[-1].endswith("holds all of it already: nothing to do")
@@ -38,7 +38,7 @@ def test_gates_are_in_the_tree_the_card_and_the_answer_and_refuse_nothing(
         "minilm was not scored: `gen eval RUN --model minilm --metric recall@2` does"
     )
     card = (out / "README.md").read_text()
-    assert "| metadata | failed | nothing says reference: mteb.yaml in the run may |" in card
+    assert "| metadata | failed | unknown: reference; write them in mteb.yaml in the run |" in card
     assert "minilm was not scored: &#96;gen eval RUN" in card  # escaped once
     assert "| leaks | passed | no query is the text of a document or a query of train |" in card
 

@@ -68,6 +68,18 @@ def test_a_page_as_it_is_shown() -> None:
         ('<div class="related menu"><h2><a href="a">A</a></h2></div>b', "", "A\n\nb"),
         ('<h2 id="menu"><a href="m">Menu</a></h2>b', "", "Menu\n\nb"),
         ('<div class="menu">Soup of the <a href="d">day</a>.</div>b', "", "Soup of the day.\nb"),
+        # what a script would show
+        (
+            "<h1><span><span hidden class=mac>Cmd</span><span hidden>Ctrl</span></span> keys</h1>b",
+            "Ctrl keys",
+            "Ctrl keys\n\nb",
+        ),
+        ("<header><a href='i'>Help</a></header><aside><input>Search</aside>b", "", "b"),
+        (
+            "<header><h1>A</h1></header><aside>See <a href='c'>c</a> for more.</aside>",
+            "A",
+            "A\n\nSee c for more.",
+        ),
         (
             "<table><tr><td><h1>A</h1></td><td>b</td></tr><tr><td>c</td></tr></table>",
             "A",
@@ -78,6 +90,14 @@ def test_a_page_as_it_is_shown() -> None:
 def test_pages_of_other_kinds(html: str, title: str, text: str) -> None:
     page = read_page(html)
     assert (page.title, page.text.strip()) == (title, text)
+
+
+@pytest.mark.parametrize(("entries", "kind"), [(40, "item"), (200, "boilerplate")])
+def test_an_index_is_no_prose(entries: int, kind: str) -> None:
+    items = "".join(f"<dt>word {n}, <a href='p{n}'>Pages {n}</a></dt>" for n in range(entries))
+    page = read_page(f"<h1>Index</h1><h2>A</h2><dl>{items}</dl>", "index.html")
+    assert [one.kind for one in page.blocks] == ["title", "heading", *[kind] * entries]
+    assert len(page.links) == entries
 
 
 def test_blocks_and_links() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_sources_that_are_none(
     with pytest.raises(DatasetError) as error:
         list(read_sources(path, Columns()))
     assert str(error.value).startswith(message.format(path=path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "kb"
+    folder.mkdir(mode=0o300)
+    with pytest.raises(DatasetError, match="kb: cannot be read: Permission denied"):
+        list(read_sources(folder, Columns()))
 
 
 def test_the_formats_in_words() -> None:

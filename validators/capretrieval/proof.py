@@ -92,8 +92,11 @@ class OwnDocuments(CorpusRule):
             yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
             return
         yield from self._queries(documents, passages)
-        for row in documents.values():  # nothing below looks at them, and they take much memory
-            del row["blocks"], row["links"]
+        for (
+            name,
+            row,
+        ) in documents.items():  # all that is looked at below: the rest takes much memory
+            documents[name] = {"id": name, "title": row["title"], "text": row["text"]}
         shared = self._wording(documents)
         group = dict(zip(documents, shared.groups.tolist(), strict=True))
         yield from self._splits(passages, group)

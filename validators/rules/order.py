@@ -151,6 +151,8 @@ class OrderLeak(LeakRule):
             if p >= self.p:
                 continue
             where = "" if name == _FILE else f" in the order of {name}"
+            if self._given:
+                mend = "that is the order of the source, by which nobody should rank"
             yield self.finding(
                 ids,
                 f"the {len(ids)} relevant documents do not stand where chance would put them among "

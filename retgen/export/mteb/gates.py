@@ -57,7 +57,7 @@ def mteb_gates(task: MtebTask, found: Survey, measured: Mapping[str, Any] | None
 
 
 def _metadata(task: MtebTask) -> MtebGate:
-    faults = [f"nothing says {', '.join(task.yours)}: mteb.yaml in the run may"]
+    faults = [f"unknown: {', '.join(task.yours)}; write them in mteb.yaml in the run"]
     faults = faults if task.yours else []
     return _gate("metadata", faults, [], "every field of TaskMetadata is filled")
 

@@ -234,6 +234,25 @@ def test_questions_that_name_the_topic_need_no_title() -> None:
     assert texts == ["Is Sailix threadsafe?", "Sailix Frequently Asked Who reefs?"]
 
 
+def test_headings_that_repeat_the_title_need_none() -> None:
+    one = document(
+        "m", ("heading", "To export a master document", 2), ("paragraph", OTHER, 0),
+        ("heading", "To export images", 2), ("paragraph", BODY, 0),
+        title="Working with master documents",
+    )  # fmt: skip
+    assert [text for kind, text, _, _ in found(one) if kind == "heading"] == [
+        "To export a master document", "Working with master documents To export images",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "told"), [("Please see set xtics.", False), (BODY, True)])
+def test_a_page_that_names_another_one_answers_nobody(text: str, told: bool) -> None:
+    one = document("x2tics", ("title", "X2tics", 1), ("paragraph", text, 0), title="X2tics")
+    counts = survey([one])
+    counts.documents = 20
+    assert [query.score > 0 for query in found_queries(one, "en", counts, ())] == [told]
+
+
 def test_entries_of_lists_of_changes_are_not_scored() -> None:
     one = document(
         "n", ("heading", "2014-02-03 - Release 3.8.3", 2), ("paragraph", OTHER, 0),
@@ -285,6 +304,8 @@ def test_words_that_point_to_many_documents_say_nothing() -> None:
         ("Abschnitt 9.2, „Remoteanmeldung“", "Remoteanmeldung"),
         ("Parte de la oración", "Parte de la oración"),
         ("13) Can I sail it?", "Can I sail it?"),
+        ("SECTION 9 - SEARCHING TEXT", "SEARCHING TEXT"),
+        ("--sail option", "--sail option"),
         ("Weblate (Portuguese (Brazil))", "Weblate (Portuguese (Brazil))"),
         ("Integrator[[INTEGRATOR]]", "Integrator"),
         ('quote"d words', 'quote"d words'),
