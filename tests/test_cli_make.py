@@ -56,8 +56,7 @@ def test_a_folder_that_has_changed(gen: Gen, tmp_path: Path) -> None:
     lines = gen("run", "kb.yaml").stdout.splitlines()
     assert lines[0].endswith(", finished before: nothing to do")
     assert lines[2] == (
-        f"  warning     {folder} is newer than this run; --fresh reads {folder} again, and draws "
-        "another test set: compare models on one of them"
+        f"  warning     {folder} is newer than this run; --fresh reads {folder} again"
     )
     assert "5 documents" in gen("run", "kb.yaml", "--fresh").stdout
 

@@ -82,7 +82,7 @@ __all__ = ["CapRetrieval"]
 _DOUBTFUL = 0.1  # share of negatives that may be relevant, above which a run warns
 _WARNING = (
     f". Warning: that is above {_DOUBTFUL:.0%}; a judge can look at them (mine.judge), or train "
-    "with in-batch negatives"
+    "with in-batch negatives (gen train --set hard_negatives=0)"
 )
 _QUERY, _QREL, _ROW = 250, 60, 120  # bytes, for plans
 # ISO 15924, where it is not the first four letters of the name

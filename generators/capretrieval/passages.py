@@ -22,7 +22,6 @@ from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShare
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
 from retgen.sources import Block, Columns, RefusedRow, SourceDocument, read_sources, whole_id
-from retgen.streams import Stream
 from retgen.tokenizer import is_unspaced
 
 _DATA = Path(__file__).parent / "data"
@@ -215,17 +214,21 @@ def parts_together(documents: Sequence[str], repeats: NDArray[np.int64]) -> NDAr
     return result
 
 
-def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) -> list[str]:
+def document_splits(
+    seed: int, documents: Sequence[str], repeats: NDArray[np.int64], splits: SplitShares
+) -> list[str]:
     """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
 
-    `repeats`: a number of each document that near-duplicates share (`alike`). A group of these
-    goes to a held-out split where it fits into its share; where none does, the smallest one goes
-    there. All are "train" where all are alike; two groups are train and test.
+    `documents`: ids, by whose hash they are drawn, so that a few more or less move a few of the
+    others. `repeats`: a number of each document that near-duplicates share (`alike`). A group of
+    these goes to a held-out split where it fits into its share; where none does, the smallest one
+    goes there. All are "train" where all are alike; two groups are train and test.
     """
     members: dict[int, list[int]] = defaultdict(list)
     for document, group in enumerate(repeats.tolist()):
         members[group].append(document)
-    every = list(members.values())
+    drawn = term_codes(f"{seed}\0{one}" for one in documents).tolist()
+    every = sorted(members.values(), key=lambda group: min(drawn[i] for i in group))
     left = {
         name: max(1, round(share * len(repeats)))
         for name, share in (("test", splits.test), ("dev", splits.dev))
@@ -233,10 +236,9 @@ def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) 
     }
     while left and len(left) >= len(every):
         left.popitem()
-    order = Stream(seed, "capretrieval/splits").permutation(len(every)).tolist()
-    split_of = dict.fromkeys(order, "train")
+    split_of = dict.fromkeys(range(len(every)), "train")
     trained = len(repeats)
-    for group in order:
+    for group in split_of:
         size = len(every[group])
         for name in left:
             if size <= left[name] and trained > size:
@@ -245,7 +247,7 @@ def document_splits(seed: int, repeats: NDArray[np.int64], splits: SplitShares) 
                 split_of[group] = name
                 break
     for name in left:
-        trained_groups = [group for group in order if split_of[group] == "train"]
+        trained_groups = [group for group, split in split_of.items() if split == "train"]
         if name not in split_of.values() and len(trained_groups) > 1:
             split_of[min(trained_groups, key=lambda group: len(every[group]))] = name
     result = ["train"] * len(repeats)

@@ -102,8 +102,8 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     shares = params.splits.test, params.splits.dev
     wording = apart(texts, sum(round(share * len(texts)) for share in shares))
     del texts
-    groups = parts_together([one.id for one in documents], wording.groups)
-    side = document_splits(job.seed, groups, params.splits)
+    ids = [one.id for one in documents]
+    side = document_splits(job.seed, ids, parts_together(ids, wording.groups), params.splits)
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(nothing_held_out(documents, refused, clean), ())

@@ -256,10 +256,7 @@ def _changed_source(run: Path) -> str:
     newer = [one for one in (folder, *folder.rglob("*")) if one.lstat().st_mtime > made]
     if not newer:
         return ""
-    return (
-        f"{newer[-1]} is newer than this run; --fresh reads {folder} again, and draws another test "
-        "set: compare models on one of them"
-    )
+    return f"{newer[-1]} is newer than this run; --fresh reads {folder} again"
 
 
 def _summary(result: Any) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from retgen.generators.capretrieval.language import fold_text, language_of, stems_of, words_of
@@ -267,6 +268,10 @@ def test_texts_of_hardly_any_letter_have_the_language_of_the_others(
     assert language_of(texts, None) == languages
 
 
+def splits_of(seed: int, repeats: NDArray[np.int64], shares: SplitShares) -> list[str]:
+    return document_splits(seed, [f"d{n}" for n in range(len(repeats))], repeats, shares)
+
+
 @pytest.mark.parametrize(
     ("documents", "counts"),
     [
@@ -279,26 +284,37 @@ def test_texts_of_hardly_any_letter_have_the_language_of_the_others(
     ],
 )
 def test_shares_of_documents_that_differ(documents: int, counts: dict[str, int]) -> None:
-    result = document_splits(7, np.arange(documents), SplitShares())
+    result = splits_of(7, np.arange(documents), SplitShares())
     assert Counter(result) == counts
-    assert result == document_splits(7, np.arange(documents), SplitShares())
+    assert result == splits_of(7, np.arange(documents), SplitShares())
 
 
 def test_another_seed_holds_out_others() -> None:
-    assert document_splits(7, np.arange(100), SplitShares()) != document_splits(
+    assert splits_of(7, np.arange(100), SplitShares()) != splits_of(
         8, np.arange(100), SplitShares()
     )
 
 
+def test_a_few_documents_more_move_few_of_the_others() -> None:
+    names = [f"page-{n}" for n in range(400)]
+    before = dict(zip(names, document_splits(7, names, np.arange(400), SplitShares()), strict=True))
+    left = [*names[3:], "new"]
+    after = document_splits(7, left, np.arange(398), SplitShares())
+    moved = [
+        name for name, split in zip(left, after, strict=True) if before.get(name, split) != split
+    ]
+    assert len(moved) <= 4
+
+
 def test_near_duplicates_are_on_one_side() -> None:
     repeats = np.repeat(np.arange(50), 4)
-    result = document_splits(3, repeats, SplitShares())
+    result = splits_of(3, repeats, SplitShares())
     assert Counter(result) == {"train": 164, "test": 28, "dev": 8}
     assert all(len(set(result[i : i + 4])) == 1 for i in range(0, 200, 4))
 
 
 def test_a_thousand_copies_do_not_fill_the_held_out_splits() -> None:
-    result = document_splits(3, np.array(1000 * [0] + list(range(1, 13))), SplitShares())
+    result = splits_of(3, np.array(1000 * [0] + list(range(1, 13))), SplitShares())
     assert set(result[:1000]) == {"train"}
     assert Counter(result[1000:]) == {"test": 12}
 
@@ -316,22 +332,22 @@ def test_where_no_group_fits_the_smallest_is_held_out(
     sizes: tuple[int, ...], counts: dict[str, int]
 ) -> None:
     repeats = np.repeat(np.arange(len(sizes)), sizes)
-    assert Counter(document_splits(3, repeats, SplitShares())) == counts
+    assert Counter(splits_of(3, repeats, SplitShares())) == counts
 
 
 def test_without_a_dev_split() -> None:
-    assert Counter(document_splits(3, np.arange(20), SplitShares(dev=0))) == {
+    assert Counter(splits_of(3, np.arange(20), SplitShares(dev=0))) == {
         "train": 17,
         "test": 3,
     }
 
 
 def test_something_is_left_to_train_on() -> None:
-    assert Counter(document_splits(3, np.arange(3), SplitShares(test=0.9, dev=0.05))) == {
+    assert Counter(splits_of(3, np.arange(3), SplitShares(test=0.9, dev=0.05))) == {
         "train": 1,
         "test": 2,
     }
-    assert document_splits(3, np.zeros(9, np.int64), SplitShares()) == 9 * ["train"]
+    assert splits_of(3, np.zeros(9, np.int64), SplitShares()) == 9 * ["train"]
 
 
 def test_the_parts_of_a_document_stand_on_one_side() -> None:
