@@ -260,7 +260,7 @@ def test_languages_side_by_side(tmp_path: Path) -> None:
     queries = read_jsonl(path / "dataset" / "queries.jsonl")
     counts = Counter(row["metadata"]["language"] for row in queries)
     assert counts["he"] == 1
-    assert min(counts[code] for code in ("en", "de", "fr", "zh")) >= 2
+    assert min(counts[code] for code in ("en", "de", "fr", "zh")) >= 1
     assert sorted(manifest(path)["languages"]) == [
         "deu-Latn", "eng-Latn", "fra-Latn", "heb-Hebr", "zho-Hans",
     ]  # fmt: skip

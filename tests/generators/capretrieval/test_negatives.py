@@ -18,13 +18,13 @@ from tests.with_agents.conftest import Gen
 
 
 def _judging(body: dict[str, Any]) -> str:
-    """Everything about trams is relevant to everything."""
+    """Everything about lighthouses is relevant to everything."""
     if body["response_format"]["json_schema"]["name"] != "Grades":
         return mind(body)
     prompt = next(m["content"] for m in body["messages"] if m["role"] == "user")
     listed = re.findall(r'<passage number="(\d+)">\n(.*)', prompt)
     grades = [
-        {"passage": int(number), "relevance": 2 if "tram depot" in text else 0}
+        {"passage": int(number), "relevance": 2 if "lighthouse" in text else 0}
         for number, text in listed
     ]
     return json.dumps({"grades": grades})
@@ -58,8 +58,8 @@ def test_what_a_judge_calls_relevant_is_no_negative(
         one["response_format"]["json_schema"]["name"] == "Grades" for one in server.requests
     )
     mined = json.loads((tmp_path / "true" / "sources" / "mined.json").read_text())
-    assert "d4" in negatives["false"]
-    assert "d4" not in negatives["true"]
+    assert "d1" in negatives["false"]
+    assert "d1" not in negatives["true"]
     assert 0 < mined["judged_relevant"] < mined["judged"]
     assert mined["judge"] == "openai:gpt-5-mini"
     assert asked == mined["queries"] > 0
@@ -91,4 +91,4 @@ def test_no_japanese_negative_holds_the_characters_of_a_chinese_query(
     rows = pq.read_table(tmp_path / "kb" / "training" / "kw.parquet").to_pylist()
     negatives = {row["anchor"]: row["negatives-id"] for row in rows}
     assert negatives["作業系統"] == ["d7"]
-    assert negatives["作業"] == ["d4"]
+    assert negatives["作業"] == ["d6"]

@@ -73,7 +73,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def run(ask: Gen, tmp_path: Path) -> Callable[[int], Path]:
     def make(wanted: int) -> Path:
-        source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+        source = write_rows(tmp_path / "kb.jsonl", TEXTS, name="gt")
         write_recipe(tmp_path / "kb.yaml", source, PARAMS.replace("WANTED", str(wanted)))
         done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
         assert done.returncode == 0, done.stderr
@@ -103,10 +103,10 @@ def test_kept_is_what_both_answer_and_neither_alone(
         assert qrels[row["_id"]] == {note["source"], note["other_source"]}
         for source, span in ((note["source"], note["span"]),
                              (note["other_source"], note["other_span"])):  # fmt: skip
-            text = TEXTS[int(source[1:])]
+            text = TEXTS[int(source[2:])]
             assert text[slice(*span)] == text.partition(". ")[0] + "."  # the quote
     assert sorted((row["metadata"]["source"], row["metadata"]["other_source"]) for row in queries) == [
-        ("d3", "d7"), ("d6", "d1"),
+        ("gt3", "gt7"), ("gt6", "gt1"),
     ]  # fmt: skip
     rejected = [
         row for row in read_jsonl(path / "rejected.jsonl") if "two_documents" in row["rule"]
@@ -149,9 +149,9 @@ def test_the_judge_is_measured_and_training_has_both_passages(
     for row in rows:
         shown.setdefault(row["query-id"], {})[row["positive-id"]] = row["positive"]
     for texts in shown.values():
-        assert {*texts} == {"d3", "d7"}
+        assert {*texts} == {"gt3", "gt7"}
         for name, text in texts.items():  # less the sentence that the question rests on
-            assert text == TEXTS[int(name[1:])].partition(". ")[2]
+            assert text == TEXTS[int(name[2:])].partition(". ")[2]
     done = ask("eval", str(path), "--model", "bm25", "--by", "set")
     assert done.returncode == 0, done.stderr
 
@@ -197,7 +197,7 @@ def test_what_does_not_rest_on_two_documents_is_found(
 
 
 def test_the_plan_counts_its_calls_and_rules_cannot_do_it(ask: Gen, tmp_path: Path) -> None:
-    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
+    source = write_rows(tmp_path / "kb.jsonl", TEXTS, name="gt")
     write_recipe(tmp_path / "kb.yaml", source, PARAMS.replace("WANTED", "3"))
     done = ask("plan", "kb.yaml", *MODEL[:2], "--json")
     assert done.returncode == 0, done.stderr

@@ -42,10 +42,12 @@ TEXTS = (
 )
 
 
-def write_rows(path: Path, texts: Sequence[str], titles: Sequence[str] = ()) -> Path:
-    """JSON Lines: ids d0, d1, ..., titles where there are some."""
+def write_rows(
+    path: Path, texts: Sequence[str], titles: Sequence[str] = (), name: str = "d"
+) -> Path:
+    """JSON Lines: ids d0, d1, ..., by which documents are held out; titles where there are some."""
     rows = [
-        {"_id": f"d{n}", **({"title": titles[n]} if n < len(titles) else {}), "text": text}
+        {"_id": f"{name}{n}", **({"title": titles[n]} if n < len(titles) else {}), "text": text}
         for n, text in enumerate(texts)
     ]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

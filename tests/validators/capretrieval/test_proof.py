@@ -18,14 +18,14 @@ from tests.shared import altered
 Row = dict[str, Any]
 CORPUS, QUERIES, QRELS = (f"dataset/{name}.jsonl" for name in ("corpus", "queries", "qrels"))
 KW, SM = "training/kw.parquet", "training/sm.parquet"
-TEST = "d6"  # the document whose queries are held out
+TEST = "db6"  # the document whose queries are held out
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six documents for training, one each for dev and test."""
     folder = tmp_path_factory.mktemp("proof")
-    source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"])
+    source = write_rows(folder / "kb.jsonl", TEXTS, ["Windmills to visit"], "db")
     recipe = write_recipe(folder / "kb.yaml", source, "  queries: {quality: 0}\n")
     return run(recipe, out=folder / "kb").path
 
@@ -69,33 +69,33 @@ def negative(place: int, name: str, text: str | None = None) -> Callable[[list[R
 
 
 def keyword(**note: Any) -> Callable[[list[Row]], None]:
-    """Other metadata of a keyword of d2."""
-    return lambda rows: keyword_of(rows, "d2")["metadata"].update(note)
+    """Other metadata of a keyword of db2."""
+    return lambda rows: keyword_of(rows, "db2")["metadata"].update(note)
 
 
 def moved_keyword(rows: list[Row]) -> None:
     """A test query asks for a keyword of the training documents."""
-    keyword_of(rows, TEST)["text"] = keyword_of(rows, "d2")["text"].upper()
+    keyword_of(rows, TEST)["text"] = keyword_of(rows, "db2")["text"].upper()
 
 
 # file, what is changed there, and what is found: names of records, and a message
 CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
     "another word": (
         CORPUS, lambda rows: rows[2].update(text=rows[2]["text"].replace("lemon", "lime")),
-        ["d2: d2: is not the text of its source any more"],
+        ["db2: db2: is not the text of its source any more"],
     ),
     "another title": (
         CORPUS, put(title="Windmills"),
-        ["d0: d0: is not the text of its source any more"],
+        ["db0: db0: is not the text of its source any more"],
     ),
     "a document missing": (
         CORPUS, lambda rows: rows.pop(5),
-        ["d5: the corpus is not the source's passages in their order: 1 are missing, 0 are not "
+        ["db5: the corpus is not the source's passages in their order: 1 are missing, 0 are not "
          "the source's"],
     ),
     "a document that is not the source's": (
-        CORPUS, lambda rows: rows.append(rows[0] | {"_id": "d9", "text": "of somebody else"}),
-        ["d9: the corpus is not the source's passages in their order: 0 are missing, 1 are not "
+        CORPUS, lambda rows: rows.append(rows[0] | {"_id": "db9", "text": "of somebody else"}),
+        ["db9: the corpus is not the source's passages in their order: 0 are missing, 1 are not "
          "the source's"],
     ),
     "another order": (
@@ -111,49 +111,49 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
         ["q8157424: q8157424: its span holds 'c', not 'coarse salt'"],
     ),
     "a qrel across splits": (
-        QRELS, put(**{"corpus-id": "d2"}),
-        ["q4857392 d2: q4857392: a query of test finds d2 of train",
-         "q4857392 d2: q4857392: d2 is relevant there, and lacks 'Glass blowers'"],
+        QRELS, put(**{"corpus-id": "db2"}),
+        ["q4857392 db2: q4857392: a query of test finds db2 of train",
+         "q4857392 db2: q4857392: db2 is relevant there, and lacks 'Glass blowers'"],
     ),
     "a query text of two splits": (
         QUERIES, moved_keyword,
         ["q4857392: q4857392: its span holds 'glass blowers', not 'COARSE SALT'",
          "q8157424: q8157424: its text is a query of split test too",
-         "q4857392 d6: q4857392: d6 is relevant there, and lacks 'COARSE SALT'"],
+         "q4857392 db6: q4857392: db6 is relevant there, and lacks 'COARSE SALT'"],
     ),
     "a query of two splits": (
-        "dataset/qrels.train.jsonl", lambda rows: rows.append({"query-id": "q4857392", "corpus-id": "d2", "score": 1}),
+        "dataset/qrels.train.jsonl", lambda rows: rows.append({"query-id": "q4857392", "corpus-id": "db2", "score": 1}),
         ["q4857392: q4857392: is a query of test and of train",
-         "q4857392 d2: q4857392: d2 is relevant there, and lacks 'Glass blowers'"],
+         "q4857392 db2: q4857392: db2 is relevant there, and lacks 'Glass blowers'"],
     ),
     "a negative that is a positive": (
-        SM, negative(1, "d2", TEXTS[2]),
-        ["q2022011 d2: sm.parquet: d2 is a positive of q2022011"],
+        SM, negative(1, "db2", TEXTS[2]),
+        ["q2022011 db2: sm.parquet: db2 is a positive of q2022011"],
     ),
     "a negative that holds the keyword": (
         KW, put(anchor="NESTING"),
         ["q3498059: kw.parquet: the anchor is not the text of q3498059",
-         "q3498059 d3: kw.parquet: negative d3 holds all words of 'NESTING'"],
+         "q3498059 db3: kw.parquet: negative db3 holds all words of 'NESTING'"],
     ),
     "a foreign text as negative": (
         KW, put(negative_3="of somebody else"),
-        ["q3498059 d7: kw.parquet: the text of negative d7 is not its passage's"],
+        ["q3498059 db7: kw.parquet: the text of negative db7 is not its passage's"],
     ),
     "a negative of another split": (
         KW, negative(4, TEST),
-        ["q3498059 d6: kw.parquet: negative d6 is no passage of split train"],
+        ["q3498059 db6: kw.parquet: negative db6 is no passage of split train"],
     ),
     "a negative that nobody knows": (
-        KW, negative(4, "d99"),
-        ["q3498059 d99: kw.parquet: negative d99 is no passage of split train"],
+        KW, negative(4, "db99"),
+        ["q3498059 db99: kw.parquet: negative db99 is no passage of split train"],
     ),
     "a pair that no qrel knows": (
-        KW, put(**{"positive-id": "d2"}),
-        ["q3498059 d2: kw.parquet: q3498059 is trained on what no qrel calls relevant"],
+        KW, put(**{"positive-id": "db2"}),
+        ["q3498059 db2: kw.parquet: q3498059 is trained on what no qrel calls relevant"],
     ),
     "a positive that is not the passage": (
         KW, put(positive="of somebody else"),
-        ["q3498059 d4: kw.parquet: the positive of q3498059 is not of d4"],
+        ["q3498059 db4: kw.parquet: the positive of q3498059 is not of db4"],
     ),
     "an anchor that is not the query": (
         SM, put(anchor="of somebody else"),
@@ -173,11 +173,11 @@ def test_whatever_is_altered_is_found(finished: Path, tmp_path: Path, case: str)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "note",
-    [{"span": [5, 5]}, {"span": [0, 99_999]}, {"span": [-1, 4]}, {"source": "d99"},
+    [{"span": [5, 5]}, {"span": [0, 99_999]}, {"span": [-1, 4]}, {"source": "db99"},
      *({"span": one} for one in (None, [], [3], ["a", "b"], "3-8"))],
 )  # fmt: skip
 def test_a_query_that_rests_on_nothing(finished: Path, tmp_path: Path, note: Row) -> None:
-    name = keyword_of(read_jsonl(finished / QUERIES), "d2")["_id"]
+    name = keyword_of(read_jsonl(finished / QUERIES), "db2")["_id"]
     assert findings(altered(finished, tmp_path, QUERIES, keyword(**note))) == [
         ([name], f"{name}: rests on no characters of a document")
     ]
@@ -186,28 +186,28 @@ def test_a_query_that_rests_on_nothing(finished: Path, tmp_path: Path, note: Row
 @pytest.mark.slow
 def test_a_near_duplicate_as_negative_and_across_splits(tmp_path: Path) -> None:
     texts = [*TEXTS, TEXTS[2].replace("sour sauces", "jam")]
-    source = write_rows(tmp_path / "kb.jsonl", texts)
+    source = write_rows(tmp_path / "kb.jsonl", texts, name="db")
     recipe = write_recipe(tmp_path / "kb.yaml", source, "  queries: {quality: 0, common: 1}\n")
     path = run(recipe, out=tmp_path / "kb").path
     split = split_of(path)
-    assert split["d2"] == split["d8"] == "train"
+    assert split["db2"] == split["db8"] == "train"
     both = {row["query-id"] for row in read_jsonl(path / "dataset/qrels.train.jsonl")
-            if row["corpus-id"] == "d8"}  # fmt: skip
+            if row["corpus-id"] == "db8"}  # fmt: skip
     held = [
         (row, n) for row in pq.read_table(path / SM).to_pylist()
-        for n in range(1, 5) if row["positive-id"] == "d2" and row["query-id"] not in both
+        for n in range(1, 5) if row["positive-id"] == "db2" and row["query-id"] not in both
     ]  # fmt: skip
     assert held
-    assert all("d8" not in row["negatives-id"] for row, _ in held)
+    assert all("db8" not in row["negatives-id"] for row, _ in held)
 
     def negative(rows: list[Row]) -> None:
         row = next(row for row in rows if row["query-id"] == query)
-        row["negatives-id"][0], row["negative_1"] = "d8", texts[8]
+        row["negatives-id"][0], row["negative_1"] = "db8", texts[8]
 
     query = held[0][0]["query-id"]
     assert findings(altered(path, tmp_path, SM, negative)) == [
-        ([query, "d8"],
-         f"sm.parquet: negative d8 is a near-duplicate of a positive of {query}"),
+        ([query, "db8"],
+         f"sm.parquet: negative db8 is a near-duplicate of a positive of {query}"),
     ]  # fmt: skip
 
     def moved(rows: list[Row]) -> None:
@@ -215,7 +215,7 @@ def test_a_near_duplicate_as_negative_and_across_splits(tmp_path: Path) -> None:
 
     shutil.rmtree(tmp_path / "altered")
     names = findings(altered(path, tmp_path, "sources/passages.jsonl", moved))
-    assert (["d8", "d2"], "d8 of dev is a near-duplicate of d2 of train") in names
+    assert (["db8", "db2"], "db8 of dev is a near-duplicate of db2 of train") in names
 
 
 def test_pairs_that_lack_a_column(finished: Path, tmp_path: Path) -> None:

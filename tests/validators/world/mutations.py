@@ -41,6 +41,9 @@ def sentences(text: str) -> list[str]:
     return re.split(r"(?<=\.) (?=[A-Z0-9])", text)
 
 
+_SAME = {("prop", "{S} centres on {v}")}  # words of another slot that say the same of a value
+
+
 class Documents:
     """Changes of documents, by kind. A change that cannot be made returns False."""
 
@@ -107,7 +110,8 @@ class Documents:
             ]  # fmt: skip
             if alike:
                 new = self.random.choice(alike)
-                text = worded(new, self.random.choice(new.document), value, self.domain)
+                words = [one for one in new.document if (slot.name, one) not in _SAME]
+                text = worded(new, self.random.choice(words), value, self.domain)
                 parts = sentences(row["text"])
                 if row["title"] in parts[place]:
                     continue
