@@ -41,7 +41,10 @@ def sentences(text: str) -> list[str]:
     return re.split(r"(?<=\.) (?=[A-Z0-9])", text)
 
 
-_SAME = {("prop", "{S} centres on {v}")}  # words of another slot that say the same of a value
+_SAME = {  # words of another slot that say the same of a value
+    ("prop", "{S} centres on {v}"), ("claim", "{S} turned on {v}"),
+    ("claim", "{P} claimant sued {v}"),
+}  # fmt: skip
 
 
 class Documents:
