@@ -216,7 +216,8 @@ class Composer:
 
         aside = ""
         if not rest and not entity.told_aside and (kind >= 5 if grouped else kind < 5):
-            aside = self._aside(who, one) if next_one(_goes_on) else ""
+            aside = self._aside(who, one)
+        aside = aside if aside and next_one(_goes_on) else ""
         entity.told_aside = bool(aside)
         names = one.slot in who.naming  # who is named next to a noun may be that
         subject = entity.called(wording, 1 if names else draws[0], named=bool(aside))
