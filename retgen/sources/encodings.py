@@ -21,6 +21,7 @@ _USUAL = [  # on the web (encoding.spec.whatwg.org), one of those that differ in
 ]  # fmt: skip
 _COHERENCE = 0.1  # by which letters of a language may be as frequent in another encoding
 _MARGIN = 0.06  # by which another encoding has to be likelier than the Western one
+_BROKEN = 0.1  # share of the bytes of a text, from which on its encoding is another one
 _MIXED = f"UTF-8 with bytes of {_WESTERN}"
 _AS_WESTERN = "retgen-as-western"
 _AT_WORDS = "¿¡“”„«»‘…"  # signs that begin or end words
@@ -48,14 +49,17 @@ def encoding_of(content: bytes) -> str:
 
 
 def decoded(content: bytes, encoding: str) -> tuple[str, str]:
-    """A text, and what it is in: bytes that are not UTF-8 in a text that is are Western ones.
+    """A text, and what it is in: a few bytes that are not UTF-8 in a text that is are Western ones.
 
-    Raises `UnicodeDecodeError` where another encoding does not fit.
+    Raises `UnicodeDecodeError` where the encoding does not fit.
     """
-    if encoding != UTF_8:
+    try:
         return content.decode(encoding), encoding
-    text = content.decode(UTF_8, _AS_WESTERN)
-    return text, UTF_8 if text.encode() == content.removeprefix(codecs.BOM_UTF8) else _MIXED
+    except UnicodeDecodeError:
+        broken = len(BROKEN.findall(content.decode(UTF_8, "surrogateescape")))
+        if encoding != UTF_8 or broken > _BROKEN * len(content):
+            raise
+    return content.decode(UTF_8, _AS_WESTERN), _MIXED
 
 
 def _as_western(error: UnicodeError) -> tuple[str, int]:

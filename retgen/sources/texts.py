@@ -116,8 +116,8 @@ def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> Parsed
     try:
         text, encoding = decoded(content, encoding)
     except UnicodeDecodeError as error:
-        message = f"the file is not {encoding}, as it begins: byte {error.start:,}"
-        raise _NotText(message) from error
+        name = "UTF-8" if encoding == UTF_8 else encoding
+        raise _NotText(f"the file is not {name}, as it begins: byte {error.start:,}") from error
     text = _OVERSTRUCK.sub("", text)
     if encoding != UTF_8:
         reading.notes.encodings[where] = encoding
