@@ -204,7 +204,7 @@ class _Finder:
         heads = (self._at(one.heading) for one in self._sections if one.heading.level <= 1)
         if self._says_enough(self._title):
             places = [place for shown, place in heads if folded(shown) == folded(self._title)]
-            told = len(_WORD.findall(self._text)) - (len(self._title.split()) if places else 0)
+            told = len(words_of(self._text)) - (len(words_of(self._title)) if places else 0)
             yield self._query("title", self._title, self._lead, places[:1], told >= _REFERENCE)
 
     def short_forms(self) -> Iterator[FoundQuery]:

@@ -227,8 +227,10 @@ def document_splits(
     members: dict[int, list[int]] = defaultdict(list)
     for document, group in enumerate(repeats.tolist()):
         members[group].append(document)
-    drawn = term_codes(f"{seed}\0{one}" for one in documents).tolist()
-    every = sorted(members.values(), key=lambda group: min(drawn[i] for i in group))
+    every = list(members.values())
+    names = (min(documents[i] for i in group) for group in every)  # one, whatever its size
+    drawn = np.argsort(term_codes(f"{seed}\0{name}" for name in names), kind="stable")
+    every = [every[group] for group in drawn.tolist()]
     left = {
         name: max(1, round(share * len(repeats)))
         for name, share in (("test", splits.test), ("dev", splits.dev))

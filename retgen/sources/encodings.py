@@ -21,7 +21,7 @@ _USUAL = [  # on the web (encoding.spec.whatwg.org), one of those that differ in
 ]  # fmt: skip
 _COHERENCE = 0.1  # by which letters of a language may be as frequent in another encoding
 _MARGIN = 0.06  # by which another encoding has to be likelier than the Western one
-_BROKEN = 0.1  # share of the bytes of a text, from which on its encoding is another one
+_CUT = 3  # bytes of a sign that is cut off, at most
 _MIXED = f"UTF-8 with bytes of {_WESTERN}"
 _AS_WESTERN = "retgen-as-western"
 _AT_WORDS = "¿¡“”„«»‘…"  # signs that begin or end words
@@ -40,12 +40,15 @@ def encoding_of(content: bytes) -> str:
     content = content[:LOOKED_AT]
     if b"\0" in content:
         raise DatasetError("holds bytes that are no text")
+    at_end = _CUT if len(content) == LOOKED_AT else 0  # a sign that is cut off
+    return UTF_8 if _is_utf_8(content, at_end) else _told(content)
+
+
+def _is_utf_8(content: bytes, spared: int) -> bool:
+    """Whether bytes are UTF-8 but for a few: so many, or half as many as signs beyond ASCII."""
     text = content.decode(UTF_8, "surrogateescape")
     broken = len(BROKEN.findall(text))
-    at_end = 3 if len(content) == LOOKED_AT else 0  # a sign that is cut off
-    if broken <= at_end or sum(sign > "\x7f" for sign in text) > 2 * broken:
-        return UTF_8
-    return _told(content)
+    return broken <= spared or sum(sign > "\x7f" for sign in text) > 2 * broken
 
 
 def decoded(content: bytes, encoding: str) -> tuple[str, str]:
@@ -56,14 +59,15 @@ def decoded(content: bytes, encoding: str) -> tuple[str, str]:
     try:
         return content.decode(encoding), encoding
     except UnicodeDecodeError:
-        broken = len(BROKEN.findall(content.decode(UTF_8, "surrogateescape")))
-        if encoding != UTF_8 or broken > _BROKEN * len(content):
+        if encoding != UTF_8 or not _is_utf_8(content, _CUT):
             raise
     return content.decode(UTF_8, _AS_WESTERN), _MIXED
 
 
 def _as_western(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
+    if error.reason == "unexpected end of data" and error.end - error.start > 1:
+        return "", error.end  # of a file that was cut off
     return error.object[error.start : error.end].decode(_WESTERN, "replace"), error.end
 
 

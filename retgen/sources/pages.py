@@ -27,7 +27,7 @@ from retgen.sources.structure import (
 _AROUND = (
     "//nav|//footer|//*[@role='navigation']|//*[@role='banner']|//*[@role='contentinfo']"
     "|//*[@role='search']|//*[@hidden]|//*[@aria-hidden='true']"
-    "|//noscript|//template|//button|//select|//textarea|//svg"
+    "|//noscript|//template|//button|//select|//textarea|//svg|//script|//style"
 )
 # classes and ids that mean navigation, and those that may mean something else
 _NAVIGATION = re.compile(
@@ -38,7 +38,7 @@ _NAVIGATION = re.compile(
 _MAYBE_NAVIGATION = re.compile(r"nav|navigation|menu|related|breadcrumb", re.IGNORECASE)
 _MAIN = "//main|//*[@role='main']"
 _SIGNS = {"", "¶", "#", "§", "🔗", "link"}  # of links from a heading to itself
-_MARK = "retgen-mark"
+_MARK, _SHOWN = "retgen-mark", "retgen-shown"
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _KINDS: dict[str, BlockKind] = {
     **dict.fromkeys(_HEADINGS, "heading"),
@@ -58,6 +58,7 @@ _BLANK = re.compile(r"\n\s*\n")
 _BETWEEN = 2  # blanks between cells
 _GAP = re.compile(r"(?<=\S)[ ]{3,}")
 _LARGE, _INDEX = 2000, 0.5  # letters of an index, or of contents, at least; of these in links
+_LABELS = 40  # letters of such words as Contents, Search, Index
 _PROSE = 0.25  # letters of a block outside of links, at least
 
 
@@ -96,7 +97,8 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     shown = mains[0] if len(mains) == 1 and has_words(mains[0].text_content()) else page
     shown.tail = None
     letters = _letters(shown.text_content())
-    linked = sum(_letters(one.text_content()) for one in shown.iter("a") if one.get("href"))
+    links_out = (one for one in shown.iter("a") if not one.get("href", "#").startswith("#"))
+    linked = sum(_letters(one.text_content()) for one in links_out)
     is_index = letters >= _LARGE and linked >= _INDEX * letters
     _linearize(page)
     marked = [one for one in page.iter(*_BLOCKS, "a") if one.tag != "a" or one.get("href")]
@@ -115,42 +117,61 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     text, spans = _unpadded(text, tables, spans)
     blocks, links = _structure(text, marked, spans, place)
     if is_index:
-        told = ("title", "heading", "code")
+        entries = ("item", "table")
         blocks = [
-            one if one.kind in told else Block("boilerplate", one.start, one.stop) for one in blocks
+            Block("boilerplate", one.start, one.stop) if one.kind in entries else one
+            for one in blocks
         ]
     short_forms = (ShortForm("description", " ".join(one.split())) for one in described[:1])
     return ParsedFile(title, text, blocks, links, tuple(one for one in short_forms if one.text))
 
 
 def _show_variants(page: Any) -> None:
-    """Show what a script would show: of words that stand side by side, all hidden (a key on one
-    system and on another), the last ones.
+    """Show what a script would show: of spans side by side that are all hidden (a key on one system
+    and on another), the last one with words.
     """
-    for parent in page.xpath("//*[span[@hidden]]"):
-        variants = [one for one in parent.xpath("span[@hidden]") if has_words(one.text_content())]
-        if variants:
-            del variants[-1].attrib["hidden"]
+    for first in page.xpath("//span[@hidden]"):
+        variants = [first]
+        while not (variants[-1].tail or "").strip():
+            following = variants[-1].getnext()
+            if following is None or following.tag != "span" or following.get("hidden") is None:
+                break
+            variants.append(following)
+        told = [one for one in variants if has_words(one.text_content())]
+        before = first.getprevious()
+        is_first = (
+            before is None or before.tag != "span" or bool((before.tail or "").strip())
+            or before.get("hidden") is None
+        )  # fmt: skip
+        if is_first and len(variants) > 1 and told:
+            told[-1].set(_SHOWN, "")
+    for shown in page.xpath(f"//span[@{_SHOWN}]"):
+        del shown.attrib["hidden"], shown.attrib[_SHOWN]
 
 
 def _drop_navigation(page: Any) -> None:
-    """Drop what its class or id calls navigation; where its name may mean something else, or it is
-    a header or stands aside, what is links for the most part, or asks for input. What has a heading
-    stays, as ids are made of headings, too.
+    """Drop what its class or id calls navigation; where its name may mean something else, what is
+    links for the most part; a header, and what stands aside, with several links or an input and
+    hardly a word of its own. What has a heading stays, as ids are made of headings, too.
     """
     for element in page.xpath("//body//*[@class or @id or self::header or self::aside]"):
         names = f"{element.get('class', '')} {element.get('id', '')}".split()
         certain = any(map(_NAVIGATION.fullmatch, names))
+        maybe = any(map(_MAYBE_NAVIGATION.fullmatch, names))
         aside = element.tag in ("header", "aside")
         if (
-            (certain or aside or any(map(_MAYBE_NAVIGATION.fullmatch, names)))
+            (certain or maybe or aside)
             and element.getparent() is not None
             and element.tag not in _HEADINGS
             and not element.xpath(".//h1|.//h2|.//h3|.//h4|.//h5|.//h6")
         ):
-            linked = sum(_letters(one.text_content()) for one in element.iter("a"))
-            most = 2 * linked >= _letters(element.text_content())
-            if certain or most or (aside and element.xpath(".//input")):
+            links = [_letters(one.text_content()) for one in element.iter("a")]
+            letters = _letters(element.text_content())
+            several = aside and (len(links) > 1 or bool(element.xpath(".//input")))
+            if (
+                certain or (maybe and 2 * sum(links) >= letters)
+                or (several and letters - sum(links) <= max(_LABELS, _PROSE * letters))
+            ):  # fmt: skip
                 element.drop_tree()
 
 

@@ -74,7 +74,28 @@ def test_a_page_as_it_is_shown() -> None:
             "Ctrl keys",
             "Ctrl keys\n\nb",
         ),
-        ("<header><a href='i'>Help</a></header><aside><input>Search</aside>b", "", "b"),
+        (
+            "Hold <span>Ctrl</span><span hidden>Cmd</span> <span hidden>Error</span>",
+            "",
+            "Hold Ctrl",
+        ),
+        (
+            "On <span hidden>Ctrl</span> <span hidden>Cmd</span>: <span hidden>A</span>"
+            "<span hidden>B</span><span hidden> </span>.",
+            "",
+            "On Cmd : B .",
+        ),
+        (
+            "<header><a href='i'>Help</a><a href='j'>Home</a><script>var x = open();</script></header>"
+            "<aside><input>Search</aside>b",
+            "",
+            "b",
+        ),
+        (
+            "<aside><p>See <a href='c'>the footnote of the calendar</a>.</p></aside>b",
+            "",
+            "See the footnote of the calendar.\n\nb",
+        ),
         (
             "<header><h1>A</h1></header><aside>See <a href='c'>c</a> for more.</aside>",
             "A",
@@ -95,8 +116,10 @@ def test_pages_of_other_kinds(html: str, title: str, text: str) -> None:
 @pytest.mark.parametrize(("entries", "kind"), [(40, "item"), (200, "boilerplate")])
 def test_an_index_is_no_prose(entries: int, kind: str) -> None:
     items = "".join(f"<dt>word {n}, <a href='p{n}'>Pages {n}</a></dt>" for n in range(entries))
-    page = read_page(f"<h1>Index</h1><h2>A</h2><dl>{items}</dl>", "index.html")
-    assert [one.kind for one in page.blocks] == ["title", "heading", *[kind] * entries]
+    page = read_page(f"<h1>Index</h1><p>Of words.</p><h2>A</h2><dl>{items}</dl>", "index.html")
+    assert [one.kind for one in page.blocks] == [
+        "title", "paragraph", "heading", *[kind] * entries
+    ]  # fmt: skip
     assert len(page.links) == entries
 
 

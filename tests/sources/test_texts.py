@@ -29,6 +29,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     (tmp_path / "e.txt").write_bytes("Text".encode("utf-16"))
     (tmp_path / "f.txt").write_bytes("über größer".encode() + b"caf\xe9")
     (tmp_path / "f2.txt").write_bytes(b"text " * 30_000 + b"\xe9\xff" * 20_000)
+    (tmp_path / "f3.txt").write_bytes("水壶烧水".encode()[:-1])
     (tmp_path / "g.txt").write_text(" \n")
     (tmp_path / "j.txt").write_text("N\bNA\bAME _\bpic\n")  # as formatters overstrike
     (tmp_path / "i.txt").write_bytes(b"\x7fELF\x02\x01\0\0")
@@ -43,6 +44,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
         RefusedRow(
             "f2.txt", "source/encoding", "the file is not UTF-8, as it begins: byte 150,000", "f2"
         ),
+        SourceDocument("f3", "", "水壶烧"),  # cut off within a sign
         RefusedRow("g.txt", "source/empty", "the file is empty", "g"),
         RefusedRow(
             "h.html", "source/unreadable", "its elements are nested too deeply to be read", "h"

@@ -245,6 +245,14 @@ def test_headings_that_repeat_the_title_need_none() -> None:
     ]  # fmt: skip
 
 
+def test_a_title_in_a_script_without_spaces() -> None:
+    text = "铜水壶用来烧水，先把水壶装满清水，再点燃炉子，等到冒出蒸汽后倒入茶杯。"
+    one = document("kettle", ("title", "铜水壶", 1), ("paragraph", text, 0), title="铜水壶")
+    counts = survey([one])
+    counts.documents = 20
+    assert [query.score > 0 for query in found_queries(one, "zh", counts, ())] == [True]
+
+
 @pytest.mark.parametrize(("text", "told"), [("Please see set xtics.", False), (BODY, True)])
 def test_a_page_that_names_another_one_answers_nobody(text: str, told: bool) -> None:
     one = document("x2tics", ("title", "X2tics", 1), ("paragraph", text, 0), title="X2tics")

@@ -313,6 +313,14 @@ def test_near_duplicates_are_on_one_side() -> None:
     assert all(len(set(result[i : i + 4])) == 1 for i in range(0, 200, 4))
 
 
+def test_groups_are_held_out_as_often_as_single_documents() -> None:
+    """A tenth of 1,000 documents stand in groups of ten; so do about a tenth of the test set."""
+    repeats = np.array([*np.repeat(np.arange(10), 10), *range(10, 910)])
+    held = [np.array(splits_of(seed, repeats, SplitShares())) == "test" for seed in range(40)]
+    share = float(np.mean([one[:100].sum() / one.sum() for one in held]))
+    assert abs(share - 0.1) < 0.03
+
+
 def test_a_thousand_copies_do_not_fill_the_held_out_splits() -> None:
     result = splits_of(3, np.array(1000 * [0] + list(range(1, 13))), SplitShares())
     assert set(result[:1000]) == {"train"}
