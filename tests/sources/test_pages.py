@@ -75,9 +75,9 @@ def test_a_page_as_it_is_shown() -> None:
             "Ctrl keys\n\nb",
         ),
         (
-            "Hold <span>Ctrl</span><span hidden>Cmd</span> <span hidden>Error</span>",
+            "Hold <span>Ctrl</span><span hidden>Cmd</span>, <span hidden>Error</span>",
             "",
-            "Hold Ctrl",
+            "Hold Ctrl ,",
         ),
         (
             "On <span hidden>Ctrl</span> <span hidden>Cmd</span>: <span hidden>A</span>"

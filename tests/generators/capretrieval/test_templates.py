@@ -76,6 +76,6 @@ def test_the_proof_goes_by_the_share_that_the_run_states(finished: Path) -> None
         file.write_text(before[0])
         manifest.write_text(before[1])
     assert found == [
-        "d1 of test is a near-duplicate of d0 of train (3 more of this kind: d12 and d0, d23 and "
-        "d0, d34 and d0)"
+        "d2 of test is a near-duplicate of d0 of train (3 more of this kind: d13 and d0, d24 and "
+        "d0, d35 and d0)"
     ]
