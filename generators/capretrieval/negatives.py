@@ -60,14 +60,14 @@ async def mine_negatives(
     # of most queries one, for which a set is large
     positives = [tuple(place[j] for j in one.positives) for one in trained]
     asked = [content_codes(one.text, passages[one.passage].language) for one in trained]
-    left_out: set[tuple[int, int]] = set()
+    groups, left_out = wording.groups.tolist(), set[tuple[int, int]]()
     wanted = settings.negatives * (_SPARE if settings.judge else 1)
 
     def is_excluded(query: int, document: int) -> bool:
         number = document_of[own[document]]
-        relevant = {document_of[j] for j in trained[query].positives}
+        relevant = [document_of[j] for j in trained[query].positives]
         wrong = (
-            wording.groups[number] in wording.groups[[*relevant]]
+            any(groups[number] == groups[other] for other in relevant)
             or missing_words(asked[query], stems[own[document]]) == 0
             or wording.directly(number, relevant)
         )
