@@ -214,9 +214,8 @@ class Composer:
             found = self.wordings[more[place].slot][more[place].wording]
             return found if allowed(found) else None
 
-        aside = ""
-        if not rest and not entity.told_aside and (kind >= 5 if grouped else kind < 5):
-            aside = self._aside(who, one)
+        able = not rest and not entity.told_aside and (kind >= 5 if grouped else kind < 5)
+        aside = self._aside(who, one) if able else ""
         aside = aside if aside and next_one(_goes_on) else ""
         entity.told_aside = bool(aside)
         names = one.slot in who.naming  # who is named next to a noun may be that

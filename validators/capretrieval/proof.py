@@ -92,10 +92,8 @@ class OwnDocuments(CorpusRule):
             yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
             return
         yield from self._queries(documents, passages)
-        for (
-            name,
-            row,
-        ) in documents.items():  # all that is looked at below: the rest takes much memory
+        # all that is looked at below: the rest takes much memory
+        for name, row in documents.items():
             documents[name] = {"id": name, "title": row["title"], "text": row["text"]}
         shared = self._wording(documents)
         group = dict(zip(documents, shared.groups.tolist(), strict=True))
