@@ -46,8 +46,13 @@ def recipe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if request.param != "own":
         (folder / "recipe.yaml").write_text(RECIPES[request.param])
         return folder / "recipe.yaml"
+    # a name that no other text has is a query, whichever documents are held out
     words = random.Random(0)
-    texts = [" ".join([*words.sample(" ".join(TEXTS).split(), 60), "."]) for _ in range(300)]
+    texts = [
+        f"Part {number} has the {words.randbytes(3).hex()} valve. "
+        + " ".join([*words.sample(" ".join(TEXTS).split(), 60), "."])
+        for number in range(300)
+    ]
     return write_recipe(folder / "recipe.yaml", write_rows(folder / "kb.jsonl", texts))
 
 
