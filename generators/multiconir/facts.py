@@ -96,6 +96,13 @@ class LadderSampler:
         self.world = World(self.domain, seed, 2 * pairs, f"multiconir/{params.half}")
         self._pairs = pairs
         self._composer = Composer(self.world)
+        # the wordings of each slot that can say of another what they say of the entity; a slot
+        # without any, as half of a domain may have, is not asked for
+        able = {
+            name: [i for i, one in enumerate(cut) if one.alone and one.first != "O"]
+            for name, cut in self._composer.wordings.items()
+        }
+        self._of_others = {name: which for name, which in able.items() if which}
         self._begun: set[str] = set()  # clauses that a ladder begins with, or would
         self._links = _links(self.domain)
 
@@ -138,7 +145,8 @@ class LadderSampler:
 
     def _ladder(self, name: str, pair: _EntityPair) -> Ladder | None:
         """The ladder of a pair; None where the two are too much alike."""
-        free = [slot for slot in self.domain.slots.values() if self._differ(slot, pair)]
+        slots = self.domain.slots
+        free = [slots[name] for name in self._of_others if self._differ(slots[name], pair)]
         for _ in range(_ORDERS if len(free) >= CONDITIONS else 0):
             if len(asked := self._conditions(pair, free)) == CONDITIONS:
                 break
@@ -346,7 +354,7 @@ class LadderSampler:
         ]
         if strategy == "modify":
             return capital(own[0]) + ".", capital(own[1]) + "."
-        able = [i for i in range(len(cut)) if cut[i].alone and cut[i].first != "O"]
+        able = self._of_others[slot.name]
         which, holder = able[pick(len(able))], pick(len(self.domain.others))
         frames = _OTHER_FIRST if behind else _BOTH
         frame = frames[pick(len(frames))]

@@ -106,6 +106,13 @@ def test_halves_share_no_values_and_no_wordings() -> None:
     assert not {one.conditions[0] for one in ladders[0]} & {one.conditions[0] for one in ladders[1]}
 
 
+@pytest.mark.parametrize("half", ["a", "b"])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_halves_of_every_domain_give_ladders(domain: str, half: str) -> None:
+    """Films' animals have one sentence that can be told of another film: half b has none."""
+    assert len(drawn(domain=domain, ladders=20, half=half)) == 20
+
+
 def test_what_is_entailed_excludes_the_other() -> None:
     slot = load_domain("films").slots["release"]
     assert entailed_pair(slot, 1957, 1958, lambda bound: 0) is None
