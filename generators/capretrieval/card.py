@@ -1,0 +1,367 @@
+"""What the card of a data set says of it, and what `gen run` prints.
+
+Of some things both say the same: the card has it in sentences, the terminal in a line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from retgen.generators.capretrieval.agents import WRITE_QUERIES
+from retgen.generators.capretrieval.asked import describe_forms, like_note
+from retgen.generators.capretrieval.params import CapRetrievalParams
+from retgen.generators.capretrieval.passages import LICENCE
+from retgen.generators.capretrieval.queries import FOUND, TWO
+from retgen.generators.capretrieval.tables import SPLITS, QueryTables
+from retgen.generators.capretrieval.two_documents import TWO_DOCUMENT_AGENTS, judge_of_questions
+from retgen.generators.params import Job
+from retgen.generators.records import MODEL_TERMS, Example
+from retgen.generators.source import LargestDocument, PassageSize
+from retgen.sources import whole_id
+from retgen.tokenizer import length
+from retgen.validators.capretrieval.wording import ALIKE
+from retgen.validators.languages import script_of, three_letters
+
+WRITERS = tuple(one.name for one in (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS) if one.role == "write")
+CORPUS_CARD = (
+    "The corpus is made of the source's documents as they are; what is not used stands in "
+    "`rejected.jsonl`."
+)
+_DOUBTFUL = 0.1  # share of negatives that may be relevant, above which a run warns
+_WARNING = (
+    f". Warning: that is above {_DOUBTFUL:.0%}; a judge can look at them (mine.judge), or train "
+    "with in-batch negatives (gen train --set hard_negatives=0)"
+)
+# ISO 15924, where it is not the first four letters of the name
+_SCRIPTS = {
+    "Latin": "Latn", "Han": "Hans", "Japanese": "Jpan", "Hangul": "Kore", "Cyrillic": "Cyrl",
+    "Greek": "Grek", "Armenian": "Armn", "Gujarati": "Gujr", "Gurmukhi": "Guru",
+    "Kannada": "Knda", "Khmer": "Khmr", "Lao": "Laoo", "Malayalam": "Mlym", "Myanmar": "Mymr",
+    "Oriya": "Orya", "Tamil": "Taml",
+}  # fmt: skip
+
+
+def paragraphs(
+    job: Job[CapRetrievalParams],
+    tables: QueryTables,
+    mined: Mapping[str, Any],
+    judged: Mapping[str, Any],
+) -> list[str]:
+    """The card's paragraphs. `mined`, `judged`: what is known of negatives, and of questions that
+    need two documents.
+    """
+    return [
+        *_pairs_card(mined), *_large_card(tables), *_found_card(tables),
+        *_like_card(job, tables), *_two_documents_card(judged),
+    ]  # fmt: skip
+
+
+def notes(
+    job: Job[CapRetrievalParams],
+    tables: QueryTables,
+    mined: Mapping[str, Any],
+    judged: Mapping[str, Any],
+) -> dict[str, str]:
+    """The lines that `gen run` prints, by what they begin with."""
+    return {
+        **_large_line(tables), **_found_line(tables), **_like_line(job, tables),
+        **_written_line(job, tables), **_few_line(job, tables, mined),
+        **_two_documents_line(judged), **_lines(mined),
+    }  # fmt: skip
+
+
+def passages_of(tables: QueryTables) -> Counter[str]:
+    """How many passages each document is cut into."""
+    return Counter(whole_id(one.source) for one in tables.passages)
+
+
+def cut_from(counts: Counter[str]) -> int | None:
+    """How many documents passages are of; None where each is a whole document."""
+    return len(counts) if len(counts) < counts.total() else None
+
+
+def large_document(counts: Counter[str]) -> list[str]:
+    """A sentence where many of the passages are of one document."""
+    if not counts:
+        return []
+    name, most = counts.most_common(1)[0]
+    large = LargestDocument(name, most / counts.total())
+    return [note] if (note := large.note("passages", len(counts))) else []
+
+
+def _large_line(tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints where one document is much of the corpus; its share of the queries."""
+    counts = passages_of(tables)
+    found = large_document(counts)
+    if not found:
+        return {}
+    largest = counts.most_common(1)[0][0]
+    tested = [tables.passages[one.passage] for one in tables.queries if one.split == "test"]
+    test = [whole_id(one.source) == largest for one in tested]
+    return {
+        "warning": f"{found[0]}; it has {sum(test):,} of {len(test):,} test queries "
+        "(queries.per_document keeps them few)"
+    }
+
+
+def _large_card(tables: QueryTables) -> list[str]:
+    return [f"{text[0].upper()}{text[1:]}." for text in _large_line(tables).values()]
+
+
+def licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
+    source = job.params.source
+    documents = LICENCE if source is None else source.licence
+    if job.params.judge is not None:
+        given = job.params.judge.queries
+        return {"documents": documents, "queries": LICENCE if given is None else given.licence}
+    queries = MODEL_TERMS if job.live else "of the documents whose words they are"
+    return {"documents": documents, "queries": queries}
+
+
+def languages(tables: QueryTables) -> list[str]:
+    """ISO 639-3 and script of the documents' languages, most first."""
+    by_language: dict[str, list[str]] = {}
+    for one in tables.passages:
+        by_language.setdefault(one.language, []).append(one.text)
+    result = []
+    for code, texts in sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0])):
+        script = script_of(" ".join(texts[:100]))[0] or "Zyyy"  # undetermined
+        result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
+    return result
+
+
+def _pairs_card(mined: Mapping[str, Any]) -> list[str]:
+    paragraphs = [
+        f"{CORPUS_CARD} Every query names its evidence: a document and characters of it "
+        "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
+        "descriptions. Set KW holds keywords and phrases that stand in the passage, and "
+        "hypernyms; set SM holds short summaries, topics and questions (CapRetrieval). A "
+        "passage is relevant that holds the evidence of a query; to keywords, so is every passage "
+        "of the same split that holds them. Other pairs are not judged.",
+        "Splits are by document: queries of a split are written for its documents, a query of two "
+        "splits is dropped, and near-duplicates stay on one side.",
+        *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
+    ]
+    if mined.get("negatives"):
+        shares = (
+            f"{mined['left_out']:,} better-ranked ones were left out as near-duplicates of a "
+            "positive or because they hold all content words of the query"
+        )
+        doubt = mined["doubtful"] / mined["negatives"]
+        paragraphs.append(
+            f"The training pairs have {mined['negatives']:,} hard negatives mined by "
+            f"{mined['by']} from the training documents; {mined['drawn']:,} of them were drawn at "
+            f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} lack "
+            "only one content word of three or more: so many may be relevant after all."
+        )
+        if mined.get("judged"):
+            paragraphs.append(
+                f"{mined['judge']} graded {mined['judged']:,} mined passages; those that it called "
+                f"relevant ({mined['judged_relevant'] / mined['judged']:.1%}) are no negatives."
+            )
+    return paragraphs
+
+
+def _shared(mined: Mapping[str, Any]) -> str:
+    """What documents of two splits have in common, where templates left too few to hold out."""
+    stated = mined["alike"]
+    more = f"{stated:.0%} of their words or more" if stated < 1 else "all of their words"
+    return (
+        f"so many documents share {ALIKE:.0%} of their words (filled-in templates) that only those "
+        f"that share {more} stay on one side: held-out documents resemble training documents"
+    )
+
+
+def rechunk_card(size: PassageSize | None) -> list[str]:
+    cutting = (
+        "Its documents are whole."
+        if size is None
+        else f"Its documents are cut into passages of {size.tokens:,} words, of which "
+        f"{size.overlap:,} stand in the passage before as well."
+    )
+    return [
+        f"{cutting} The qrels were made again for this cutting, without any model. A query's "
+        "evidence is characters of its document (`source`, `span`): a passage is relevant that "
+        "holds them whole; where none does, those that lie in them by more than half of "
+        "themselves, or else the one that overlaps them most. To keywords and phrases passages "
+        "of the same split are relevant that hold them. Other pairs are not judged."
+    ]
+
+
+def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
+    """What `gen run` prints: what splits share, what of the source is not used, and how many
+    negatives may be positives.
+    """
+    lines = {"splits": _shared(mined)} if mined["alike"] > ALIKE else {}
+    if refused := mined.get("refused"):
+        lines["refused"] = refused.removeprefix("Refused are ")
+    if not mined["queries"]:
+        return lines
+    if not mined["negatives"]:
+        why = "too few training documents are safe negatives; train with in-batch negatives"
+        return lines | {"negatives": f"none: {why}"}
+    doubt = mined["doubtful"] / mined["negatives"]
+    judged = ""
+    if mined.get("judged"):
+        share = mined["judged_relevant"] / mined["judged"]
+        judged = f"; {share:.1%} of the mined ones were judged relevant and excluded"
+    return lines | {
+        "negatives": (
+            f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
+            f"{mined['left_out']:,} possible answers excluded; {doubt:.1%} may be wrong negatives "
+            f"(they lack one word of the query){judged}"
+            + (_WARNING if doubt > _DOUBTFUL else "")
+        )
+    }  # fmt: skip
+
+
+def _found_line(tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of the queries: who wrote them, and which the test set has."""
+    if not tables.queries:
+        return {}
+    kinds = Counter(one.kind for one in tables.queries if one.evidence == FOUND)
+    test = [one for one in tables.queries if one.split == "test"]
+    found, apart = (
+        sum(one.evidence == FOUND for one in test), sum(one.side == "nonlexical" for one in test)
+    )  # fmt: skip
+    named = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
+    return {
+        "found": (
+            f"{kinds.total():,} of {len(tables.queries):,} queries are people's words"
+            f"{f' ({named})' if named else ''}; in test {found:,} of {len(test):,}, "
+            f"and {apart:,} of these share no content word with their target (--by side)"
+        )
+    }
+
+
+def _written_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of a model's queries: for which share of the passages there are any."""
+    if not any(name in job.live for name in WRITERS):
+        return {}
+    written = [one for one in tables.queries if one.evidence == "model"]
+    served, every = len({one.passage for one in written}), max(1, len(tables.passages))
+    return {
+        "written": (
+            f"{len(written):,} queries by a model, for {served:,} of {len(tables.passages):,} "
+            f"passages ({served / every:.0%})"
+        )
+    }
+
+
+def _few_line(
+    job: Job[CapRetrievalParams], tables: QueryTables, mined: Mapping[str, Any]
+) -> dict[str, str]:
+    """What `gen run` prints where test queries are few: for how many documents, and why."""
+    if "dropped" not in mined:
+        return {}
+    held_out = {
+        whole_id(one.source)
+        for one, split in zip(tables.passages, tables.split, strict=True) if split == "test"
+    }  # fmt: skip
+    tested = [one for one in tables.queries if one.split == "test"]
+    asked = {whole_id(tables.passages[one.passage].source) for one in tested}
+    why = ", ".join(
+        f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in mined["dropped"].items()
+    )
+    return {
+        "few": (
+            f"{len(tested):,} test queries, for {len(asked):,} of {len(held_out):,} held-out "
+            "documents: intervals of scores will be wide"
+            + (f"; dropped there: {why}" if why else "")
+            + ". More come of more documents, a larger params.splits.test"
+            + ("" if job.live else ", or a model that writes (--model)")
+        )
+    }
+
+
+_DROPPED = {
+    "query/general": "that other documents answer",
+    "query/quality": "of low quality",
+    "query/common": "of too many passages",
+    "query/split": "that another split has",
+    "query/document": "beyond a document's share",
+    "query/like": "unlike the sample",
+}
+
+
+def _found_card(tables: QueryTables) -> list[str]:
+    lines = _found_line(tables)
+    return [
+        f"{lines['found'].removesuffix(' (--by side)')}: `evidence` says who wrote a query (found: "
+        "people, elsewhere in the source, at `found_at` of `found_in`; rules; model), `side` "
+        "whether its target has any of its content words."
+    ] if lines else []  # fmt: skip
+
+
+def _two_documents_line(judged: Mapping[str, Any]) -> dict[str, str]:
+    """What `gen run` prints of the questions that need two documents."""
+    if not judged:
+        return {}
+    return {
+        "two docs": (
+            f"{judged['kept']:,} of {judged['wanted']:,} questions that need two documents, from "
+            f"{judged['pairs']:,} pairs; judge {judged['model']}: "
+            f"{judge_of_questions(judged)['measured']}"
+        )
+    }
+
+
+def _two_documents_card(judged: Mapping[str, Any]) -> list[str]:
+    return [
+        f"Set two_documents: {text}. The judge found each of them answerable from both documents "
+        "and from neither alone; both are relevant, each by its evidence (`source` and `span`, "
+        "`other_source` and `other_span`)."
+        for text in _two_documents_line(judged).values()
+    ]
+
+
+def _like_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of the queries that users asked, and of those that were written."""
+    like = job.params.queries.like
+    if like is None:
+        return {}
+    written = describe_forms(one.text for one in tables.queries)
+    return {"like": f"{like_note(like)}; written: {written}"}
+
+
+def _like_card(job: Job[CapRetrievalParams], tables: QueryTables) -> list[str]:
+    return [
+        f"Their lengths and the share of questions follow queries that users asked ({line}). No "
+        "text of that sample is a query of this data set."
+        for line in _like_line(job, tables).values()
+    ]
+
+
+def facts(tables: QueryTables) -> dict[str, str]:
+    """The columns of the paper's Table 6."""
+    sets = Counter(one.set for one in tables.queries)
+    words = Counter[str]()
+    for one in tables.queries:
+        words[one.set] += length(one.text)
+    asked = max(1, len(tables.passages))
+    splits = Counter(one.split for one in tables.queries)
+    result = {
+        "Passages": f"{len(tables.passages):,}",
+        "Words": f"{sum(length(one.text) for one in tables.passages):,}",
+    }
+    for name in (FOUND, "SM", "KW", *((TWO,) if sets[TWO] else ())):
+        result[f"{name} queries a passage"] = f"{sets[name] / asked:.1f}"
+        result[f"Words of a {name} query"] = f"{words[name] / max(1, sets[name]):.1f}"
+    result["Queries (train / dev / test)"] = " / ".join(f"{splits[name]:,}" for name in SPLITS)
+    return result
+
+
+def example(tables: QueryTables) -> Example | None:
+    """The queries of the first passage that has some."""
+    for number, passage in enumerate(tables.passages):
+        rows = [
+            (f"{one.set}, {one.kind}", one.text,
+             tables.documents[passage.source][1][slice(*one.span)][:200])
+            for one in tables.queries if one.passage == number
+        ]  # fmt: skip
+        if rows:
+            head = ("kind", "query", "evidence (begins)")
+            return Example(f"The queries of {passage.id}", head, rows, changed=False)
+    return None
