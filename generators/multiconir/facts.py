@@ -27,9 +27,9 @@ from retgen.generators.multiconir.params import MultiConIRParams, half_of, half_
 from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
-from retgen.world.asking import span, with_article
-from retgen.world.compose import Composer, said_of
-from retgen.world.domain import Domain, Slot, load_domain, ordinal
+from retgen.world.asking import Wording, enumerated, value_words, with_article
+from retgen.world.compose import Composer, capital
+from retgen.world.domain import Domain, Slot, load_domain, scalar
 from retgen.world.expressions import Condition, Is, ValueRange, Within, dumps
 from retgen.world.facts import ABSENT, World
 from retgen.world.reference import StatedFact
@@ -104,7 +104,6 @@ class LadderSampler:
         }
         self._of_others = {name: which for name, which in able.items() if which}
         self._begun: set[str] = set()  # clauses that a ladder begins with, or would
-        self._links = _links(self.domain)
 
     def ladders(self) -> Iterator[Ladder]:
         """Ladder after ladder. Raises `RecipeError` where the domain gives no more."""
@@ -193,18 +192,16 @@ class LadderSampler:
             and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
         ):
             return False
-        names = self._value_names(slot, pair, bare=True)
+        names = [bare for _, (_, bare) in self._values(slot, pair)]
         if slot.type == "relation" and pair.forms[0] in names:
             return False  # nothing is its own sequel
         said = [set(tokens(text)) for text in names]
         return not (said[0] <= said[1] or said[1] <= said[0])
 
-    def _value_names(self, slot: Slot, pair: _EntityPair, *, bare: bool = False) -> tuple[str, str]:
+    def _values(self, slot: Slot, pair: _EntityPair) -> list[tuple[str, tuple[str, str]]]:
+        """Name and words of the values of both, which have one."""
         codes = np.array([pair.first[slot.name], pair.second[slot.name]])
-        one, two = self._composer.wordings_of(slot, codes)
-        assert one is not None  # both have a value
-        assert two is not None
-        return one[1][bare], two[1][bare]
+        return [one for one in self._composer.wordings_of(slot, codes) if one is not None]
 
     def _mix(self, one: str, two: str, pair: _EntityPair) -> bool:
         """Whether each entity's value of a slot goes with the other's of another one."""
@@ -214,8 +211,9 @@ class LadderSampler:
 
     def _crossed(self, one: str, two: str, pair: _EntityPair) -> bool:
         for name, other in ((one, two), (two, one)):
-            if (name, other) in self._links:
-                if self.domain.slots[name].before == other:
+            slot = self.domain.slots[name]
+            if other in slot.dependences:
+                if slot.before == other:
                     return False  # which entities come before one is drawn with it
                 codes = np.array([pair.first[name], pair.second[name]])
                 crossed = np.array([pair.second[other], pair.first[other]])
@@ -233,11 +231,11 @@ class LadderSampler:
             if both is None:
                 return None
         else:
-            names = self.world.value_names(slot, codes)
-            if slot.type in ("year", "number"):
-                both = Is(slot.name, codes[0]), Is(slot.name, codes[1])
+            if slot.is_ordered:
+                first, second = (scalar(slot, code) for code in codes)
             else:
-                both = Is(slot.name, names[0]), Is(slot.name, names[1])
+                first, second = self.world.value_names(slot, codes)
+            both = Is(slot.name, first), Is(slot.name, second)
         if wording == "literal":
             cut = self._composer.wordings[slot.name]
             able = [i for i in able if cut[i].joins and cut[i].alone]
@@ -267,11 +265,11 @@ class LadderSampler:
         verdicts = [
             Evidence(c, of, verdict, _quote(text, value))._asdict()
             for c, (one, both) in enumerate(zip(asked, texts, strict=True), 1)
-            for of, verdict, text, value in zip(
+            for of, verdict, text, (_, (_, value)) in zip(
                 ("sentence", "rewrite"),
                 ("satisfied", "violated"),
                 both,
-                self._value_names(one.slot, pair, bare=True),
+                self._values(one.slot, pair),
                 strict=True,
             )
         ]
@@ -281,7 +279,7 @@ class LadderSampler:
             sentences=[sentence for sentence, _ in texts],
             conditions=[one.list_item(relative) for one in asked],
             queries=[
-                f"{self._opening} {_enumerate(clauses[:n])}." for n in range(1, CONDITIONS + 1)
+                f"{self._opening} {enumerated(clauses[:n])}." for n in range(1, CONDITIONS + 1)
             ],
             rewrites=[rewrite for _, rewrite in texts],
             verdicts=verdicts,
@@ -337,10 +335,7 @@ class LadderSampler:
             subject = pair.forms[0]
         elif pick(4) == 0:
             subject = subjects[pick(len(subjects))]
-        codes = np.array([pair.first[slot.name], pair.second[slot.name]])
-        first, second = self._composer.wordings_of(slot, codes)
-        assert first is not None
-        assert second is not None
+        first, second = self._values(slot, pair)
         cut = self._composer.wordings[slot.name]
 
         def again(which: int, of: Sequence[int]) -> int:
@@ -366,13 +361,6 @@ class LadderSampler:
         return capital(made[0]) + ".", capital(made[1]) + "."
 
 
-def _links(domain: Domain) -> frozenset[tuple[str, str]]:
-    """(slot, other): what can be a value of the slot depends on the other's."""
-    return frozenset(
-        (name, other) for name, slot in domain.slots.items() for other in slot.dependences
-    )
-
-
 def _picker(draws: Sequence[int]) -> Callable[[int], int]:
     left = iter(draws)
     return lambda bound: (next(left) * bound) >> 32
@@ -382,11 +370,6 @@ def _shuffle(items: list[T], pick: Callable[[int], int]) -> None:
     for last in range(len(items) - 1, 0, -1):
         other = pick(last + 1)
         items[last], items[other] = items[other], items[last]
-
-
-def _enumerate(clauses: Sequence[str]) -> str:
-    *first, last = clauses
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _quote(text: str, value: str) -> str:
@@ -420,7 +403,8 @@ class PairCondition(NamedTuple):
     def clause(self, condition: Condition) -> str:
         """A relative clause."""
         bare = "{n}" in self.frame
-        value = _value(self.slot, condition, bare)
+        wording: Wording = "literal" if self.slot.type == "date" else "entailed"
+        value = value_words(self.slot, condition, wording, bare=bare)
         return self.frame.replace("{n}" if bare else "{v}", value)
 
 
@@ -466,27 +450,8 @@ def entailed_pair(
         if not widths:
             return None
         width = widths[pick(len(widths))]
-        lows = first // width * width, second // width * width
-        if lows[0] == lows[1] or 0 in lows:
+        low, high = (code // width * width for code in (first, second))
+        if low == high or 0 in (low, high):
             return None
-        return ValueRange(name, lows[0], lows[0] + width), ValueRange(
-            name, lows[1], lows[1] + width
-        )
+        return ValueRange(name, low, low + width), ValueRange(name, high, high + width)
     return None
-
-
-def _value(slot: Slot, condition: Condition, bare: bool) -> str:
-    match condition:
-        case Within(_, parent):
-            return parent
-        case ValueRange(_, low, high):
-            return span(slot, low, high, "literal" if slot.type == "date" else "entailed")
-        case Is(_, value):
-            if slot.is_ordered:
-                return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
-            return str(value)
-
-
-def capital(text: str) -> str:
-    """A text that begins with a capital letter."""
-    return text[0].upper() + text[1:]

@@ -92,7 +92,7 @@ class Asker:
                 first, second = map(self._joined, parts)
                 return self._any(self._one_of(_EITHER).format(self._a, first, second))
             case Or(parts):
-                return self._asked(_listed([self.clause(part) for part in parts], "or"))
+                return self._asked(enumerated([self.clause(part) for part in parts], "or"))
             case AndNot(kept, dropped):
                 said, without = map(self._joined, (kept, dropped))
                 return self._asked(said, _BUT_EVERY, _BUT_ANY, without)
@@ -133,7 +133,7 @@ class Asker:
 
     def _joined(self, expression: Expression) -> str:
         parts = expression.parts if isinstance(expression, And) else (expression,)
-        return _listed([self.clause(part) for part in parts], "and")
+        return enumerated([self.clause(part) for part in parts])
 
     def _either(self, parts: Sequence[Expression]) -> bool:
         """Whether two alternatives stand in a frame of their own: they must where one has parts."""
@@ -171,18 +171,23 @@ class Asker:
         return self._one_of(ending if last and ending else frames)
 
     def _value(self, slot: Slot, condition: Condition, *, bare: bool) -> str:
-        match condition:
-            case Within(_, parent):
-                return parent
-            case ValueRange(_, low, high):
-                return span(slot, low, high, self.wording)
-            case Is(_, value):
-                if slot.is_ordered:
-                    return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
-                if slot.is_listed and self.wording != "literal":
-                    named = next(one for one in slot.values if one.name == value)
-                    return self._one_of(named.synonyms or (named.name,))
-                return str(value)
+        if isinstance(condition, Is) and slot.is_listed and self.wording != "literal":
+            named = next(one for one in slot.values if one.name == condition.value)
+            return self._one_of(named.synonyms or (named.name,))
+        return value_words(slot, condition, self.wording, bare=bare)
+
+
+def value_words(slot: Slot, condition: Condition, wording: Wording, *, bare: bool) -> str:
+    """What a condition asks for, in words. `bare`: years and dates without "in" or "on"."""
+    match condition:
+        case Within(_, parent):
+            return parent
+        case ValueRange(_, low, high):
+            return span(slot, low, high, wording)
+        case Is(_, value):
+            if slot.is_ordered:
+                return said_of(slot.type, slot.unit, ordinal(value))[1][bare]
+            return str(value)
 
 
 def with_article(noun: str) -> str:
@@ -201,7 +206,7 @@ def literal_frames(wordings: tuple[str, ...], relative: str, *, bare: bool) -> t
     )
 
 
-def _listed(clauses: Sequence[str], word: str) -> str:
+def enumerated(clauses: Sequence[str], word: str = "and") -> str:
     """ "A", "A and B", "A, B and C"."""
     *first, last = clauses
     return f"{', '.join(first)} {word} {last}" if first else last
@@ -234,9 +239,8 @@ def _range(
         return between.format(low, said(high))
     if low is not None:
         return f"{words[1]} {said(low - 1)}"
-    if high is not None:
-        return f"{words[0]} {said(high + 1)}"
-    raise ValueError("a range has an end")
+    assert high is not None  # a range has an end
+    return f"{words[0]} {said(high + 1)}"
 
 
 def _years(low: int | None, high: int | None, wording: Wording) -> str:

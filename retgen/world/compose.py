@@ -170,7 +170,7 @@ class Composer:
                 )
                 del left[: len(used)]
                 facts += [f"{one.slot}={one.name}" for one in used]
-                sentences.append(f"{_capital(said)}.")
+                sentences.append(f"{capital(said)}.")
                 opening = ""
             idle = part.say[(which * len(part.say)) >> 32] if part.say else None
             if idle and idle.text not in heard and (part.always or spoken < _SAID):
@@ -180,7 +180,7 @@ class Composer:
                     subject, others = entity.called(idle), ""
                     said = said.format(who.declined(idle.first, subject), **who.marks)
                 entity.heard(idle, others)
-                sentences.append(f"{_capital(said)}.")
+                sentences.append(f"{capital(said)}.")
         return ComposedDocument(who.name, " ".join(sentences), facts)
 
     def _sentence(
@@ -323,7 +323,7 @@ class Composer:
         """A sentence that states nothing. `subject`: what the entity is called; "": its pronoun."""
         who, idle = self._subject(forms), cut(text)
         said = who.declined(idle.first, subject or who.pronoun) if idle.first else ""
-        return f"{_capital(idle.text.format(said, **who.marks))}."
+        return f"{capital(idle.text.format(said, **who.marks))}."
 
 
 def _shape_of(parts: Sequence[ShapePart], idle: tuple[CutWording, ...]) -> _Shape:
@@ -348,7 +348,8 @@ def _goes_on(wording: CutWording) -> bool:
     return wording.first == "S" and wording.joins and wording.alone
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """A text that begins with a capital letter."""
     return text[0].upper() + text[1:]
 
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -90,7 +90,7 @@ class Slot:
     least: tuple[str, str] | None
     aside: bool
 
-    @property
+    @cached_property
     def dependences(self) -> list[str]:
         """The earlier slots that say what values there can be."""
         named = (self.low.slot, self.high.slot, self.before, *(one.slot for one in self.given))
@@ -110,6 +110,12 @@ class Slot:
 def scalar(slot: Slot, code: int) -> Scalar:
     """What a code of an ordered slot stands for: a number, or a day in ISO's form."""
     return datetime.date.fromordinal(code).isoformat() if slot.type == "date" else code
+
+
+def month_ends(year: int, first: int, last: int) -> tuple[int, int]:
+    """The first day of a month of a year and the last one of another, as ordinals."""
+    after = datetime.date(year + last // 12, last % 12 + 1, 1)
+    return datetime.date(year, first, 1).toordinal(), after.toordinal() - 1
 
 
 def ordinal(value: Scalar) -> int:
