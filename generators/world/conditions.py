@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.world.domain import Slot, scalar
+from retgen.world.domain import Slot, month_ends, scalar
 from retgen.world.expressions import Condition, Is, ValueRange, Within
 from retgen.world.table import EntityTable
 
@@ -118,12 +118,16 @@ def _steps(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
             low = np.arange(first // 10 * 10, last + 1, 10)
             yield _between(slot, zip(low.tolist(), (low + 9).tolist(), strict=True))
         case "date":
-            begin, end = datetime.date.fromordinal(first), datetime.date.fromordinal(last)
-            years = range(begin.year, end.year + 1)
-            yield _between(slot, (_days(year, 1, 12) for year in years))
-            yield _between(slot, (_days(y, m, m) for y in years for m in range(1, 13)))
+            years = _years(first, last)
+            yield _between(slot, (month_ends(year, 1, 12) for year in years))
+            yield _between(slot, (month_ends(y, m, m) for y in years for m in range(1, 13)))
         case _:
             yield _between(slot, _round(first, last))
+
+
+def _years(first: int, last: int) -> range:
+    """The years from one day to another."""
+    return range(datetime.date.fromordinal(first).year, datetime.date.fromordinal(last).year + 1)
 
 
 def _round(first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -143,10 +147,7 @@ def _compared(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
     """Before, after, between; less than, more than. Days are compared by their years."""
     first, last = int(values[0]), int(values[-1])
     if slot.type == "date":
-        begin, end = datetime.date.fromordinal(first), datetime.date.fromordinal(last)
-        years = range(begin.year, end.year + 1)
-        days = np.array([_days(year, 1, 12) for year in years])
-        starts, stops = days[:, 0], days[:, 1]
+        starts, stops = np.array([month_ends(year, 1, 12) for year in _years(first, last)]).T
         open_starts, open_stops = starts, stops
     else:
         starts = stops = values[np.unique(np.linspace(0, len(values) - 1, _BOUNDS).astype(int))]
@@ -163,9 +164,3 @@ def _compared(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
 _RANGES: dict[Kind, Callable[[Slot, Counts], Iterator[ConditionPool]]] = {
     "value": _points, "parent": _steps, "compared": _compared,
 }  # fmt: skip
-
-
-def _days(year: int, first: int, last: int) -> tuple[int, int]:
-    """The first day of a month of a year and the last one of another, as ordinals."""
-    after = datetime.date(year + last // 12, last % 12 + 1, 1)
-    return datetime.date(year, first, 1).toordinal(), after.toordinal() - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,16 @@ from retgen.world.expressions import (
     Extreme,
     Or,
     Via,
+    all_of,
     dumps,
     holds,
     through,
 )
+from retgen.world.facts import ABSENT
 from retgen.world.table import Column, EntityTable
 
 Operator = Literal["eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop"]
-OPERATORS: tuple[Operator, ...] = (
-    "eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop",
-)  # fmt: skip
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 _TRIES = 400  # of one query
 _SOME_OF = ((2, 3), (2, 4), (3, 4))  # (k, n) of k-of-n
@@ -119,7 +119,7 @@ class Search:
             if first is None:
                 return None
             second = self._around(int(first.rows[0]), cell.wording, draw, _used(first.parts))
-            return second and Or((_joined(first.parts), second))
+            return second and Or((all_of(first.parts), second))
         size = (wanted.low + wanted.high) // 2
         share = Window(max(1, size // 4), max(1, size - size // 4))
         first = self._narrow(cell.wording, share, draw, 1 + draw.below(2))
@@ -131,7 +131,7 @@ class Search:
         other = self._narrow(
             cell.wording, rest, draw, len(first.parts), outside, _used(first.parts)
         )
-        return other and Or((_joined(first.parts), _joined(other.parts)))
+        return other and Or((all_of(first.parts), all_of(other.parts)))
 
     def _and_not(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         more = Window(wanted.low + 1, 3 * wanted.high + 2)
@@ -144,7 +144,7 @@ class Search:
         known = [one for one in self._slots.values() if one.share == 1 and one.type != "relation"]
         used = _used(kept.parts) | (self._slots.keys() - {one.name for one in known})
         dropped = self._pick(cell.wording, taken, draw, kept.rows, used)
-        return dropped and AndNot(_joined(kept.parts), dropped)
+        return dropped and AndNot(all_of(kept.parts), dropped)
 
     def _some(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         k, n = _SOME_OF[draw.below(len(_SOME_OF))]
@@ -180,13 +180,10 @@ class Search:
         if found is None:
             return None
         values = self._table.column(slot)[found.rows]
-        values = np.sort(values[values >= 0])
-        if len(values) <= k:
-            return None
-        edge = (values[-k], values[-k - 1]) if most else (values[k - 1], values[k])
-        if edge[0] == edge[1]:
-            return None
-        return Extreme(k, slot, _joined(found.parts), most)
+        values = np.sort(values[values >= 0])[:: -1 if most else 1]
+        if len(values) <= k or values[k - 1] == values[k]:
+            return None  # too few, or a tie at the edge
+        return Extreme(k, slot, all_of(found.parts), most)
 
     def _two_hop(self, cell: QueryCell, wanted: Window, draw: Stream) -> Expression | None:
         if not self._relations:
@@ -287,10 +284,8 @@ class Search:
         if not via:
             return self._table.column(slot)
         if (slot, via) not in self._through:
-            relation = self._table.column(via)
-            column = through(self._table.column(slot), relation)
-            column[relation < 0] = -1
-            self._through[slot, via] = column
+            column, relation = self._table.column(slot), self._table.column(via)
+            self._through[slot, via] = through(column, relation, ABSENT)
         return self._through[slot, via]
 
     def _of(self, part: Condition, rows: Entities | None) -> Entities:
@@ -315,10 +310,6 @@ _HOW: Mapping[Operator, Callable[[Search, QueryCell, Window, Stream], Expression
 
 def _used(parts: Sequence[Condition]) -> set[str]:
     return {part.slot for part in parts}
-
-
-def _joined(parts: Sequence[Expression]) -> Expression:
-    return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
 def _log_uniform(draw: Stream, low: int, high: int) -> int:

@@ -25,12 +25,14 @@ from retgen.world.expressions import (
     Extreme,
     Is,
     ValueRange,
+    all_of,
     execute,
 )
 from retgen.world.table import EntityTable
 
 Contrast = Literal["include", "exclude", "compare", "superlative"]
 ALIKE = 2  # documents of a triple that are answers: base and control
+ROUND = [factor * 10**power for power in range(10) for factor in (1, 2, 5)]
 
 
 def expression_of(
@@ -47,39 +49,33 @@ def expression_of(
         case "include":
             return And(tuple(other if one.slot == slot.name else one for one in asked))
         case "exclude":
-            return AndNot(_joined(context), other)
+            return AndNot(all_of(context), other)
         case "compare":
             beyond = _beyond(slot, base, twin)
             parts = tuple(beyond if one.slot == slot.name else one for one in asked)
             return And(tuple(one for one in parts if one is not None)) if beyond else None
         case "superlative":
             said = slot.most if base > twin else slot.least
-            of = _joined(context)
+            of = all_of(context)
             if not slot.is_ordered or said is None or np.count_nonzero(execute(of, facts)) != 3:
                 return None  # others would compete
             return Extreme(ALIKE, slot.name, of, base > twin)
-
-
-def _joined(conditions: tuple[Is, ...]) -> Expression:
-    return And(conditions) if len(conditions) > 1 else conditions[0]
 
 
 def _beyond(slot: Slot, base: int, twin: int) -> Condition | None:
     """An open range that holds the base's value and not the twin's, and names neither."""
     if not slot.is_ordered:
         return None
+    low, high = sorted((base, twin))
     if slot.type == "date":  # only whole years have words
-        years = [datetime.date.fromordinal(code).year for code in (base, twin)]
-        year = _roundest(min(years), max(years))
-        if year is None:
-            return None
-        first, last = datetime.date(year + 1, 1, 1), datetime.date(year - 1, 12, 31)
+        low, high = (datetime.date.fromordinal(code).year for code in (low, high))
+    edge = _roundest(low, high)
+    if edge is None:
+        return None
+    after, before = edge + 1, edge - 1
+    if slot.type == "date":
+        first, last = datetime.date(after, 1, 1), datetime.date(before, 12, 31)
         after, before = first.toordinal(), last.toordinal()
-    else:
-        edge = _roundest(min(base, twin), max(base, twin))
-        if edge is None:
-            return None
-        after, before = edge + 1, edge - 1
     if base > twin:
         return ValueRange(slot.name, scalar(slot, after), None)
     return ValueRange(slot.name, None, scalar(slot, before))
@@ -89,12 +85,8 @@ def _roundest(low: int, high: int) -> int | None:
     """The multiple of the largest of 1, 2, 5, 10, 20, ... that lies strictly between two numbers;
     of several the one nearest to their middle.
     """
-    unit = 10 ** len(str(high))
-    while unit:
-        for step in (unit, unit // 2, unit // 5):
-            first = (low // step + 1) * step if step else high
-            if first < high:
-                last = (high - 1) // step * step
-                return min(range(first, last + 1, step), key=lambda one: abs(2 * one - low - high))
-        unit //= 10
+    for step in reversed(ROUND):
+        between = range((low // step + 1) * step, high, step)
+        if between:
+            return min(between, key=lambda one: abs(2 * one - low - high))
     return None

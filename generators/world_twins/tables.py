@@ -17,12 +17,12 @@ import numpy as np
 
 from retgen.errors import RecipeError
 from retgen.generators.tables import Ids
-from retgen.generators.world_twins.contrasts import Contrast, expression_of
+from retgen.generators.world_twins.contrasts import ROUND, Contrast, expression_of
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.streams import Permutation, Stream
 from retgen.world.asking import Asker, Wording
 from retgen.world.compose import ComposedDocument, Composer
-from retgen.world.domain import Domain, Slot, load_domain, scalar
+from retgen.world.domain import Domain, Slot, load_domain, month_ends, scalar
 from retgen.world.domain_file import SlotType
 from retgen.world.expressions import (
     And,
@@ -210,21 +210,12 @@ def span(slot: Slot, code: int, *, months: bool) -> tuple[int, int]:
             return code // 10 * 10, code // 10 * 10 + 9
         case "date":
             day = datetime.date.fromordinal(code)
-            first, last = (day.month, day.month) if months else (1, 12)
-            after = datetime.date(day.year + last // 12, last % 12 + 1, 1)
-            return datetime.date(day.year, first, 1).toordinal(), after.toordinal() - 1
+            return month_ends(day.year, *((day.month, day.month) if months else (1, 12)))
         case _:
-            width = _round((slot.high.offset - slot.low.offset) // _WIDTH)
+            about = (slot.high.offset - slot.low.offset) // _WIDTH
+            width = max([2, *(one for one in ROUND if one <= about)])
             low = code // width * width
             return low, low + width
-
-
-def _round(number: int) -> int:
-    """The largest of 1, 2, 5, 10, 20, ... that is not above a number; at least 2."""
-    unit = 1
-    while 10 * unit <= number:
-        unit *= 10
-    return max(2, *(factor * unit for factor in (1, 2, 5) if factor * unit <= max(number, 1)))
 
 
 # --- records --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ answers of a query are complete. A slot that an entity does not have meets no co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -98,6 +98,11 @@ class Via:
 Expression = Condition | And | Or | AndNot | AtLeast | Extreme | Via
 
 
+def all_of(parts: Sequence[Expression]) -> Expression:
+    """What meets every part, one or several."""
+    return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+
 def to_json(expression: Expression) -> list[Any]:
     """As lists, in the order of the query's text."""
     match expression:
@@ -164,25 +169,18 @@ def _ends(low: Any, high: Any) -> bool:
 
 def slots(expression: Expression) -> list[str]:
     """The slots that an expression names, in order, each once."""
-    return list(dict.fromkeys(_slots(expression)))
-
-
-def _slots(expression: Expression) -> Iterator[str]:
     match expression:
         case And(parts) | Or(parts) | AtLeast(_, parts):
-            for part in parts:
-                yield from _slots(part)
+            named = [slot for part in parts for slot in slots(part)]
         case AndNot(kept, dropped):
-            yield from _slots(kept)
-            yield from _slots(dropped)
+            named = [*slots(kept), *slots(dropped)]
         case Extreme(slot=slot, of=of):
-            yield from _slots(of)
-            yield slot
+            named = [*slots(of), slot]
         case Via(slot, of):
-            yield slot
-            yield from _slots(of)
+            named = [slot, *slots(of)]
         case _:
-            yield expression.slot
+            named = [expression.slot]
+    return list(dict.fromkeys(named))
 
 
 def execute(expression: Expression, facts: EntityTable) -> Mask:
@@ -192,13 +190,13 @@ def execute(expression: Expression, facts: EntityTable) -> Mask:
     """
     match expression:
         case And(parts):
-            return reduce(np.logical_and, _each(execute, parts, facts))
+            return reduce(np.logical_and, (execute(part, facts) for part in parts))
         case Or(parts):
-            return reduce(np.logical_or, _each(execute, parts, facts))
+            return reduce(np.logical_or, (execute(part, facts) for part in parts))
         case AndNot(kept, dropped):
             return execute(kept, facts) & ~execute(dropped, facts)
         case AtLeast(k, parts):
-            return _sum(_each(execute, parts, facts)) >= k
+            return _sum(execute(part, facts) for part in parts) >= k
         case Extreme():
             return _extreme(expression, facts)
         case Via(slot, of):
@@ -222,19 +220,11 @@ def holds(condition: Condition, column: NDArray[Any], facts: EntityTable) -> Mas
     return result
 
 
-def through(values: NDArray[Any], relation: NDArray[Any]) -> NDArray[Any]:
-    """What `values` (count,) has for the other entity of a relation; 0 or False where none is."""
+def through(values: NDArray[Any], relation: NDArray[Any], none: int = 0) -> NDArray[Any]:
+    """What `values` (count,) has for the other entity of a relation; `none` where there is none."""
     result: NDArray[Any] = values[relation]
-    result[relation < 0] = 0
+    result[relation < 0] = none
     return result
-
-
-def _each(
-    how: Callable[[Expression, EntityTable], NDArray[Any]],
-    parts: tuple[Expression, ...],
-    facts: EntityTable,
-) -> Iterator[NDArray[Any]]:
-    return (how(part, facts) for part in parts)
 
 
 def _sum(columns: Iterator[NDArray[Any]]) -> Counts:
@@ -266,7 +256,7 @@ def grades(expression: Expression, facts: EntityTable) -> Counts:
     """
     match expression:
         case And(parts) | Or(parts) | AtLeast(_, parts):
-            return _sum(_each(grades, parts, facts))
+            return _sum(grades(part, facts) for part in parts)
         case AndNot(kept, dropped):
             return grades(kept, facts) + ~execute(dropped, facts)
         case Extreme(of=of):
@@ -284,14 +274,15 @@ def missing(expression: Expression, facts: EntityTable) -> Counts:
     """How many conditions would have to change for every entity to be an answer, (count,)."""
     match expression:
         case And(parts):
-            return _sum(_each(missing, parts, facts))
+            return _sum(missing(part, facts) for part in parts)
         case Or(parts):
-            least: Counts = reduce(np.minimum, _each(missing, parts, facts))
+            least: Counts = reduce(np.minimum, (missing(part, facts) for part in parts))
             return least
         case AndNot(kept, dropped):
             return missing(kept, facts) + execute(dropped, facts)
         case AtLeast(k, parts):
-            return np.maximum(k - _sum(_each(execute, parts, facts)), 0, dtype=np.int16)
+            met = _sum(execute(part, facts) for part in parts)
+            return np.maximum(k - met, 0, dtype=np.int16)
         case Extreme(slot=slot, of=of, most=most):
             column, taken = facts.column(slot), execute(expression, facts)
             edge = column[taken].min() if most else column[taken].max()
@@ -299,9 +290,6 @@ def missing(expression: Expression, facts: EntityTable) -> Counts:
             others: Counts = missing(of, facts) + ~beyond
             return others
         case Via(slot, of):
-            relation = facts.column(slot)
-            far: Counts = missing(of, facts)[relation]
-            far[relation < 0] = _FAR
-            return far
+            return through(missing(of, facts), facts.column(slot), _FAR)
         case _:
             return (~execute(expression, facts)).astype(np.int16)
