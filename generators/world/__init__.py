@@ -141,7 +141,8 @@ class World(Family[WorldParams]):
         domain = load_domain(params.domain)
         _check(params, domain)
         documents = with_agents.documents_of(job)
-        drawn = partial(job_queries, params, seed, documents and documents.kept)
+        kept = None if documents is None else tuple(row["entity"] for row in documents)
+        drawn = partial(job_queries, params, seed, kept)
         queries, qrels, grades = query_tables(drawn)
         texts, notes, corpus = list[str](), dict[str, str](), None
         licences = {"documents and queries": OWN_LICENCE}

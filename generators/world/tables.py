@@ -126,7 +126,9 @@ class WorldQueries:
         self.qrels = len(self._query)
         self._doc_ids = Ids(seed, "world/ids", "d", params.documents)
         self._scores = {
-            "qrel": np.concatenate([_binary(one) for one in self.all]),
+            "qrel": np.concatenate(
+                [np.repeat([1, 0], [len(one.relevant), len(one.negatives)]) for one in self.all]
+            ),
             "grade": np.concatenate([np.asarray(one.graded, np.int64) for one in self.all]),
         }
 
@@ -143,10 +145,6 @@ class WorldQueries:
         scores = self._scores[table][start:stop].tolist()
         for query, document, score in zip(self._query[start:stop], documents, scores, strict=True):
             yield {"query-id": self.ids[query], "corpus-id": document, "score": score}
-
-
-def _binary(one: WorldQuery) -> Entities:
-    return np.repeat([1, 0], [len(one.relevant), len(one.negatives)])
 
 
 def job_queries(
@@ -300,22 +298,19 @@ def _near(condition: Condition, table: EntityTable) -> Mask:
     slot = table.domain.slots[condition.slot]
     column = table.column(slot.name)
     others = (column >= 0) & ~execute(condition, table)
-    if slot.is_ordered:
+    if isinstance(condition, ValueRange):
         return _nearest(others, column, *_ends(condition))
-    above = ""
+    if isinstance(condition, Is) and slot.is_ordered:
+        point = ordinal(condition.value)
+        return _nearest(others, column, point, point)
+    held = condition.value if isinstance(condition, Is) else condition.parent
     for value in slot.values:
-        if isinstance(condition, Is) and value.name == condition.value:
-            above = value.parents[0] if value.parents else ""
-        elif isinstance(condition, Within) and condition.parent in value.parents:
-            above = "".join(value.parents[value.parents.index(condition.parent) + 1 :][:1])
-    return others & table.under(slot.name, above)[column] if above else others
+        if held in value.above[:-1]:
+            parent = value.above[value.above.index(held) + 1]
+            return others & table.under(slot.name, parent)[column]
+    return others
 
 
-def _ends(condition: Condition) -> tuple[int, int]:
-    match condition:
-        case Is(_, value):
-            return ordinal(value), ordinal(value)
-        case ValueRange(_, low, high):
-            return 0 if low is None else ordinal(low), _OPEN if high is None else ordinal(high)
-        case Within():
-            raise ValueError("numbers and days have no parents")
+def _ends(condition: ValueRange) -> tuple[int, int]:
+    low, high = condition.low, condition.high
+    return 0 if low is None else ordinal(low), _OPEN if high is None else ordinal(high)

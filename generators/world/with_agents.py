@@ -156,15 +156,10 @@ async def write_documents(world: World, context: Context) -> None:
     write_rows(context.folder / DOCUMENTS, [row async for row in accepted])
 
 
-class AcceptedDocuments(NamedTuple):
-    """The accepted documents of a run. `kept`: their entities; `rows`: as sources/ has them."""
-
-    kept: tuple[int, ...]
-    rows: Sequence[Mapping[str, Any]]
-
-
-def documents_of(job: Job[WorldParams]) -> AcceptedDocuments | None:
-    """The documents that a model wrote, read once in a process; None where they are composed."""
+def documents_of(job: Job[WorldParams]) -> Sequence[Mapping[str, Any]] | None:
+    """The accepted documents as sources/ has them, read once in a process; None where no model
+    writes them.
+    """
     if not is_written(job):
         return None
     path = job.source_folder() / DOCUMENTS
@@ -172,9 +167,8 @@ def documents_of(job: Job[WorldParams]) -> AcceptedDocuments | None:
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, _changed: int) -> AcceptedDocuments:
-    rows = read_rows(path)
-    return AcceptedDocuments(tuple(row["entity"] for row in rows), rows)
+def _read(path: Path, _changed: int) -> Sequence[Mapping[str, Any]]:
+    return read_rows(path)
 
 
 # --- calibration ----------------------------------------------------------------------------------
@@ -302,13 +296,13 @@ def _facts_answer(facts: Mapping[str, str]) -> ReadFacts:
 # --- records --------------------------------------------------------------------------------------
 
 
-def written_corpus(documents: AcceptedDocuments, seed: int) -> Rows:
+def written_corpus(documents: Sequence[Mapping[str, Any]], seed: int) -> Rows:
     """Row i: the document that was accepted as number i."""
-    count = len(documents.rows)
+    count = len(documents)
     ids = Ids(seed, "world/ids", "d", count).texts(np.arange(count))
 
     def row(i: int) -> Mapping[str, Any]:
-        one = documents.rows[i]
+        one = documents[i]
         note = {"facts": one["facts"]}
         return {"_id": ids[i], "title": one["title"], "text": one["text"], "metadata": note}
 
@@ -326,10 +320,10 @@ def written_notes(params: WorldParams, asked: WorldQueries) -> dict[str, str]:
 
 
 def written_card(
-    params: WorldParams, documents: AcceptedDocuments, asked: WorldQueries
+    params: WorldParams, documents: Sequence[Mapping[str, Any]], asked: WorldQueries
 ) -> list[str]:
     """What the card says beside what it says of composed documents."""
-    replaced = sum(one >= params.documents for one in documents.kept)
+    replaced = sum(one["entity"] >= params.documents for one in documents)
     text = (
         "A model put the facts of each document into prose, and another model, which did not know "
         "them, read the facts from the prose. A document was accepted where both agree in full: no "
@@ -339,7 +333,7 @@ def written_card(
     )
     if replaced:
         text += (
-            f" So {replaced:,} of {len(documents.kept):,} documents are of such others. A document "
+            f" So {replaced:,} of {len(documents):,} documents are of such others. A document "
             "may name an entity that was rejected; no query asks for it."
         )
     text += (

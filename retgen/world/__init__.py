@@ -4,19 +4,8 @@ A *domain* (one YAML file) says what entities there are, and how their facts can
 *world* draws them; a *composer* writes documents that state them. Knows no family.
 """
 
-from retgen.world.compose import ComposedDocument, Composer
-from retgen.world.domain import Domain, Slot, bundled_domains, load_domain
-from retgen.world.domain_file import Value
+from retgen.world.compose import Composer
+from retgen.world.domain import bundled_domains, load_domain
 from retgen.world.facts import ABSENT, World
 
-__all__ = [
-    "ABSENT",
-    "ComposedDocument",
-    "Composer",
-    "Domain",
-    "Slot",
-    "Value",
-    "World",
-    "bundled_domains",
-    "load_domain",
-]  # fmt: skip
+__all__ = ["ABSENT", "Composer", "World", "bundled_domains", "load_domain"]

@@ -24,7 +24,7 @@ from retgen.progress import usable_cores
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
-from retgen.validators.world.mentions import MONTHS, NUMBER_WORDS
+from retgen.validators.world.mentions import ARTICLES, MONTHS, NUMBER_WORDS
 from retgen.validators.world.queries import UnreadableQuery, domain_readers
 
 _OPERATORS = {
@@ -206,13 +206,12 @@ def _unlike(stated: Sequence[str], noted: Any) -> str:
 
 def _expression(query: Query, expression: list[Any]) -> Iterator[Finding]:
     """What a query's metadata says of its expression."""
-    note = query.metadata if isinstance(query.metadata, dict) else {}
-    text = orjson.dumps(expression).decode()
+    note, text = query.facts, orjson.dumps(expression).decode()
     if note.get("expression") != text:
         yield _of_query(query, f"reads as {text}, its metadata says {note.get('expression')}")
         return
     operators = {_OPERATORS[expression[0]]}
-    if "range" not in operators and any(part[0] == "between" for part in _parts(expression)):
+    if expression[0] == "and" and any(part[0] == "between" for part in expression[1:]):
         operators.add("range")  # of conditions that are met together, one is a range
     if expression[0] == "between":
         operators.add("eq")  # a year asked for by its decade
@@ -224,16 +223,11 @@ def _expression(query: Query, expression: list[Any]) -> Iterator[Finding]:
         yield _of_query(query, f"asks about {named}, its metadata says {slots}")
 
 
-def _parts(expression: list[Any]) -> list[list[Any]]:
-    return expression[1:] if expression[0] == "and" else []
-
-
 def _size(query: Query, count: int) -> Iterator[Finding]:
     """Whether a query has as many answers as its metadata says."""
-    note = query.metadata if isinstance(query.metadata, dict) else {}
-    if (noted := note.get("n_answers")) is not None and noted != count:
+    if (noted := query.facts.get("n_answers")) is not None and noted != count:
         yield _of_query(query, f"has {count:,} answers, its metadata says {noted}")
-    size = note.get("answers")
+    size = query.facts.get("answers")
     if not isinstance(size, int):
         return
     if count != size and (size <= _EXACT or abs(count - size) * 10 > size):
@@ -292,7 +286,6 @@ def _error(kind: str, ids: Iterable[str], message: str) -> Finding:
 # --- documents that a model wrote ---------------------------------------------------------------
 
 _WORD = re.compile(r"\w+")
-_ARTICLES = ("a", "an", "the")
 
 
 class ProseProof(WorldProof):
@@ -394,7 +387,7 @@ def _words(text: str) -> str:
 def _without_article(value: str) -> str:
     words = _words(value)
     first, _, rest = words.partition(" ")
-    return rest if rest and first in _ARTICLES else words
+    return rest if rest and first in ARTICLES else words
 
 
 def _folded(fact: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from retgen.data import Query
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements
@@ -124,7 +124,7 @@ class TwinsProof(WorldProof):
         judged: Mapping[tuple[str, str], float],
     ) -> Iterator[Finding]:
         """Whether a query is about its triple, as its metadata says."""
-        note: dict[str, Any] = query.metadata if isinstance(query.metadata, dict) else {}
+        note = query.facts
         triple = triples.get(str(note.get("triple")))
         if triple is None:
             yield _asked(query, f"is about triple {note.get('triple')}, of which there is none")
