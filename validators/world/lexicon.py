@@ -61,14 +61,13 @@ def own_lexicon(domain: Path) -> Path:
     return domain.with_suffix(".lexicon.yaml")
 
 
-def read_lexicon(domain: Definition, beside: Path | None = None) -> Lexicon:
+def read_lexicon(domain: Definition, beside: Path) -> Lexicon:
     """The lexicon of a domain: in a file beside its own, or the bundled one of its name.
 
     `beside`: the domain's file. Raises `BadDefinition`, which names every slot without phrases.
     """
-    path = _BUNDLED / f"{domain.domain}.yaml"
-    if beside is not None and (own := own_lexicon(beside)).is_file():
-        path = own
+    own = own_lexicon(beside)
+    path = own if own.is_file() else _BUNDLED / f"{domain.domain}.yaml"
     raw: Any = read_yaml(path, error=BadDefinition) if path.is_file() else {"slots": {}}
     if wrong := list(_unknown(raw, domain)):
         raise BadDefinition(f"{path}: {'; '.join(wrong)}")
@@ -78,10 +77,9 @@ def read_lexicon(domain: Definition, beside: Path | None = None) -> Lexicon:
         name for name in domain.slots if not any((given.get(name) or {}).get(key) for key in read)
     ]
     if lacking:
-        where = own_lexicon(beside).name if beside is not None else path.name
         raise BadDefinition(
             f"domain {domain.domain} has no phrases for {', '.join(lacking)}: the proof cannot "
-            f"read them. They belong into {where}; `gen world lexicon` writes one to start from"
+            f"read them. They belong into {own.name}; `gen world lexicon` writes one to start from"
         )
     try:
         lexicon = _compiled(domain, raw)

@@ -287,7 +287,8 @@ class _Parse:
         if self._unclear:
             return f"{self._unclear!r} may be two"
         for item in self._items:
-            if isinstance(item, str) and item not in self._clauses.words and not _known(item):
+            known = item in self._clauses.words or item in (OTHER, "also", *_BOUNDS)
+            if isinstance(item, str) and not known:
                 return f"no phrase holds {item!r}"
         spans = ((i, end, of) for i, of in self._begun for end in self._bounds if end > i)
         reached = (place for i, end, of in spans for place, _ in self._runs(range(i, end), of))
@@ -301,10 +302,6 @@ def word_at(items: Sequence[Item], place: int) -> str:
     """The word at a place; an article with the word behind it."""
     said = [item if isinstance(item, str) else item.text for item in items[place : place + 2]]
     return " ".join(said[: 2 if said[0] in ARTICLES else 1])
-
-
-def _known(word: str) -> bool:
-    return word in (OTHER, "also", *_BOUNDS)
 
 
 def _shown(tokens: Sequence[str]) -> str:
