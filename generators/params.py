@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
 from retgen.errors import RecipeError
-from retgen.messages import did_you_mean
 
 if TYPE_CHECKING:
     from retgen.world.domain import Domain
@@ -94,15 +93,11 @@ _FILES = (".yaml", ".yml")
 
 def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
     """A name, or the path of a file; a run keeps a copy of the file."""
-    from retgen.world.domain import bundled_domains
+    from retgen.world.domain import bundled_domains, unknown_domain
 
     if Path(value).suffix not in _FILES:
         if str(value) not in bundled_domains():
-            hint = did_you_mean(str(value), bundled_domains()) or "."
-            raise ValueError(
-                f"there is no domain {str(value)!r}{hint} Bundled: {', '.join(bundled_domains())}. "
-                "One of your own is named by its .yaml file"
-            )
+            raise ValueError(unknown_domain(str(value)))
         return str(value)
     path = resolved_path(Path(value), info)
     if path is not None and not path.is_file():

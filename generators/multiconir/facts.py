@@ -253,7 +253,10 @@ class LadderSampler:
     def _ladder_of(self, name: str, pair: _EntityPair, asked: Sequence[PairCondition]) -> Ladder:
         strategies = self._strategies(pair.pick)
         named = places(self.seed, name)[0]  # the sentence that stands first
-        reword = _picker(self._draws_of(name, "reword")) if self.params.negatives.reword else None
+        reword = None
+        if self.params.negatives.reword:
+            stream = Stream(self.seed, f"multiconir/reword/{name}")
+            reword = _picker(stream.integers(1 << 32, _DRAWS).tolist())
         texts = [
             self._sentences(pair, one, strategies[c], c == named, reword)
             for c, one in enumerate(asked)
@@ -288,11 +291,6 @@ class LadderSampler:
             strategies=strategies,
             expressions=[dumps(one.first) for one in asked],
         )
-
-    def _draws_of(self, ladder: str, purpose: str) -> list[int]:
-        stream = Stream(self.seed, f"multiconir/{purpose}/{ladder}")
-        draws: list[int] = stream.integers(1 << 32, _DRAWS).tolist()
-        return draws
 
     def _context(
         self, ladder: str, pair: _EntityPair, strategies: Sequence[str]

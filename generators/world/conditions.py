@@ -50,12 +50,12 @@ class ConditionPools:
     def totals(self, pool: ConditionPool) -> Counts:
         """How many of all entities meet each condition of a pool."""
         if id(pool) not in self._totals:
-            self._totals[id(pool)] = pool.counts(self._table.column(pool.slot))
+            self._totals[id(pool)] = pool.counts(self._table.columns[pool.slot])
         return self._totals[id(pool)]
 
     def _of(self, slot: Slot, kind: Kind) -> Iterator[ConditionPool]:
         if slot.is_ordered:
-            column = self._table.column(slot.name)
+            column = self._table.columns[slot.name]
             values = np.unique(column[column >= 0]).astype(np.int64)
             if len(values):
                 yield from _RANGES[kind](slot, values)

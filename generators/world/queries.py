@@ -64,6 +64,10 @@ class QueryCell(NamedTuple):
     size: int
     wording: Wording
 
+    def stream(self, seed: int, purpose: str, number: int) -> Stream:
+        """What is drawn for query `number` of these."""
+        return Stream(seed, f"world/{purpose}/{self.operator}/{self.size}/{self.wording}/{number}")
+
 
 class Match(NamedTuple):
     """Conditions, the entities that meet all of them, and their slots."""
@@ -87,8 +91,7 @@ class Search:
 
     def find(self, cell: QueryCell, number: int) -> Expression | None:
         """The query `number` of a cell, another than all before; None where tries are used up."""
-        purpose = f"world/queries/{cell.operator}/{cell.size}/{cell.wording}/{number}"
-        draw, wanted = Stream(self._seed, purpose), window(cell.size)
+        draw, wanted = cell.stream(self._seed, "queries", number), window(cell.size)
         for _ in range(_TRIES):
             found = _HOW[cell.operator](self, cell, wanted, draw)
             if found is not None and (text := dumps(found)) not in self._seen:
@@ -179,7 +182,7 @@ class Search:
         )  # fmt: skip
         if found is None:
             return None
-        values = self._table.column(slot)[found.rows]
+        values = self._table.columns[slot][found.rows]
         values = np.sort(values[values >= 0])[:: -1 if most else 1]
         if len(values) <= k or values[k - 1] == values[k]:
             return None  # too few, or a tie at the edge
@@ -282,15 +285,15 @@ class Search:
     def _column(self, slot: str, via: str) -> Column:
         """A slot's column, or that of the other entities of a relation."""
         if not via:
-            return self._table.column(slot)
+            return self._table.columns[slot]
         if (slot, via) not in self._through:
-            column, relation = self._table.column(slot), self._table.column(via)
+            column, relation = self._table.columns[slot], self._table.columns[via]
             self._through[slot, via] = through(column, relation, ABSENT)
         return self._through[slot, via]
 
     def _of(self, part: Condition, rows: Entities | None) -> Entities:
         """The rows that meet a condition."""
-        column = self._table.column(part.slot)
+        column = self._table.columns[part.slot]
         if rows is None:
             return np.flatnonzero(holds(part, column, self._table))
         return rows[holds(part, column[rows], self._table)]

@@ -190,12 +190,7 @@ def _search_queries(
 
 def asker(domain: Domain, cell: QueryCell, seed: int, number: int) -> Asker:
     """What puts query `number` of a cell into words."""
-    words = Stream(seed, f"world/words/{_purpose(cell, number)}")
-    return Asker(domain, cell.wording, words.below)
-
-
-def _purpose(cell: QueryCell, number: int) -> str:
-    return f"{cell.operator}/{cell.size}/{cell.wording}/{number}"
+    return Asker(domain, cell.wording, cell.stream(seed, "words", number).below)
 
 
 def _question(
@@ -203,7 +198,7 @@ def _question(
 ) -> WorldQuery:
     relevant = np.flatnonzero(execute(expression, table))
     near = np.flatnonzero(hard_negatives(expression, table))
-    negatives = _some(near, most, Stream(seed, f"world/negatives/{_purpose(cell, number)}"))
+    negatives = _some(near, most, cell.stream(seed, "negatives", number))
     both = np.concatenate([relevant, negatives])
     graded = grades(expression, table)[both].tolist()
     text = asker(table.domain, cell, seed, number).ask(expression)
@@ -256,7 +251,7 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
         case AndNot(kept, dropped):
             return execute(kept, table) & execute(dropped, table)
         case Via(slot, of):
-            return execute(of, table) & ~execute(expression, table) & (table.column(slot) >= 0)
+            return execute(of, table) & ~execute(expression, table) & (table.columns[slot] >= 0)
         case Is() | Within() | ValueRange():
             return _near(expression, table)
         case Or(parts) if not any(isinstance(part, And) for part in parts):
@@ -270,10 +265,10 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
                 if isinstance(part, ValueRange):
                     missed = result & ~execute(part, table)
                     low, high = _ends(part)
-                    result ^= missed ^ _nearest(missed, table.column(part.slot), low, high)
+                    result ^= missed ^ _nearest(missed, table.columns[part.slot], low, high)
             return result
         case Extreme(slot=slot, of=of, most=most):
-            column, answers = table.column(slot), execute(expression, table)
+            column, answers = table.columns[slot], execute(expression, table)
             low, high = (column[answers].min(), _OPEN) if most else (0, column[answers].max())
             behind = execute(of, table) & ~answers
             result = (missing(expression, table) == 1) & ~behind
@@ -296,7 +291,7 @@ def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:
 def _near(condition: Condition, table: EntityTable) -> Mask:
     """Which entities do not meet a condition, with a value that is close to one that does."""
     slot = table.domain.slots[condition.slot]
-    column = table.column(slot.name)
+    column = table.columns[slot.name]
     others = (column >= 0) & ~execute(condition, table)
     if isinstance(condition, ValueRange):
         return _nearest(others, column, *_ends(condition))

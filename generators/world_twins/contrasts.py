@@ -52,8 +52,9 @@ def expression_of(
             return AndNot(all_of(context), other)
         case "compare":
             beyond = _beyond(slot, base, twin)
-            parts = tuple(beyond if one.slot == slot.name else one for one in asked)
-            return And(tuple(one for one in parts if one is not None)) if beyond else None
+            if beyond is None:
+                return None
+            return And(tuple(beyond if one.slot == slot.name else one for one in asked))
         case "superlative":
             said = slot.most if base > twin else slot.least
             of = all_of(context)

@@ -77,12 +77,6 @@ class Triple(NamedTuple):
     months: bool
 
 
-def cells(params: TwinsParams, domain: Domain) -> list[TripleCell]:
-    """Every type of slot with every length."""
-    types = params.slot_types or tuple(dict.fromkeys(s.type for s in domain.slots.values()))
-    return [TripleCell(slot_type, length) for slot_type in types for length in params.lengths]
-
-
 def changeable(params: TwinsParams, domain: Domain, slot_type: SlotType) -> list[Slot]:
     """The slots of a type whose fact is changed: those that can be entailed, where any can."""
     slots = [slot for slot in domain.slots.values() if slot.type == slot_type]
@@ -96,9 +90,14 @@ def entailable(slot: Slot) -> bool:
 
 
 def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
-    """A world, and the triples that are drawn of it. Raises `RecipeError` where it has too few."""
+    """A world, and the triples that are drawn of it: of every type of slot with every length.
+
+    Raises `RecipeError` where it has too few.
+    """
     domain = load_domain(params.domain)
-    wanted = [cell for cell in cells(params, domain) for _ in range(params.triples_per_cell)]
+    types = params.slot_types or tuple(dict.fromkeys(s.type for s in domain.slots.values()))
+    cells = [TripleCell(slot_type, length) for slot_type in types for length in params.lengths]
+    wanted = [cell for cell in cells for _ in range(params.triples_per_cell)]
     world = World(domain, seed, ENTITIES * len(wanted), "world_twins")
     draw = _Draw(params, world, seed)
     table = EntityTable(world)

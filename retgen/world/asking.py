@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Literal
 
-from retgen.world.compose import MONTHS, figure, said_of
+from retgen.world.compose import FEW, MONTHS, figure, said_of
 from retgen.world.domain import Domain, Scalar, Slot, ordinal
 from retgen.world.expressions import (
     And,
@@ -36,7 +36,6 @@ Pick = Callable[[int], int]  # of so many, which: drawn by the caller
 
 _BARE = "{n}"
 _MARK = re.compile(r"\{([^{}]*)\}")
-_NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 # what a noun with its conditions stands in: "film that ...", "a film that ..."
 _EVERY = (
@@ -143,7 +142,7 @@ class Asker:
 
     def _some(self, k: int, parts: Sequence[Expression]) -> str:
         return self._one_of(_SOME).format(
-            s=self._noun, a=self._a, r=self._relative, k=_NUMBERS[k], n=_NUMBERS[len(parts)],
+            s=self._noun, a=self._a, r=self._relative, k=FEW[k], n=FEW[len(parts)],
             list="; ".join(f"one {self.clause(part)}" for part in parts),
         )  # fmt: skip
 

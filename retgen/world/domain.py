@@ -145,6 +145,15 @@ def bundled_domains() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
+def unknown_domain(name: str) -> str:
+    """What to say of a name that no bundled domain has."""
+    known = bundled_domains()
+    return (
+        f"there is no domain {name!r}{did_you_mean(name, known) or '.'} Bundled: "
+        f"{', '.join(known)}. One of your own is named by its .yaml file"
+    )
+
+
 def load_domain(source: str | Path) -> Domain:
     """A bundled domain by its name, or one's own by the path of its file.
 
@@ -154,11 +163,7 @@ def load_domain(source: str | Path) -> Domain:
     if path.suffix not in (".yaml", ".yml"):
         path = _FOLDER / f"{source}.yaml"
         if not path.is_file():
-            known = bundled_domains()
-            raise UsageError(
-                f"there is no domain {str(source)!r}{did_you_mean(str(source), known) or '.'} "
-                f"Bundled: {', '.join(known)}. One of your own is named by its .yaml file"
-            )
+            raise UsageError(unknown_domain(str(source)))
     if not path.is_file():
         raise UsageError(f"there is no domain file {path}")
     return _loaded(path.resolve(), path.stat().st_mtime_ns)
@@ -245,13 +250,12 @@ class _Builder:
         return self.file.persons
 
     def _values(self, name: str, block: SlotBlock) -> tuple[Value, ...]:
-        given = block.values
-        if isinstance(given, str) and given not in self.file.lists:
-            hint = did_you_mean(given, list(self.file.lists))
-            self._note(name, "values", f"there is no list {given!r} under lists{hint}")
-        result: tuple[Value, ...] = (
-            self.file.lists.get(given, ()) if isinstance(given, str) else given or ()
-        )
+        result: tuple[Value, ...] = block.values or ()
+        if isinstance(block.values, str):
+            if block.values not in self.file.lists:
+                hint = did_you_mean(block.values, list(self.file.lists))
+                self._note(name, "values", f"there is no list {block.values!r} under lists{hint}")
+            result = self.file.lists.get(block.values, ())
         seen: set[str] = set()
         for said in (one for value in result for one in (value.name, *value.synonyms)):
             if _folded(said) in seen:

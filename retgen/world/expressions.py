@@ -200,9 +200,9 @@ def execute(expression: Expression, facts: EntityTable) -> Mask:
         case Extreme():
             return _extreme(expression, facts)
         case Via(slot, of):
-            return through(execute(of, facts), facts.column(slot))
+            return through(execute(of, facts), facts.columns[slot])
         case _:
-            return holds(expression, facts.column(expression.slot), facts)
+            return holds(expression, facts.columns[expression.slot], facts)
 
 
 def holds(condition: Condition, column: NDArray[Any], facts: EntityTable) -> Mask:
@@ -235,7 +235,7 @@ def _sum(columns: Iterator[NDArray[Any]]) -> Counts:
 
 
 def _extreme(expression: Extreme, facts: EntityTable) -> Mask:
-    column = facts.column(expression.slot)
+    column = facts.columns[expression.slot]
     rows = np.flatnonzero(execute(expression.of, facts) & (column >= 0))
     k, values = expression.k, column[rows]
     if len(rows) < k:
@@ -262,7 +262,7 @@ def grades(expression: Expression, facts: EntityTable) -> Counts:
         case Extreme(of=of):
             return grades(of, facts) + execute(expression, facts)
         case Via(slot, of):
-            return through(grades(of, facts), facts.column(slot))
+            return through(grades(of, facts), facts.columns[slot])
         case _:
             return execute(expression, facts).astype(np.int16)
 
@@ -284,12 +284,12 @@ def missing(expression: Expression, facts: EntityTable) -> Counts:
             met = _sum(execute(part, facts) for part in parts)
             return np.maximum(k - met, 0, dtype=np.int16)
         case Extreme(slot=slot, of=of, most=most):
-            column, taken = facts.column(slot), execute(expression, facts)
+            column, taken = facts.columns[slot], execute(expression, facts)
             edge = column[taken].min() if most else column[taken].max()
             beyond = (column >= edge if most else column <= edge) & (column >= 0)
             others: Counts = missing(of, facts) + ~beyond
             return others
         case Via(slot, of):
-            return through(missing(of, facts), facts.column(slot), _FAR)
+            return through(missing(of, facts), facts.columns[slot], _FAR)
         case _:
             return (~execute(expression, facts)).astype(np.int16)

@@ -28,17 +28,13 @@ class EntityTable:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """By slot, int32 (count,)."""
+        """By slot, int32 (count,), negative where an entity lacks the slot."""
         result = {slot: np.empty(self.count, np.int32) for slot in self.domain.slots}
         for start in range(0, self.count, _BLOCK):
             stop = min(start + _BLOCK, self.count)
             for slot, codes in self.world.columns(start, stop).items():
                 result[slot][start:stop] = codes
         return result
-
-    def column(self, slot: str) -> Column:
-        """A whole column: (count,), negative where an entity lacks the slot."""
-        return self.columns[slot]
 
     def name(self, slot: str, code: int) -> Scalar:
         """What a code stands for, as expressions have it."""

@@ -87,7 +87,7 @@ def facts_of(table: EntityTable) -> list[dict[str, Any]]:
     """Facts as names, entity by entity: another way to read the same world."""
     rows: list[dict[str, Any]] = [{} for _ in range(COUNT)]
     for name, slot in table.domain.slots.items():
-        codes = table.column(name).tolist()
+        codes = table.columns[name].tolist()
         for row, value in zip(rows, table.world.value_names(slot, codes), strict=True):
             if value:
                 row[name] = int(value) if slot.type in ("year", "number") else value
@@ -143,14 +143,14 @@ def test_superlatives(table: EntityTable) -> None:
 
 
 def test_superlatives_without_an_answer(table: EntityTable) -> None:
-    lengths = sorted(table.column("length").tolist(), reverse=True)
+    lengths = sorted(table.columns["length"].tolist(), reverse=True)
     k = next(i for i in range(1, COUNT) if lengths[i - 1] == lengths[i])
     with pytest.raises(ValueError, match=rf"^entities {k} and {k + 1} tie$"):
         execute(from_json(["most", k, "length", ["between", "length", 0, None]]), table)
     with pytest.raises(ValueError, match=r"^0 entities, of which 1 are to be taken$"):
         execute(from_json(["most", 1, "launch", ["between", "length", 91, None]]), table)
     # what has no refit has no latest one
-    refitted = int((table.column("refit") >= 0).sum())
+    refitted = int((table.columns["refit"] >= 0).sum())
     with pytest.raises(ValueError, match=rf"^{refitted} entities, of which 500 are"):
         execute(from_json(["most", 500, "refit", ["between", "length", 0, None]]), table)
 
@@ -222,7 +222,7 @@ def test_values_have_codes(table: EntityTable) -> None:
     fresh = EntityTable(table.world)  # one that has named no value yet
     chosen = random.Random(3).sample(range(COUNT), 20)
     for slot in table.domain.slots:
-        for code in table.column(slot)[chosen].tolist():
+        for code in table.columns[slot][chosen].tolist():
             if code >= 0:
                 assert fresh.code(slot, table.name(slot, code)) == code
     assert table.name("launch", datetime.date(1975, 6, 30).toordinal()) == "1975-06-30"

@@ -132,7 +132,7 @@ def test_all_that_a_document_states_goes_together() -> None:
 
 def test_which_value_is_the_base_s_is_tossed() -> None:
     table, made = triples(job(triples_per_cell=20).params, 3)
-    own = [one.facts[one.slot] == table.column(one.slot)[one.entity] for one in made]
+    own = [one.facts[one.slot] == table.columns[one.slot][one.entity] for one in made]
     assert len(own) == 280
     assert 110 < sum(own) < 170
     assert {one.twin == one.facts[one.slot] for one in made} == {False}
