@@ -147,8 +147,8 @@ class World(Family[WorldParams]):
         texts, notes, corpus = list[str](), dict[str, str](), None
         licences = {"documents and queries": OWN_LICENCE}
         if documents is not None:
-            texts = with_agents.written_card(params, documents, drawn())
             notes = with_agents.written_notes(params, drawn())
+            texts = with_agents.written_card(params, documents, notes)
             corpus = with_agents.written_corpus(documents, seed)
             licences = {"documents": MODEL_TERMS, "queries": OWN_LICENCE}
         return Records(

@@ -11,13 +11,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
 from retgen.generators.records import Rows
 from retgen.generators.tables import BatchedRows, Ids, Row
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.queries import QueryCell, Search, window
+from retgen.generators.world.queries import Entities, QueryCell, Search, window
 from retgen.streams import Stream
 from retgen.world.asking import Asker
 from retgen.world.compose import Composer
@@ -44,8 +43,6 @@ from retgen.world.table import Column, EntityTable, Mask
 
 _OPEN = 1 << 40  # beyond every value
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for
-
-Entities = NDArray[np.int64]
 
 
 def world_of(params: WorldParams, seed: int, kept: Sequence[int] | None = None) -> World:

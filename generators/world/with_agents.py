@@ -320,7 +320,7 @@ def written_notes(params: WorldParams, asked: WorldQueries) -> dict[str, str]:
 
 
 def written_card(
-    params: WorldParams, documents: Sequence[Mapping[str, Any]], asked: WorldQueries
+    params: WorldParams, documents: Sequence[Mapping[str, Any]], notes: Mapping[str, str]
 ) -> list[str]:
     """What the card says beside what it says of composed documents."""
     replaced = sum(one["entity"] >= params.documents for one in documents)
@@ -341,4 +341,4 @@ def written_card(
         "texts are free, so no pattern reads them: that the qrels follow from the facts is "
         "proven, that the texts state the facts is the reader's word."
     )
-    return [text, *(f"Queries: {one}." for one in written_notes(params, asked).values())]
+    return [text, *(f"Queries: {one}." for one in notes.values())]

@@ -76,9 +76,8 @@ class Asker:
         self.domain = domain
         self.wording = wording
         self._pick = pick
-        singular, relative = domain.entity.singular, domain.entity.relative
-        self._noun, self._relative = singular, relative
-        self._a = with_article(singular)
+        self._noun, self._relative = domain.entity.singular, domain.entity.relative
+        self._a = with_article(self._noun)
 
     def ask(self, expression: Expression) -> str:
         """The text of a query. Raises `ValueError` for what no frame holds."""
