@@ -48,9 +48,13 @@ _BOOK_PART_PATTERN = (  # what the parts of a book are called
     r"\s+(?:[A-Z]?\d+(?:\.\d+)*|[A-Z]|[IVX]+)"
 )
 _BOOK_PART = re.compile(_BOOK_PART_PATTERN)
+_NUMBERED_PATTERN = (  # what books call what they show
+    r"(?i:listing|figure|table|example|abbildung|tabelle|beispiel|tableau|exemple|figura|tabla"
+    r"|ejemplo)\s+\d+(?:[.-]\d+)*[.:]"
+)
 _NUMBER = re.compile(
     r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d{1,3}\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
-    rf"|{_BOOK_PART_PATTERN}[.:,]?)\s+(?:[—–-]\s+)?(?=\S)"
+    rf"|{_BOOK_PART_PATTERN}[.:,]?|{_NUMBERED_PATTERN})\s+(?:[—–-]\s+)?(?=\S)"
 )
 _ADDRESS = re.compile(  # the place of a page, which is nobody's words
     r"\S*://\S*|/\S+|\S+\.(?:html?|php|aspx?|txt|md|rst|pdf|xml|json|ya?ml)(?:#\S*)?", re.IGNORECASE

@@ -21,6 +21,15 @@ _USUAL = [  # on the web (encoding.spec.whatwg.org), one of those that differ in
 ]  # fmt: skip
 _COHERENCE = 0.1  # by which letters of a language may be as frequent in another encoding
 _MARGIN = 0.06  # by which another encoding has to be likelier than the Western one
+_FEW = 0.1  # of the bytes of a Western text that are not ASCII
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_HEAD = 4096  # bytes of a page that may name its encoding
+_DECLARED = re.compile(rb"""<meta[^>]{1,200}?charset\s*=\s*["']?\s*([\w:-]{1,40})""", re.IGNORECASE)
+_LABELS = {  # that mean more than they say (encoding.spec.whatwg.org)
+    "ascii": _WESTERN, "us-ascii": _WESTERN, "iso-8859-1": _WESTERN, "latin1": _WESTERN,
+    "iso-8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932",
+    "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "big5": "big5hkscs", "tis-620": "cp874",
+}  # fmt: skip
 _CUT = 3  # bytes of a sign that is cut off, at most
 _MIXED = f"UTF-8 with bytes of {_WESTERN}"
 _AS_WESTERN = "retgen-as-western"
@@ -52,16 +61,42 @@ def _is_utf_8(content: bytes, spared: int) -> bool:
 
 
 def decoded(content: bytes, encoding: str) -> tuple[str, str]:
-    """A text, and what it is in: a few bytes that are not UTF-8 in a text that is are Western ones.
+    """A text, and what it is in: a few bytes that are not UTF-8 in a text that is are Western ones;
+    what begins in ASCII may go on in any encoding.
 
     Raises `UnicodeDecodeError` where the encoding does not fit.
     """
     try:
         return content.decode(encoding), encoding
-    except UnicodeDecodeError:
-        if encoding != UTF_8 or not _is_utf_8(content, _CUT):
+    except UnicodeDecodeError as error:
+        if encoding != UTF_8:
             raise
+        if not _is_utf_8(content, _CUT):
+            if not content[: error.start].isascii():
+                raise
+            begin = max(0, error.start - LOOKED_AT // 2)
+            try:
+                encoding = _told(content[begin : begin + LOOKED_AT])
+            except DatasetError:
+                raise error from None
+            return content.decode(encoding), encoding
     return content.decode(UTF_8, _AS_WESTERN), _MIXED
+
+
+def declared_encoding(html: bytes) -> str | None:
+    """The encoding that a page names for itself, where its bytes are in it and not in UTF-8."""
+    found = _DECLARED.search(html[:_HEAD])
+    if found is None:
+        return None
+    label = found[1].decode("ascii").lower()
+    try:
+        name = codecs.lookup(_LABELS.get(label, label)).name
+        if name == "utf-8" or (not name.startswith("iso2022") and _is_utf_8(html, 0)):
+            return None
+        html.decode(name)
+    except (LookupError, UnicodeError):
+        return None
+    return name
 
 
 def _as_western(error: UnicodeError) -> tuple[str, int]:
@@ -79,6 +114,8 @@ def _told(content: bytes) -> str:
     from charset_normalizer import from_bytes
 
     matches = list(from_bytes(content, cp_isolation=_USUAL))
+    if not matches and _is_western(content):  # prose among code and tables looks like none
+        return _WESTERN
     if not matches:
         raise DatasetError("holds bytes that are no text")
     best = max(one.coherence for one in matches)
@@ -97,6 +134,14 @@ def _told(content: bytes) -> str:
 
     scores = {name: odds(name) for name in names}
     return min(names, key=lambda name: (scores[name][0], -scores[name][1]))
+
+
+def _is_western(content: bytes) -> bool:
+    """Whether bytes are ASCII without control signs, but for a few that are Western letters."""
+    beyond = [byte for byte in content if byte > 0x7E]
+    letters = sum(chr(byte).isalpha() for byte in beyond if byte >= 0xC0)
+    few = len(beyond) <= _FEW * len(content) and 2 * letters >= len(beyond)
+    return few and not _CONTROL.search(content)
 
 
 def _odd_signs(text: str) -> int:

@@ -29,6 +29,11 @@ _AROUND = (
     "|//*[@role='search']|//*[@hidden]|//*[@aria-hidden='true']"
     "|//noscript|//template|//button|//select|//textarea|//svg|//script|//style"
 )
+# of which the words belong to a text: a question that opens its answer, "Press Save"
+_BUTTONS = (
+    "//button[ancestor::p or ancestor::summary or ancestor::h1 or ancestor::h2 or ancestor::h3"
+    " or ancestor::h4 or ancestor::h5 or ancestor::h6]"
+)
 # classes and ids that mean navigation, and those that may mean something else
 _NAVIGATION = re.compile(
     r"(?:global|site|doc|main|sub|top|page)-?(?:nav|navbar|navigation|menu)"
@@ -77,6 +82,7 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     except lxml.etree.ParserError:  # nothing but comments
         return ParsedFile("", "")
     _show_variants(page)
+    _show_collapsed(page)
     for element in page.xpath(_AROUND):
         if element.getparent() is not None:
             element.drop_tree()
@@ -84,17 +90,10 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     for element in page.xpath("//a[starts-with(@href, '#')]"):
         if element.text_content().strip() in _SIGNS and not element.get("id"):
             element.drop_tree()
-    title = " ".join("".join(page.xpath("//head/title[1]//text()")).split())
-    headings = [" ".join(one.text_content().split()) for one in page.xpath("//h1")]
-    for heading in reversed(headings):  # the name of the site comes first
-        words = re.escape(heading)
-        if heading and re.match(rf"{words}\s*[—–|·:»-]+\s|.*\s[—–|·:»-]+\s+{words}\Z", title):
-            title = heading
-            break
-    title = title or next(iter(headings), "")
-    described = page.xpath("//meta[@name='description']/@content")
     mains = page.xpath(_MAIN)
     shown = mains[0] if len(mains) == 1 and has_words(mains[0].text_content()) else page
+    title = _title(page, shown)
+    described = page.xpath("//meta[@name='description']/@content")
     shown.tail = None
     letters = _letters(shown.text_content())
     links_out = (one for one in shown.iter("a") if not one.get("href", "#").startswith("#"))
@@ -126,6 +125,24 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     return ParsedFile(title, text, blocks, links, tuple(one for one in short_forms if one.text))
 
 
+def _title(page: Any, shown: Any) -> str:
+    """What a page calls itself: the part of its title that it shows as a heading, else all of it.
+    Where the one of the first level is the site's, the part that another heading says.
+    """
+    title = " ".join("".join(page.xpath("//head/title[1]//text()")).split())
+    first, others = (
+        [" ".join(one.text_content().split()) for one in shown.xpath(which)]
+        for which in (".//h1", ".//h2|.//h3")
+    )
+    for heading in reversed(first):  # the name of the site comes first
+        words = re.escape(heading)
+        if heading and re.match(rf"{words}\s*[—–|·:»-]+\s", title):
+            return heading
+        if heading and (before := re.match(rf"(.*?)\s[—–|·:»-]+\s+{words}\Z", title)):
+            return before[1] if before[1] in others else heading
+    return title or next(iter(first), "")
+
+
 def _show_variants(page: Any) -> None:
     """Show what a script would show: of spans side by side that are all hidden (a key on one system
     and on another), the last one with words.
@@ -147,6 +164,29 @@ def _show_variants(page: Any) -> None:
             told[-1].set(_SHOWN, "")
     for shown in page.xpath(f"//span[@{_SHOWN}]"):
         del shown.attrib["hidden"], shown.attrib[_SHOWN]
+
+
+def _show_collapsed(page: Any) -> None:
+    """Show what a reader opens: the texts of tabs, what a button behind a heading opens, and the
+    words of buttons within a text.
+    """
+    opened = {name for one in page.xpath("//@aria-controls") for name in one.split()}
+    for element in page.xpath("//*[@hidden]"):
+        before = element.getprevious()
+        is_opened = (
+            element.get("id") in opened
+            or element.get("role") == "tabpanel"
+            or element.get("hidden") == "until-found"
+            or (
+                before is not None
+                and bool(before.xpath("self::*[@aria-expanded]|.//@aria-expanded"))
+            )
+        )
+        linked = sum(_letters(one.text_content()) for one in element.iter("a"))
+        if is_opened and _letters(element.text_content()) > 2 * linked:
+            del element.attrib["hidden"]
+    for element in page.xpath(_BUTTONS):
+        element.drop_tag()
 
 
 def _drop_navigation(page: Any) -> None:

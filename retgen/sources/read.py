@@ -108,6 +108,11 @@ def _stays(path: Path, inside: Iterable[Path]) -> bool:
     return any(target.is_relative_to(one) for one in inside)
 
 
+def _is_run(folder: Path) -> bool:
+    """Whether a run wrote a folder, or writes it now."""
+    return all((folder / name).is_file() for name in ("recipe.yaml", "run.log"))
+
+
 def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow]:
     """Files that are read, and what is not, each in the order of paths."""
     files: list[_File] = []
@@ -135,7 +140,10 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
             ):
                 unread.append(RefusedRow(f"{here}{'/' * entry.is_dir()}", UNREAD, _LEAVES))
                 continue
-            if entry.is_dir():
+            if entry.is_dir() and _is_run(entry):
+                reason = "the folder of a run, whose data are no documents"
+                unread.append(RefusedRow(f"{here}/", UNREAD, reason))
+            elif entry.is_dir():
                 target = entry.resolve()
                 if entry.is_symlink() and (target in above or target.is_relative_to(inside)):
                     reason = "a link to a folder of the source, which is read where it lies"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from retgen.dataset_files import file_format, open_file
 from retgen.errors import DatasetError
-from retgen.sources.encodings import UTF_8, decoded, encoding_of
+from retgen.sources.encodings import UTF_8, declared_encoding, decoded, encoding_of
 from retgen.sources.markdown import (
     front_matter,
     front_short_forms,
@@ -110,11 +110,11 @@ class _NotText(DatasetError):
 
 def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> ParsedFile:
     try:
-        encoding = encoding_of(content)
+        named = declared_encoding(content) if kind in HTML else None
+        encoding = named or encoding_of(content)
+        text, encoding = decoded(content, encoding)
     except DatasetError as error:
         raise _NotText(f"the file {error}") from error
-    try:
-        text, encoding = decoded(content, encoding)
     except UnicodeDecodeError as error:
         name = "UTF-8" if encoding == UTF_8 else encoding
         raise _NotText(f"the file is not {name}, as it begins: byte {error.start:,}") from error

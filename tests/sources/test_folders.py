@@ -22,6 +22,19 @@ def ids(path: Path) -> list[str]:
     return [one.id for one in read_sources(path, Columns()) if isinstance(one, SourceDocument)]
 
 
+def test_the_folder_of_a_run_is_no_source(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Text.")
+    (tmp_path / "outputs" / "kb").mkdir(parents=True)
+    for name in ("recipe.yaml", "run.log", "notes.txt"):
+        (tmp_path / "outputs" / "kb" / name).write_text("Text of a run.")
+    assert list(read_sources(tmp_path, Columns())) == [
+        RefusedRow(
+            "outputs/kb/", "source/format", "the folder of a run, whose data are no documents"
+        ),
+        SourceDocument("a", "", "Text."),
+    ]
+
+
 def test_a_folder_of_texts(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("Second text.")
     (tmp_path / "a.txt").write_bytes("\ufeffFirst  text.\n".encode())

@@ -68,6 +68,23 @@ def test_a_page_as_it_is_shown() -> None:
         ('<div class="related menu"><h2><a href="a">A</a></h2></div>b', "", "A\n\nb"),
         ('<h2 id="menu"><a href="m">Menu</a></h2>b', "", "Menu\n\nb"),
         ('<div class="menu">Soup of the <a href="d">day</a>.</div>b', "", "Soup of the day.\nb"),
+        # the name of the site, as the page's only heading of the first level, and outside of it
+        ("<title>A | Help</title><h1>Help</h1><h2>A</h2>b", "A", "Help\n\nA\n\nb"),
+        ("<title>A - C</title><h1>C</h1><main><h1>A</h1>b</main>", "A", "A\n\nb"),
+        # what a button opens; not what is hidden for good, or a menu
+        (
+            "<h3><button aria-expanded=false>Why?</button></h3><div hidden><p>As <button>X</button>"
+            " is.</div><div hidden>Draft</div>",
+            "",
+            "Why?\n\n  As X is.",
+        ),
+        ("<p>Press <button>Save</button> now.</p>", "", "Press Save now."),
+        (
+            "<button aria-controls='m t'>+</button><ul hidden id=m><li><a href='a'>Home</a></ul>"
+            "<p hidden id=t>Told.</p><p role=tabpanel hidden>Tab.</p><p hidden=until-found>Found.</p>",
+            "",
+            "Told.\n\nTab.\n\nFound.",
+        ),
         # what a script would show
         (
             "<h1><span><span hidden class=mac>Cmd</span><span hidden>Ctrl</span></span> keys</h1>b",

@@ -138,6 +138,12 @@ def test_encodings_are_told_and_noted(tmp_path: Path) -> None:
         "russian.txt": ("koi8-r", "Гавань была открыта для кораблей весной того же года."),
         "chinese.txt": ("gbk", "港口于同年春天向公司的船只开放，许多居民前来观看。"),
         "greek.txt": ("cp1253", "Το λιμάνι άνοιξε για τα πλοία της εταιρείας την άνοιξη."),
+        # letters beyond ASCII that come late, and some within code that looks like no text
+        "late.txt": ("cp1252", "plain words. " * 9_000 + "Größe und Übermut, schöne Straße."),
+        "code.txt": (
+            "cp1252",
+            "``$ git add `foo`; [['a', {x: 1}]] #|~^`` `` `` \\\\ José Müller ``:: // **",
+        ),
     }
     for name, (encoding, text) in texts.items():
         (tmp_path / name).write_bytes(text.encode(encoding))
@@ -149,7 +155,30 @@ def test_encodings_are_told_and_noted(tmp_path: Path) -> None:
     assert notes.encodings == {
         "latin.txt": "cp1252", "quotes.txt": "cp1252", "polish.txt": "cp1250",
         "russian.txt": "koi8_r", "chinese.txt": "gb18030", "greek.txt": "cp1253",
+        "late.txt": "cp1252", "code.txt": "cp1252",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("label", "encoding", "text", "noted"),
+    [
+        ("iso-8859-7", "iso8859_7", "Γειά σου", "iso8859-7"),
+        ("ISO-2022-JP", "iso2022_jp", "港が開いた", "iso2022_jp"),
+        ("gb2312", "gb18030", "港口开放了镕", "gb18030"),
+        ("iso-8859-2", "utf-8", "Żółć", None),  # which it is not
+        ("x-none", "cp1252", "früh geöffnet", "cp1252"),
+    ],
+)
+def test_a_page_names_its_encoding(
+    tmp_path: Path, label: str, encoding: str, text: str, noted: str | None
+) -> None:
+    page = f'<meta http-equiv="Content-Type" content="text/html; charset={label}"><p>{text}'
+    (tmp_path / "a.html").write_bytes(page.encode(encoding))
+    notes = SourceNotes({}, {})
+    (read,) = read_sources(tmp_path, Columns(), notes=notes)
+    assert isinstance(read, SourceDocument)
+    assert read.text.strip() == text
+    assert notes.encodings == ({"a.html": noted} if noted else {})
 
 
 def test_a_missing_reader_is_named_before_a_file_is_read(
