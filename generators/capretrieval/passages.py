@@ -24,6 +24,7 @@ from retgen.generators.tables import read_rows
 from retgen.sources import Block, Columns, RefusedRow, SourceDocument, read_sources, whole_id
 from retgen.tokenizer import is_unspaced
 
+_NUMBERED = re.compile(r"(?:.*/)?row-\d+", re.DOTALL)  # an id that a table has not
 _DATA = Path(__file__).parent / "data"
 _LANGUAGES = "en", "zh"
 CAPTIONS = tuple(_DATA / f"captions_{language}.jsonl" for language in _LANGUAGES)
@@ -214,15 +215,22 @@ def parts_together(documents: Sequence[str], repeats: NDArray[np.int64]) -> NDAr
     return result
 
 
+def lasting_name(document: SourceDocument) -> str:
+    """What a document is held out by: its id, and where that is the number of its row, which others
+    may take, its text.
+    """
+    return document.text if _NUMBERED.fullmatch(whole_id(document.id)) else document.id
+
+
 def document_splits(
     seed: int, documents: Sequence[str], repeats: NDArray[np.int64], splits: SplitShares
 ) -> list[str]:
     """The split of each document: "train", "dev" or "test"; near-duplicates on one side.
 
-    `documents`: ids, by whose hash they are drawn, so that a few more or less move a few of the
-    others. `repeats`: a number of each document that near-duplicates share (`alike`). A group of
-    these goes to a held-out split where it fits into its share; where none does, the smallest one
-    goes there. All are "train" where all are alike; two groups are train and test.
+    `documents`: their lasting names, by whose hash they are drawn, so that a few more or less move
+    a few of the others. `repeats`: a number of each document that near-duplicates share (`alike`).
+    A group of these goes to a held-out split where it fits into its share; where none does, the
+    smallest one goes there. All are "train" where all are alike; two groups are train and test.
     """
     members: dict[int, list[int]] = defaultdict(list)
     for document, group in enumerate(repeats.tolist()):

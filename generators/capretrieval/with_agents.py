@@ -47,6 +47,7 @@ from retgen.generators.capretrieval.passages import (
     PassageLabels,
     cut_passages,
     document_splits,
+    lasting_name,
     parts_together,
 )
 from retgen.generators.capretrieval.queries import (
@@ -102,8 +103,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     shares = params.splits.test, params.splits.dev
     wording = apart(texts, sum(round(share * len(texts)) for share in shares))
     del texts
-    ids = [one.id for one in documents]
-    side = document_splits(job.seed, ids, parts_together(ids, wording.groups), params.splits)
+    repeats = parts_together([one.id for one in documents], wording.groups)
+    names = [lasting_name(one) for one in documents]
+    side = document_splits(job.seed, names, repeats, params.splits)
+    del names
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(nothing_held_out(documents, refused, clean), ())

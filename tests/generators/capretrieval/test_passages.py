@@ -18,13 +18,14 @@ from retgen.generators.capretrieval.passages import (
     Whole,
     cut_passages,
     document_splits,
+    lasting_name,
     parts_together,
     shown_text,
     spans,
     term_codes,
     word_spans,
 )
-from retgen.sources import Block
+from retgen.sources import Block, SourceDocument
 from tests.generators.capretrieval.texts import (
     CHINESE,
     ENGLISH,
@@ -311,6 +312,20 @@ def test_near_duplicates_are_on_one_side() -> None:
     result = splits_of(3, repeats, SplitShares())
     assert Counter(result) == {"train": 164, "test": 28, "dev": 8}
     assert all(len(set(result[i : i + 4])) == 1 for i in range(0, 200, 4))
+
+
+def test_rows_are_held_out_by_their_texts_where_they_have_no_id() -> None:
+    texts = [f"Text {number}." for number in range(200)]
+
+    def held_out(rows: list[str]) -> dict[str, str]:
+        documents = [SourceDocument(f"t/row-{n}", "", text) for n, text in enumerate(rows, 1)]
+        names = [lasting_name(one) for one in documents]
+        splits = document_splits(42, names, np.arange(len(rows)), SplitShares())
+        return dict(zip(rows, splits, strict=True))
+
+    before, after = held_out(texts), held_out(["Another one.", *texts])
+    assert sum(before[text] != after[text] for text in texts) <= 2
+    assert lasting_name(SourceDocument("t/row-x", "", "a")) == "t/row-x"
 
 
 def test_groups_are_held_out_as_often_as_single_documents() -> None:
