@@ -24,7 +24,7 @@ from retgen.tokenizer import length
 from retgen.validators.capretrieval.wording import ALIKE
 from retgen.validators.languages import script_of, three_letters
 
-WRITERS = tuple(one.name for one in (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS) if one.role == "write")
+_WRITERS = tuple(one.name for one in (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS) if one.role == "write")
 CORPUS_CARD = (
     "The corpus is made of the source's documents as they are; what is not used stands in "
     "`rejected.jsonl`."
@@ -238,7 +238,7 @@ def _found_line(tables: QueryTables) -> dict[str, str]:
 
 def _written_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
     """What `gen run` prints of a model's queries: for which share of the passages there are any."""
-    if not any(name in job.live for name in WRITERS):
+    if not any(name in job.live for name in _WRITERS):
         return {}
     written = [one for one in tables.queries if one.evidence == "model"]
     served, every = len({one.passage for one in written}), max(1, len(tables.passages))

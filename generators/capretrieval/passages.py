@@ -21,10 +21,17 @@ from numpy.typing import NDArray
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
-from retgen.sources import Block, Columns, RefusedRow, SourceDocument, read_sources, whole_id
+from retgen.sources import (
+    Block,
+    Columns,
+    RefusedRow,
+    SourceDocument,
+    is_row_id,
+    read_sources,
+    whole_id,
+)
 from retgen.tokenizer import is_unspaced
 
-_NUMBERED = re.compile(r"(?:.*/)?row-\d+", re.DOTALL)  # an id that a table has not
 _DATA = Path(__file__).parent / "data"
 _LANGUAGES = "en", "zh"
 CAPTIONS = tuple(_DATA / f"captions_{language}.jsonl" for language in _LANGUAGES)
@@ -219,7 +226,7 @@ def lasting_name(document: SourceDocument) -> str:
     """What a document is held out by: its id, and where that is the number of its row, which others
     may take, its text.
     """
-    return document.text if _NUMBERED.fullmatch(whole_id(document.id)) else document.id
+    return document.text if is_row_id(whole_id(document.id)) else document.id
 
 
 def document_splits(

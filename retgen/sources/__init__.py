@@ -31,6 +31,7 @@ from retgen.sources.records import (
     SourceDocument,
     SourceNotes,
     TableColumns,
+    is_row_id,
     whole_id,
 )
 
@@ -48,6 +49,7 @@ __all__ = [
     "SourceDocument",
     "SourceNotes",
     "TableColumns",
+    "is_row_id",
     "read_sources",
     "refusals",
     "shown_words",

@@ -69,18 +69,16 @@ def decoded(content: bytes, encoding: str) -> tuple[str, str]:
     try:
         return content.decode(encoding), encoding
     except UnicodeDecodeError as error:
-        if encoding != UTF_8:
+        if encoding == UTF_8 and _is_utf_8(content, _CUT):
+            return content.decode(UTF_8, _AS_WESTERN), _MIXED
+        if encoding != UTF_8 or not content[: error.start].isascii():
             raise
-        if not _is_utf_8(content, _CUT):
-            if not content[: error.start].isascii():
-                raise
-            begin = max(0, error.start - LOOKED_AT // 2)
-            try:
-                encoding = _told(content[begin : begin + LOOKED_AT])
-            except DatasetError:
-                raise error from None
-            return content.decode(encoding), encoding
-    return content.decode(UTF_8, _AS_WESTERN), _MIXED
+        begin = max(0, error.start - LOOKED_AT // 2)
+        try:
+            encoding = _told(content[begin : begin + LOOKED_AT])
+        except DatasetError:
+            raise error from None
+    return content.decode(encoding), encoding
 
 
 def declared_encoding(html: bytes) -> str | None:

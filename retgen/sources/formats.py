@@ -29,6 +29,7 @@ from retgen.sources.records import (
     ShortForm,
     SourceDocument,
     TableColumns,
+    row_id,
 )
 from retgen.sources.texts import LARGEST, row_parts
 
@@ -162,7 +163,7 @@ def _made(
         if isinstance(row, RefusedRow):
             yield Record(where, row, within)
             continue
-        called = f"{within}/row-{number}" if within else f"row-{number}"
+        called = row_id(number, within)
         one = _document(where, called, row, held, reading)
         if isinstance(one, RefusedRow):
             yield Record(where, one, within)

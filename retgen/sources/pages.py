@@ -172,15 +172,11 @@ def _show_collapsed(page: Any) -> None:
     """
     opened = {name for one in page.xpath("//@aria-controls") for name in one.split()}
     for element in page.xpath("//*[@hidden]"):
-        before = element.getprevious()
         is_opened = (
             element.get("id") in opened
             or element.get("role") == "tabpanel"
             or element.get("hidden") == "until-found"
-            or (
-                before is not None
-                and bool(before.xpath("self::*[@aria-expanded]|.//@aria-expanded"))
-            )
+            or element.xpath("preceding-sibling::*[1]/descendant-or-self::*[@aria-expanded]")
         )
         linked = sum(_letters(one.text_content()) for one in element.iter("a"))
         if is_opened and _letters(element.text_content()) > 2 * linked:

@@ -14,6 +14,7 @@ TEXTS = (
     "正文",
 )  # fmt: skip
 SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
+_ROW = "row-"  # before the number of a row that has no id
 _PART = "#part-"  # between a document's id and the number of a part
 TITLES = (
     "title", "name", "heading", "headline", "subject", "question", "titel", "überschrift",
@@ -87,6 +88,17 @@ class SourceDocument(NamedTuple):
 def part_id(document: str, number: int) -> str:
     """The id of a document's part with a number from 1."""
     return document if number == 1 else f"{document}{_PART}{number}"
+
+
+def row_id(number: int, within: str) -> str:
+    """The id of a row that has none. `within`: its table, in a folder."""
+    return f"{within}/{_ROW}{number}" if within else f"{_ROW}{number}"
+
+
+def is_row_id(document: str) -> bool:
+    """Whether an id is but the number of a row, which another one may take."""
+    begin, _, number = document.rpartition(_ROW)
+    return number.isdecimal() and (not begin or begin.endswith("/"))
 
 
 def whole_id(part: str) -> str:

@@ -73,7 +73,7 @@ def test_a_page_as_it_is_shown() -> None:
         ("<title>A - C</title><h1>C</h1><main><h1>A</h1>b</main>", "A", "A\n\nb"),
         # what a button opens; not what is hidden for good, or a menu
         (
-            "<h3><button aria-expanded=false>Why?</button></h3><div hidden><p>As <button>X</button>"
+            "<h3><button aria-expanded=false>Why?</button></h3><!-- --><div hidden><p>As <button>X</button>"
             " is.</div><div hidden>Draft</div>",
             "",
             "Why?\n\n  As X is.",
