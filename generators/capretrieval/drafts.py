@@ -24,6 +24,7 @@ from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.found import (
     FoundQuery,
     Incoming,
+    chapter_numbers,
     folded,
     forms_of,
     found_queries,
@@ -41,6 +42,7 @@ from retgen.generators.capretrieval.offline import (
 )
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
+    HEADINGS,
     Codes,
     Passage,
     shown_text,
@@ -84,24 +86,29 @@ class DraftTask(NamedTuple):
 
 class Drafts(NamedTuple):
     """What comes of a document. `rules`: with the number of the passage in its document, and with
-    characters of the document. `words`: of each passage; `stems`: the same and its stems, sorted.
+    characters of the document. `words`: of each passage; `stems`: the same and its stems, sorted;
+    `lists`: whether it is links or boilerplate alone, as of an index.
     """
 
     found: list[FoundQuery]
     rules: list[tuple[int, RuleQuery]]
     words: list[Codes]
     stems: list[Codes]
+    lists: list[bool]
 
 
 def survey(documents: Sequence[SourceDocument]) -> CorpusCounts:
     """The counts of some documents."""
     words, occurrences, forms = Counter[str](), Counter[str](), Counter[str]()
+    chapters: dict[str, set[str]] = defaultdict(set)
     for one in documents:
         held = words_of(f"{one.title} {one.text}")
         occurrences.update(held)
         words.update(set(held))
         forms.update(forms_of(one))
-    return CorpusCounts(len(documents), words, occurrences, forms)
+        if numbers := chapter_numbers(one):
+            chapters[one.id.rpartition("/")[0]] |= numbers
+    return CorpusCounts(len(documents), words, occurrences, forms, chapters)
 
 
 def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> list[Drafts]:
@@ -159,11 +166,16 @@ def _of_document(
             score = _score(one, tells, counts)
             rules.append((number, one._replace(start=start, stop=stop, score=score)))
     texts = [shown_text(one) for one in passages]
+    said = [one for one in blocks if one.kind not in ("boilerplate", *HEADINGS)]
     return Drafts(
         found_queries(document, language, counts, incoming, name),
         rules,
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
+        [
+            not any(one.start < passage.stop and passage.start < one.stop for one in said)
+            for passage in passages
+        ],
     )
 
 
@@ -191,12 +203,14 @@ def _is_told(paragraph: str) -> bool:
 # --- links ----------------------------------------------------------------------------------------
 
 
-def incoming_links(documents: Sequence[SourceDocument]) -> dict[str, tuple[Incoming, ...]]:
+def incoming_links(
+    documents: Sequence[SourceDocument], counts: CorpusCounts
+) -> dict[str, tuple[Incoming, ...]]:
     """The links to each document from others, by its id, whose words point to few documents."""
     by_place = {place: one.id for one in reversed(documents) for place in places_of(one.place)}
     targets: dict[str, set[str]] = defaultdict(set)
     held: dict[str, dict[tuple[str, str], Incoming]] = defaultdict(dict)
-    for one, place, anchor, link in _links(documents):
+    for one, place, anchor, link in _links(documents, counts):
         target = by_place.get(place)
         if target is not None and target != one.id and link.text:
             words = folded(link.text)
@@ -210,12 +224,13 @@ def incoming_links(documents: Sequence[SourceDocument]) -> dict[str, tuple[Incom
 
 
 def _links(
-    documents: Sequence[SourceDocument],
+    documents: Sequence[SourceDocument], counts: CorpusCounts
 ) -> Iterator[tuple[SourceDocument, str, str, Incoming]]:
     for one in documents:
+        chapters = counts.chapters_beside(one.id)
         for start, stop, target in one.links:
             place, _, anchor = target.partition("#")
-            text, low, high = words_shown(one.text[start:stop])
+            text, low, high = words_shown(one.text[start:stop], chapters)
             yield one, place, anchor, Incoming(text, anchor, one.id, start + low, start + high)
 
 
@@ -238,12 +253,13 @@ _SECONDS = 1.0  # what a batch takes
 
 
 class CorpusDrafts(NamedTuple):
-    """Of all documents: what is found and what rules write; words and stems of each passage."""
+    """Of all documents: what is found and what rules write; of each passage as `Drafts`."""
 
     queries: list[PassageQuery]
     counts: CorpusCounts
     words: list[Codes]
     stems: list[Codes]
+    lists: list[bool]
 
 
 async def draft_in_processes(
@@ -269,7 +285,7 @@ async def draft_in_processes(
     both = (wanted.keywords, wanted.summaries) if context.offline(WRITE_QUERIES) else (0, 0)
     settings = DraftSettings(counts, *both)
     first = [bisect_left(document_of, number) for number in range(len(documents) + 1)]
-    incoming = incoming_links(documents)
+    incoming = incoming_links(documents, counts)
     tasks = {
         str(part.start): [
             DraftTask(documents[i], tuple(passages[first[i] : first[i + 1]]),
@@ -278,7 +294,7 @@ async def draft_in_processes(
         ]
         for part in batches
     }  # fmt: skip
-    result = CorpusDrafts([], counts, [], [])
+    result = CorpusDrafts([], counts, [], [], [])
     number = 0
     drafted = engine.map_in_order(_draft, settings, tasks)
     async for drafts in _steps(drafted, "documents", batches, context):
@@ -288,6 +304,7 @@ async def draft_in_processes(
             # copies: what is read from a pickle holds several objects more each
             result.words.extend(codes.copy() for codes in one.words)
             result.stems.extend(codes.copy() for codes in one.stems)
+            result.lists.extend(one.lists)
             number += 1
     return result
 

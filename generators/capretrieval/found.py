@@ -14,7 +14,7 @@ nothing, and neither does a section that is too short to answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -56,11 +56,16 @@ _NUMBER = re.compile(
     r"[#\s]*(?:\d+(?:\.\d+)*\.|\d+(?:\.\d+)+|\(?\d{1,3}\)|[A-Z](?:\.\d+)+\.?|[A-Z]\.|[IVX]+\.|\W*\d+:"
     rf"|{_BOOK_PART_PATTERN}[.:,]?|{_NUMBERED_PATTERN})\s+(?:[—–-]\s+)?(?=\S)"
 )
+# of a chapter, where it has no dot; and of its first section
+_CHAPTER = re.compile(r"[#\s]*(\d{1,3}|[A-Z])\s+(?=\S)")
+_FIRST_SECTION = re.compile(r"[#\s]*(\d{1,3}|[A-Z])\.1\.?\s")
+_COUNTED = 3  # headings that count from 1, of which the numbers are theirs and no words
 _ADDRESS = re.compile(  # the place of a page, which is nobody's words
     r"\S*://\S*|/\S+|\S+\.(?:html?|php|aspx?|txt|md|rst|pdf|xml|json|ya?ml)(?:#\S*)?", re.IGNORECASE
 )
 _TURNED = re.compile(r"\s+[—–]\s+")  # of an index that turns titles round: in SQLite — Usage
 _PARTS = re.compile(r"\s+[|–—·»:-]+\s+")  # between the parts of a title
+_LAST_PART = re.compile(r"\s+(?=\((?:[^()]|\([^()]*\))+\)\Z)")  # Recursion (GNU Octave (version 7))
 _NAMED = re.compile(r"\A([^\s:]+): |\((\S+)\)\Z")  # a title that says its name: "zlib: compression"
 # no section of a manual, sync(2), and not select() and poll()
 _CALL = re.compile(r"(?<=\w)\((?![1-9]\w*\)|\)\s+[^\W\d_]).*$", re.DOTALL)
@@ -118,12 +123,32 @@ def sections(blocks: Sequence[Block], text: str) -> Iterator[Section]:
         above.append(one)
 
 
-def words_shown(text: str) -> tuple[str, int, int]:
+def chapter_numbers(document: SourceDocument) -> set[str]:
+    """The numbers without a dot that may stand before headings and links to them: those of which a
+    document has the first section ("3.1 Reading" of "3 Files"), and those that count from 1 in it.
+    """
+    heads = (one for one in document.blocks if one.kind in HEADINGS)
+    result: set[str] = set()
+    for places in (heads, document.links):
+        texts = [document.text[one.start : one.stop] for one in places]
+        result.update(match[1] for match in map(_FIRST_SECTION.match, texts) if match)
+        counted = 0
+        for match in filter(None, map(_CHAPTER.match, texts)):
+            counted += match[1] == str(counted + 1)
+        if counted >= _COUNTED:
+            result.update(map(str, range(1, counted + 1)))
+    return result
+
+
+def words_shown(text: str, chapters: Collection[str] = ()) -> tuple[str, int, int]:
     """The words of a heading, a caption or a link as a page shows them, without a number before
-    them and the arguments of a call behind them; and their place in the text.
+    them and the arguments of a call behind them; and their place in the text. `chapters`: numbers
+    without a dot that may go.
     """
     bare = without_markup(text)
     number = _NUMBER.match(bare)
+    if number is None and (chapter := _CHAPTER.match(bare)) and chapter[1] in chapters:
+        number = chapter
     begin = number.end() if number else 0
     call = _CALL.search(bare)
     end = call.start() if call else len(bare)
@@ -149,16 +174,22 @@ def folded(text: str) -> str:
 
 def title_shown(title: str, counts: CorpusCounts) -> str:
     """A title without the parts that many titles have, such as the name of the site."""
-    pieces = _PARTS.split(title)
+    pieces = _title_parts(title)
     kept = [one for one in pieces if not counts.is_shared(folded(one))]
     return words_shown(title if len(kept) == len(pieces) else " ".join(kept))[0]
+
+
+def _title_parts(title: str) -> list[str]:
+    *first, last = _PARTS.split(title)
+    return [*first, *_LAST_PART.split(last)]
 
 
 def forms_of(document: SourceDocument) -> set[str]:
     """What of a document other documents may have as well: headings, title, short forms, folded."""
     shown = [document.text[one.start : one.stop] for one in document.blocks if one.kind in HEADINGS]
+    shown += [one[number.end() :] for one in shown if (number := _CHAPTER.match(one))]
     texts = [words_shown(one)[0] for one in shown]
-    texts += [*_PARTS.split(document.title), *(one.text for one in document.short_forms)]
+    texts += [*_title_parts(document.title), *(one.text for one in document.short_forms)]
     return {folded(one) for one in texts}
 
 
@@ -192,6 +223,7 @@ class _Finder:
         self._document, self._text, self._counts = document, document.text, counts
         self._language, self._stops = language, stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
+        self._chapters = counts.chapters_beside(document.id)
         self._title = title_shown(document.title, counts)
         parts = (one for one in _PARTS.split(self._title) if self._names(one))
         name = next(parts, "") or topic
@@ -301,7 +333,7 @@ class _Finder:
 
     def _at(self, block: Block) -> tuple[str, Place]:
         """The words of a block, and where they stand."""
-        shown, start, stop = words_shown(self._text[block.start : block.stop])
+        shown, start, stop = words_shown(self._text[block.start : block.stop], self._chapters)
         return shown, (block.start + start, block.start + stop)
 
     def _above(self, part: Section) -> tuple[str, list[Place]] | None:

@@ -39,11 +39,13 @@ def general_queries(
     passages: Sequence[Passage],
     document_of: Sequence[int],
     stems: Sequence[Codes],
+    lists: Sequence[bool],
     progress: Progress,
 ) -> dict[int, str]:
     """The numbers of the queries by rules and people that do not find their document, and why; none
     whose text another document is found with. `document_of`: a passage's number -> that of its
-    document, ascending; `stems`: of each passage, and its words, sorted, each once.
+    document, ascending; `stems`: of each passage, and its words, sorted, each once; `lists`:
+    whether one is links alone, such as an index, and so no answer to who asks for another document.
     """
     from retgen.evaluation.search.lexical import BM25Index, stem_all
 
@@ -52,6 +54,7 @@ def general_queries(
         for i in range(0, len(passages), _BLOCK)
     )
     owners = np.array(document_of)
+    listing = np.flatnonzero(lists)
     number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
     in_language = Counter({one.source: one.language for one in passages}.values())
     # documents that a text which people wrote was written for
@@ -75,6 +78,7 @@ def general_queries(
             if not passages[one.passage].title:
                 clear = _CLEAR
             scores = index.scores(terms)
+            scores[listing[owners[listing] != document_of[one.passage]]] = 0
             reason = _fault(one, own, clear, scores, owners, others, language, stems)
             if one.evidence == "rules" and in_language[language] < _RIVALS * len(number_of):
                 reason = f"only {in_language[language]:,} documents are in its language"

@@ -116,14 +116,16 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     reject_rows(refused, context)
     rejected = clean
     drafted = await draft_in_processes(documents, passages, document_of, side, params, context)
-    counts, words, stems = drafted.counts, drafted.words, drafted.stems
-    every = drafted.queries
+    every, counts, words, stems, lists = drafted
     del documents, drafted  # the structure of documents, and queries that are dropped below
     every += await _written(passages, counts, job, context, rejected)
     every = without_test_queries(every, passages, tests, params, context.engine, rejected)
     splits = [side[i] for i in document_of]
     every = _chosen(
-        QueriesOfRun(every, passages, document_of, stems, splits), params.queries, context, rejected
+        QueriesOfRun(every, passages, document_of, stems, lists, splits),
+        params.queries,
+        context,
+        rejected,
     )
     asked = asked_queries(params.queries.like) if params.queries.like else None
     if asked:
@@ -207,12 +209,13 @@ async def _written(
 
 
 class QueriesOfRun(NamedTuple):
-    """All queries of a run; of each passage its document, its words and its split."""
+    """All queries of a run; of each passage its document, what `general_queries` takes, its split."""
 
     queries: list[PassageQuery]
     passages: Sequence[Passage]
     document_of: Sequence[int]
     stems: Sequence[Codes]
+    lists: Sequence[bool]
     splits: Sequence[str]
 
 
@@ -229,7 +232,7 @@ def _chosen(
         if least:
             found = general_queries(
                 [run.queries[i] for i in places], run.passages, run.document_of, run.stems,
-                context.progress,
+                run.lists, context.progress,
             )  # fmt: skip
             general |= {places[number]: reason for number, reason in found.items()}
     for (option, least), split in ((scored, "test"), (scored, "dev"), (trained, "train")):

@@ -40,6 +40,7 @@ from retgen.world.reference import StatedFact
 from retgen.world.table import EntityTable
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken
+_BLOCKS = 20  # triples whose entities are tried
 _VALUES = 24  # other values that are drawn for an entity
 _WIDTH = 8  # an entailed range of numbers is about this part of all of them
 _FULL = 1 << 32
@@ -99,32 +100,41 @@ def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
     cells = [TripleCell(slot_type, length) for slot_type in types for length in params.lengths]
     wanted = [cell for cell in cells for _ in range(params.triples_per_cell)]
     world = World(domain, seed, ENTITIES * len(wanted), "world_twins")
-    draw = _Draw(params, world, seed)
+    draw = _Draw(params, world, seed, len(wanted))
     table = EntityTable(world)
     return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]
 
 
 class _Draw:
-    def __init__(self, params: TwinsParams, world: World, seed: int) -> None:
-        self._params, self._world, self._seed = params, world, seed
+    def __init__(self, params: TwinsParams, world: World, seed: int, triples: int) -> None:
+        self._params, self._world, self._seed, self._triples = params, world, seed, triples
         self._slots = world.domain.slots
+        self._taken: set[int] = set()  # entities
 
     def triple(self, number: int, cell: TripleCell) -> Triple:
-        """The triple of a number: of the first of its entities that has one."""
+        """The triple of a number: of the first entity that has one. Its own entities come first,
+        then the next triples', then other slots of the type: some hardly change by themselves.
+        """
         choices = changeable(self._params, self._world.domain, cell.slot_type)
-        slot = choices[number % self._params.triples_per_cell % len(choices)]
+        at = number % self._params.triples_per_cell % len(choices)
         stream = Stream(self._seed, f"world_twins/triples/{number}")
-        first = number * ENTITIES
-        columns = self._world.columns(first, first + ENTITIES)
-        for i in range(ENTITIES):
-            facts = {name: int(codes[i]) for name, codes in columns.items()}
-            if (found := self._of(cell, first + i, slot, facts, stream)) is not None:
-                return found
+        count = self._triples
+        tried = [(number + i) % count * ENTITIES for i in range(min(_BLOCKS, count))]
+        for slot in choices[at:] + choices[:at]:
+            for first in tried:
+                columns = self._world.columns(first, first + ENTITIES)
+                for i in range(ENTITIES):
+                    if first + i in self._taken:
+                        continue
+                    facts = {name: int(codes[i]) for name, codes in columns.items()}
+                    if (found := self._of(cell, first + i, slot, facts, stream)) is not None:
+                        self._taken.add(first + i)
+                        return found
         raise RecipeError(
-            f"params.lengths: none of {ENTITIES} {self._world.domain.entity.plural} of domain "
-            f"{self._world.domain.name} has {cell.length} facts of which its {slot.name} can be "
-            f"another one. Ask for shorter documents, or leave {cell.slot_type} out of "
-            "params.slot_types"
+            f"params.lengths: none of {ENTITIES * len(tried)} {self._world.domain.entity.plural} "
+            f"of domain {self._world.domain.name} has {cell.length} facts of which a "
+            f"{cell.slot_type} can be another one. Ask for shorter documents, or leave "
+            f"{cell.slot_type} out of params.slot_types"
         )
 
     def _of(

@@ -42,6 +42,8 @@ _NAVIGATION = re.compile(
 )
 _MAYBE_NAVIGATION = re.compile(r"nav|navigation|menu|related|breadcrumb", re.IGNORECASE)
 _MAIN = "//main|//*[@role='main']"
+_LEADS_ON = re.compile(r"\s*[0-5](?:\.\d*)?\s*[;,]\s*url\s*=\s*\S", re.IGNORECASE)  # after seconds
+_SENT = 500  # letters of a page that sends its readers elsewhere, at most
 _SIGNS = {"", "¶", "#", "§", "🔗", "link"}  # of links from a heading to itself
 _MARK, _SHOWN = "retgen-mark", "retgen-shown"
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -68,8 +70,8 @@ _PROSE = 0.25  # letters of a block outside of links, at least
 
 
 def read_page(html: str, place: str = "") -> ParsedFile:
-    """A page as it is shown; without text of what is no page. Raises `RecursionError` where it is
-    nested too deeply.
+    """A page as it is shown; without text of what is no page, or sends its readers to another one
+    at once. Raises `RecursionError` where it is nested too deeply.
     """
     import lxml.etree
     import lxml.html
@@ -86,6 +88,8 @@ def read_page(html: str, place: str = "") -> ParsedFile:
     for element in page.xpath(_AROUND):
         if element.getparent() is not None:
             element.drop_tree()
+    if _leads_on(page):
+        return ParsedFile("", "")
     _drop_navigation(page)
     for element in page.xpath("//a[starts-with(@href, '#')]"):
         if element.text_content().strip() in _SIGNS and not element.get("id"):
@@ -123,6 +127,15 @@ def read_page(html: str, place: str = "") -> ParsedFile:
         ]
     short_forms = (ShortForm("description", " ".join(one.split())) for one in described[:1])
     return ParsedFile(title, text, blocks, links, tuple(one for one in short_forms if one.text))
+
+
+def _leads_on(page: Any) -> bool:
+    """Whether nobody reads a page, as it sends its readers to another one."""
+    refresh = (
+        one.get("content", "") for one in page.xpath("//meta[@http-equiv]")
+        if one.get("http-equiv").casefold() == "refresh"
+    )  # fmt: skip
+    return any(map(_LEADS_ON.match, refresh)) and _letters(page.text_content()) <= _SENT
 
 
 def _title(page: Any, shown: Any) -> str:

@@ -99,7 +99,7 @@ def file_documents(
             else:
                 yield from text_parts(document, reading, kind in MARKDOWN, kind in _PLAIN)
         elif kind in HTML and content.strip():
-            yield refused("empty", "the page shows no text")
+            yield refused("empty", "the page shows no text, or sends its readers to another page")
         else:
             yield refused("empty", "the file is empty")
 

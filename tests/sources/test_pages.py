@@ -16,6 +16,7 @@ large.</p><pre>keep
   this</pre><p hidden>secret</p><p style="display:none">gone</p><!-- note -->
 <ul><li>sail</li><li>שלום 🙂</li></ul><footer>All rights</footer></body></html>"""
 
+SENT = '<title>A</title><meta http-equiv="Refresh" content="{}">'
 STRUCTURED = """<html><head><title>Sails — The harbour</title>
 <meta name="description" content=" All about
  sails. "></head><body><header role="banner">The harbour</header>
@@ -55,6 +56,10 @@ def test_a_page_as_it_is_shown() -> None:
         ('<?xml version="1.0" encoding="latin-1"?><p>café</p>', "", "café"),
         ("<!-- nothing -->", "", ""),
         ("<nav>Home</nav>", "", ""),
+        (f"{SENT.format('0; URL=b.html')}<p>See b.", "", ""),
+        (f"{SENT.format('300; url=b.html')}<p>See b.", "A", "See b."),
+        (f"<noscript>{SENT.format('0;url=b.html')}</noscript><p>See b.", "", "See b."),
+        (f"{SENT.format('0; url=b.html')}<p>{'See b. ' * 200}", "A", ("See b. " * 200).strip()),
         ("<title>A — site</title><h1>A</h1>", "A", "A"),
         ("<title>A-b</title><h1>A</h1>", "A-b", "A"),
         ("<title>A — B 3.2</title><h1>B 3.2</h1><h1>A</h1>", "A", "B 3.2\n\nA"),

@@ -37,7 +37,12 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     assert list(read_sources(tmp_path, Columns())) == [
         SourceDocument("a", "Ships & boats", read_page(PAGE).text),
         SourceDocument("b", "B", "Text.\n"),
-        RefusedRow("c.html", "source/empty", "the page shows no text", "c"),
+        RefusedRow(
+            "c.html",
+            "source/empty",
+            "the page shows no text, or sends its readers to another page",
+            "c",
+        ),
         SourceDocument("d", "Über", "# Über\r\n\r\n* x  \n"),
         SourceDocument("e", "", "Text"),
         SourceDocument("f", "", "über größercafé"),  # one byte of another encoding

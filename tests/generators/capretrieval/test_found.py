@@ -35,7 +35,7 @@ def found(
     counts.documents = max(counts.documents, 20)  # few documents share all of their words
     texts = {doc.id: doc.text for doc in every}
     result: list[FoundQuery] = found_queries(
-        one, "en", counts, incoming_links(every).get(one.id, ())
+        one, "en", counts, incoming_links(every, counts).get(one.id, ())
     )
     return [
         (query.kind, query.text, one.text[query.start : query.stop],
@@ -122,8 +122,8 @@ def test_the_date_of_a_release_and_the_name_of_a_file_are_no_queries() -> None:
     )
     other = document("other", ("paragraph", words, 0))._replace(links=links)
     every = [one, other]
-    incoming = incoming_links(every)["guide/RETRY_README"]
     counts = survey(every)
+    incoming = incoming_links(every, counts)["guide/RETRY_README"]
     counts.documents = 20
     queries = found_queries(one, "en", counts, incoming)
     assert [(query.kind, query.text, query.score > 0) for query in queries] == [
@@ -286,12 +286,54 @@ def test_words_that_point_to_many_documents_say_nothing() -> None:
     text = "user manual, user manual, user manual"
     other = document("other", ("paragraph", text, 0))
     places = [Link(13 * n, 13 * n + 11, f"t{n}.md") for n in range(3)]
-    both = incoming_links([*targets, other._replace(links=tuple(places[:2]))])
+    both = incoming_links([*targets, other._replace(links=tuple(places[:2]))], CorpusCounts())
     assert {name: [one.text for one in links] for name, links in both.items()} == {
         "t0": ["user manual"], "t1": ["user manual"],
     }  # fmt: skip
-    every = incoming_links([*targets, other._replace(links=tuple(places))])
+    every = incoming_links([*targets, other._replace(links=tuple(places))], CorpusCounts())
     assert {name: list(links) for name, links in every.items()} == {"t0": [], "t1": [], "t2": []}
+
+
+def test_the_number_of_a_chapter_is_none_of_its_words() -> None:
+    """Where its folder has a section of it, or its document counts chapters from 1."""
+    section = document("m/b", ("heading", "25.1 Linear programming", 2), ("paragraph", OTHER, 0))
+    link = document("m/c", ("paragraph", "25 Optimization of plans", 0))
+    link = link._replace(links=(Link(0, 24, "m/a.html"),))
+    for folder, first in (
+        ("m", "Optimization of functions"),
+        ("n", "25 Optimization of functions"),
+    ):
+        chapter = document(
+            f"{folder}/a", ("heading", "25 Optimization of functions", 2), ("paragraph", BODY, 0),
+            place="m/a.html",
+        )  # fmt: skip
+        assert [text for _, text, _, _ in found(chapter, [section, link])] == [
+            first, "Optimization of plans",
+        ]  # fmt: skip
+    counted = document(
+        "o/a", *(part for n, name in enumerate(("Mirrors", "Delays", "Retries", "Archives"), 1)
+                 for part in (("heading", f"{n + (n > 3)} {name} of clients", 2),
+                              ("paragraph", f"{OTHER} {BODY} {name}", 0))),
+    )  # fmt: skip
+    assert [text for _, text, _, _ in found(counted)] == [
+        "Mirrors of clients", "Delays of clients", "Retries of clients", "5 Archives of clients",
+    ]  # fmt: skip
+
+
+def test_a_title_goes_without_the_name_of_the_manual_in_parentheses() -> None:
+    names = (
+        "Spacing of retries",
+        "Mirrors of archives",
+        "Copper kettles",
+        "Files (binary)",
+        "Kilns",
+    )
+    every = [
+        document(f"d{n}", ("paragraph", f"{BODY} {name}", 0), title=f"{name} (GNU Kiln (version 7.3))")
+        for n, name in enumerate(names)
+    ]  # fmt: skip
+    titles = [text for one in every for _, text, _, _ in found(one, every)]
+    assert titles == list(names)
 
 
 @pytest.mark.parametrize(

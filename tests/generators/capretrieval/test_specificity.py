@@ -20,13 +20,20 @@ TEXTS = [
 OWNERS = list(range(len(TEXTS)))
 
 
-def faults(queries: list[PassageQuery], texts: list[str], document_of: list[int]) -> dict[int, str]:
+def faults(
+    queries: list[PassageQuery],
+    texts: list[str],
+    document_of: list[int],
+    lists: tuple[int, ...] = (),
+) -> dict[int, str]:
+    """`lists`: passages that are an index."""
     passages = [
         Passage(f"d{owner}#{n}", f"d{owner}", 0, len(text), "", text, "en")
         for n, (text, owner) in enumerate(zip(texts, document_of, strict=True))
     ]
     stems = [np.unique(term_codes(stems_of(one, "en") + sequence(one))) for one in texts]
-    return general_queries(queries, passages, document_of, stems, no_progress)
+    is_list = [number in lists for number in range(len(texts))]
+    return general_queries(queries, passages, document_of, stems, is_list, no_progress)
 
 
 def rules(text: str, passage: int, kind: str = "phrase") -> PassageQuery:
@@ -47,6 +54,12 @@ def test_a_phrase_has_to_find_its_document_first() -> None:
     }
     # which another document is found with: also where both have it of people
     assert faults([found("copper kettle", 0), found("Copper kettle", 1)], TEXTS, OWNERS) == {}
+
+
+def test_an_index_answers_nobody_who_asks_for_another_document() -> None:
+    asked = [rules("copper kettle", 0), found("copper kettle", 0), rules("copper kettle", 1)]
+    assert faults(asked, TEXTS, OWNERS, lists=(1,)) == {}
+    assert faults(asked[:1], TEXTS, [0, 0, *OWNERS[1:-1]], lists=(1,)) == {}  # its own
 
 
 def test_a_query_by_rules_is_too_general_where_one_other_document_has_its_words() -> None:
@@ -92,7 +105,7 @@ def faults_in_parts(asked: list[PassageQuery], texts: list[str]) -> dict[int, st
         Passage("d1", "d1", 0, len(texts[2]), "", texts[2], "en"),
     ]
     stems = [np.unique(term_codes(stems_of(one, "en") + sequence(one))) for one in texts]
-    return general_queries(asked, passages, [0, 0, 1], stems, no_progress)
+    return general_queries(asked, passages, [0, 0, 1], stems, [False] * 3, no_progress)
 
 
 def test_a_heading_has_to_find_the_passage_that_answers_it() -> None:
@@ -121,7 +134,8 @@ def test_rules_are_not_scored_in_a_language_that_few_documents_have() -> None:
     ]
     stems = [np.unique(term_codes(sequence(one))) for one in texts]
     queries = [rules("Windmühle", 20), rules("g", 6)]
-    assert general_queries(queries, passages, list(range(21)), stems, no_progress) == {
+    owners, lists = list(range(21)), [False] * 21
+    assert general_queries(queries, passages, owners, stems, lists, no_progress) == {
         0: "only 1 documents are in its language"
     }
 
