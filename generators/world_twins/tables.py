@@ -149,6 +149,8 @@ class _Draw:
         for value, false in self._others(slot, facts, stream):
             if entailed and not apart(slot, mine, value, months=months):
                 continue
+            if not self._named_alike(slot, entity, mine, value):
+                continue
             kept = [name for name in has if name not in false]
             if len(kept) >= cell.length:
                 break
@@ -167,6 +169,17 @@ class _Draw:
             cell, entity, slot.name, facts | {slot.name: base}, twin,
             tuple(stated), tuple(stream.shuffled(asked)), entailed, months,
         )  # fmt: skip
+
+    def _named_alike(self, slot: Slot, entity: int, first: int, second: int) -> bool:
+        """Whether the entity is called by its short name next to both values, or by its full one.
+
+        "Perry", whose doctor is Ann Perry, is called Helen Perry there, and in its twin is not.
+        """
+        if slot.type not in ("person", "relation"):
+            return True
+        _, short, _ = self._world.forms(np.array([entity]))[0]
+        one, other = self._world.value_names(slot, [first, second])
+        return (short in one) == (short in other)
 
     def _others(
         self, slot: Slot, facts: Mapping[str, int], stream: Stream

@@ -14,7 +14,7 @@ import pytest
 
 from retgen.errors import RecipeError
 from retgen.generators.world_twins import WorldTwins
-from retgen.generators.world_twins.tables import apart, span, triples
+from retgen.generators.world_twins.tables import TwinTables, apart, span, triples
 from retgen.world.domain import load_domain
 
 from .made import Row, job, rows
@@ -198,8 +198,13 @@ def test_another_seed_makes_others_and_the_same_seed_the_same(made: dict[str, li
             "params.lengths: a document of 30 facts is too long for domain films, which has 20 slots",
         ),
         (
-            {"lengths": (20,), "slot_types": ("year",), "triples_per_cell": 1},
-            "params.lengths: none of 12 films of domain films has 20 facts of which a year can be "
+            {
+                "domain": "books",
+                "lengths": (18,),
+                "slot_types": ("year",),
+                "triples_per_cell": 1,
+            },
+            "params.lengths: none of 12 books of domain books has 18 facts of which a year can be "
             "another one. Ask for shorter documents, or leave year out of params.slot_types",
         ),
     ],
@@ -219,6 +224,19 @@ def test_every_bundled_domain_has_triples_of_long_documents(domain: str) -> None
     )
     assert {len(one.stated) for one in made} == {16}
     assert len({one.entity for one in made}) == len(made)
+
+
+@pytest.mark.parametrize(("domain", "seed"), [("medical", 0), ("medical", 4), ("people", 5)])
+def test_a_namesake_in_one_of_two_documents(domain: str, seed: int) -> None:
+    """"Radridge" is called by the full name next to another Radridge: in both, or in neither."""
+    params = {"domain": domain, "lengths": (8, 16), "triples_per_cell": 20}
+    kinds = {"slot_types": ("person", "relation"), "wordings": ("literal",)}
+    tables = TwinTables(job(**params, **kinds).params, seed)
+    assert len(tables.triples) == 80
+    for number in range(80):
+        base, twin = (tables.composed_document(number, role) for role in ("base", "twin"))
+        pairs = zip(base.text.split(". "), twin.text.split(". "), strict=True)
+        assert sum(first != second for first, second in pairs) == 1
 
 
 def test_slots_that_a_domain_of_one_s_own_lacks(tmp_path: Path) -> None:
