@@ -209,7 +209,7 @@ async def _written(
 
 
 class QueriesOfRun(NamedTuple):
-    """All queries of a run; of each passage its document, what `general_queries` takes, its split."""
+    """All queries; of each passage its document, what `general_queries` takes, its split."""
 
     queries: list[PassageQuery]
     passages: Sequence[Passage]

@@ -228,7 +228,7 @@ def test_every_bundled_domain_has_triples_of_long_documents(domain: str) -> None
 
 @pytest.mark.parametrize(("domain", "seed"), [("medical", 0), ("medical", 4), ("people", 5)])
 def test_a_namesake_in_one_of_two_documents(domain: str, seed: int) -> None:
-    """"Radridge" is called by the full name next to another Radridge: in both, or in neither."""
+    """A "Radridge" is called by the full name next to another Radridge: in both, or in neither."""
     params = {"domain": domain, "lengths": (8, 16), "triples_per_cell": 20}
     kinds = {"slot_types": ("person", "relation"), "wordings": ("literal",)}
     tables = TwinTables(job(**params, **kinds).params, seed)
