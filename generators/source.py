@@ -91,14 +91,15 @@ class DocumentSource(Params):
     def rows(
         self, limit: int | None = None, longest: int | None = LONGEST, structure: bool = False
     ) -> Iterator[SourceDocument | RefusedRow]:
-        """The documents in their order, and what is none; at most `limit` of its rows.
+        """The documents in their order, and what is none; at most `limit` of its rows. Of a source
+        of one text file, its chapters.
 
         `structure`: with their blocks and links.
         """
         return read_sources(
             self.path, Columns(**self.columns.model_dump()), split=self.split, longest=longest,
             limit=min((n for n in (limit, self.limit) if n is not None), default=None),
-            follow_links=self.follow_links, structure=structure,
+            follow_links=self.follow_links, structure=structure, by_chapter=True,
         )  # fmt: skip
 
 
@@ -176,7 +177,7 @@ class SourceDescription:
         more = "" if self.whole else f" in the first {_ON_THE_HUB:,} rows"
         yield (
             f"source: {self.path} ({held or 'a data set of the Hub'}), "
-            f"{self.documents:,} document{'s' * (self.documents != 1)}{more}"
+            f"{self.documents:,} document{'s' * (self.documents != 1)}{more}{self._chapters()}"
         )
         by_rule = Counter(one.rule for one in self.refused)
         for rule, count in by_rule.most_common():
@@ -199,6 +200,10 @@ class SourceDescription:
             yield f"warning: {note}"
         if self.passages:
             yield f"passages: {self._unseen()}: the recipe cuts passages of {self.passages.tokens}"
+
+    def _chapters(self) -> str:
+        one_text = sum(self.kinds.values()) == 1 and not self.columns and self.documents > 1
+        return ": its chapters, as it is one file" if one_text else ""
 
     @property
     def passages(self) -> PassageSize | None:
@@ -253,7 +258,7 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
     draw = random.Random(0)  # the same documents each time
     rows = 0
     limit = _ON_THE_HUB if on_the_hub else None
-    for one in read_sources(place, Columns(), limit=limit, notes=notes):
+    for one in read_sources(place, Columns(), limit=limit, notes=notes, by_chapter=True):
         rows += 1
         if not isinstance(one, SourceDocument):
             refused.append(one)

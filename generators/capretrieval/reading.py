@@ -59,7 +59,7 @@ def nothing_held_out(
     )  # fmt: skip
     message = (
         f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
-        "more that differ."
+        "more that differ, or one file with headings, whose chapters are documents then."
     )
     return f"{message} {refusals(refused)}".rstrip()
 

@@ -11,6 +11,7 @@ error.
 | `read` | a source by its path, a folder with all below it; ids and texts that come twice |
 | `formats` | files of rows: JSON Lines, JSON, CSV, TSV, Parquet, the Hub |
 | `texts` | files that are a document: text, Markdown, pages, PDF, DOCX; long ones cut |
+| `chapters` | a source of one document, given as its chapters |
 | `markdown` `plain` `pages` `office` | the structure of each kind |
 | `structure` | what they share: places of links, licence texts, where long texts are cut |
 | `encodings` | bytes as text |

@@ -17,6 +17,7 @@ import xxhash
 from retgen.dataset_files import COMPRESSED, corpus_files, file_format
 from retgen.errors import DatasetError
 from retgen.sources import formats, texts
+from retgen.sources.chapters import chapters_of_one
 from retgen.sources.records import (
     UNREAD,
     Columns,
@@ -184,6 +185,7 @@ def read_sources(
     notes: SourceNotes | None = None,
     follow_links: bool = False,
     structure: bool = False,
+    by_chapter: bool = False,
 ) -> Iterator[SourceDocument | RefusedRow]:
     """The documents of a source in its order, at most `limit` rows.
 
@@ -192,6 +194,7 @@ def read_sources(
     None for any number; what is longer is cut where a section begins ("id#part-2"). `notes`: are
     filled.
     `follow_links`: those that leave the folder too. `structure`: what documents have beside text.
+    `by_chapter`: a source of one document gives its chapters ("id#first-steps").
     Raises `DatasetError` for a source that is not there, cannot be read, or lacks a column.
     """
     seen: dict[str, str] = {}  # id -> the file that it came from
@@ -199,7 +202,8 @@ def read_sources(
     number = -1
     notes = SourceNotes({}, {}) if notes is None else notes
     reading = ReadOptions(columns, split, longest, notes, follow_links, structure)
-    for where, one, file in _read(path, reading):
+    records = _by_chapter(path, reading) if by_chapter else _read(path, reading)
+    for where, one, file in records:
         if isinstance(one, RefusedRow) and one.rule == UNREAD:
             yield one
             continue
@@ -239,6 +243,15 @@ def refusals(refused: Sequence[RefusedRow]) -> str:
 def _hash(text: str) -> int:
     """Texts that differ in white space only are the same."""
     return xxhash.xxh3_64_intdigest(" ".join(text.split()).encode())
+
+
+def _by_chapter(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
+    """Rows of a source; of one that is a single text, its chapters."""
+    here = Path(path)
+    held = kinds(here) if here.is_dir() else {file_format(here): 1}
+    if sum(held.values()) > 1 or not set(held) <= set(texts.TEXT_KINDS):
+        return _read(path, reading)
+    return chapters_of_one(_read(path, reading._replace(structure=True)), reading)
 
 
 def _read(path: Path | str, reading: ReadOptions) -> Iterator[Record]:

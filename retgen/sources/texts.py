@@ -95,7 +95,7 @@ def file_documents(
             short_forms = parsed.short_forms if reading.structure else ()
             document = SourceDocument(called, parsed.title, parsed.text, (), (), short_forms, place)
             if kind in HTML or kind in _OFFICE:
-                yield from _parts(document, parsed, reading)
+                yield from pieces(document, parsed, reading)
             else:
                 yield from text_parts(document, reading, kind in MARKDOWN, kind in _PLAIN)
         elif kind in HTML and content.strip():
@@ -168,14 +168,14 @@ def row_parts(document: SourceDocument, reading: ReadOptions) -> Iterator[Source
     import_readers((".html",))
     page = read_page(document.text, document.place)
     document = document._replace(title=document.title or page.title)
-    yield from _parts(document, page, reading)
+    yield from pieces(document, page, reading)
 
 
 def _is_page(text: str) -> bool:
     return bool(_TAGGED.match(text) and _ELEMENT.search(text)) and not _MARKED.search(text)
 
 
-def _parts(
+def pieces(
     document: SourceDocument, parsed: ParsedFile, reading: ReadOptions
 ) -> Iterator[SourceDocument]:
     """As `text_parts`, of what was read together with its structure."""

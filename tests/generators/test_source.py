@@ -49,6 +49,15 @@ def test_a_folder_in_words(kb: Path, tmp_path: Path) -> None:
     assert description.columns == {"faq.csv": TableColumns("Answer", (), "Question", ("Question",))}
 
 
+def test_one_file_is_described_by_its_chapters(tmp_path: Path) -> None:
+    (tmp_path / "manual.md").write_text(f"# Use\n\n{ENGLISH}\n\n# Care\n\n{ENGLISH} Yes.\n")
+    first, *_ = describe_source(tmp_path / "manual.md", tmp_path).lines()
+    assert first.endswith("manual.md (1 .md), 2 documents: its chapters, as it is one file")
+    (tmp_path / "whole.md").write_text(ENGLISH)
+    first, *_ = describe_source(tmp_path / "whole.md", tmp_path).lines()
+    assert first.endswith("whole.md (1 .md), 1 document")
+
+
 @pytest.mark.parametrize(
     ("given", "recipe", "path"),
     [("kb", ".", "kb"), ("kb", "recipes", "../kb"), ("kb/../kb", ".", "kb"), (".", ".", "."), ("../kb", ".", ".")],

@@ -266,17 +266,47 @@ def test_languages_side_by_side(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+CHAPTERS = "or one file with headings, whose chapters are documents then"
+
+
+def test_a_manual_in_one_file(tmp_path: Path) -> None:
+    """Its chapters are documents, held out one by one, and their headings are found queries."""
+    titles = ["The roof", "The cellar door", "Paint for the fence", "The garden hose"]
+    words = ["tiles and gutters", "bolts and hinges", "brushes and boards", "nozzles and taps"]
+    texts = [
+        f"## {title}\n\nOf the {title.lower()} we say: {word} want care every spring, since "
+        f"{word} left outside in winter suffer from frost and from salt.\n\n"
+        for title, word in zip(titles, words, strict=True)
+    ]
+    (tmp_path / "house.md").write_text(f"# The house\n\n{''.join(texts)}")
+    recipe = tmp_path / "house.yaml"
+    recipe.write_text(
+        "name: house\nfamily: capretrieval\nseed: 1\nparams:\n"
+        "  source: {path: house.md}\n  splits: {test: 0.5, dev: 0}\n"
+    )
+    path = run(recipe, out=tmp_path / "out").path
+    corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
+    assert [(row["_id"], row["title"]) for row in corpus] == [
+        ("house#the-roof", "The roof"),
+        ("house#the-cellar-door", "The cellar door"),
+        ("house#paint-for-the-fence", "Paint for the fence"),
+        ("house#the-garden-hose", "The garden hose"),
+    ]
+    queries = read_jsonl(path / "dataset" / "queries.jsonl")
+    assert set(titles) & {row["text"] for row in queries}
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
         ([ENGLISH], "there is one document: none can be held out for a test split. Give 2 documents "
-         "or more that differ."),
+         f"or more that differ, {CHAPTERS}."),
         (1000 * [ENGLISH], "there is one document: none can be held out for a test split. Give 2 "
-         "documents or more that differ. Refused are 999 by source/duplicate-text, the first at "
+         f"documents or more that differ, {CHAPTERS}. Refused are 999 by source/duplicate-text, the first at "
          "kb.jsonl:2: its text is that of 'd0'."),
         ([f"{ENGLISH}{n * '!'}" for n in range(30)], "there are 30 documents that share their wording "
          "(near-duplicates, or filled-in templates), which have to stay on one side: none can be "
-         "held out for a test split. Give 2 documents or more that differ."),
+         f"held out for a test split. Give 2 documents or more that differ, {CHAPTERS}."),
     ],
 )  # fmt: skip
 def test_nothing_to_hold_out(tmp_path: Path, texts: list[str], message: str) -> None:

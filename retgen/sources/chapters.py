@@ -1,0 +1,104 @@
+"""A source that is one document, a book or a manual, is given as its chapters.
+
+What is searched for in one document alone is a place in it: its chapters are the documents then,
+of which some can be held out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from retgen.sources.markdown import shown_words
+from retgen.sources.records import Block, ReadOptions, Record, SourceDocument, whole_id
+from retgen.sources.structure import ParsedFile, part_of
+from retgen.sources.texts import pieces
+
+ENOUGH = 20  # chapters: where fewer stand at a level, those of the next one are taken too
+_HEADINGS = ("title", "heading")
+_NO_TEXT = (*_HEADINGS, "boilerplate")
+_NUMBER = re.compile(r"(?:\d+\.)+\d*\s+")
+_SIGNS = re.compile(r"\W+")
+
+
+class Chapter(NamedTuple):
+    """Characters [start, stop) of a text. `title`: of the heading that its text stands under."""
+
+    start: int
+    stop: int
+    title: str
+
+
+def chapters_of_one(records: Iterable[Record], reading: ReadOptions) -> Iterator[Record]:
+    """Records, and where all documents are parts of one, its chapters in their place. `reading`
+    says what they are given with; the records have their structure.
+    """
+    records = iter(records)
+    held: list[tuple[Record, SourceDocument]] = []
+    for record in records:
+        if not isinstance(record.it, SourceDocument):
+            yield record
+            continue
+        held.append((record, record.it))
+        if whole_id(record.it.id) != whole_id(held[0][1].id):
+            yield from (one for one, _ in held)
+            yield from records
+            return
+    every = [(record, one, chapters(one.text, one.blocks)) for record, one in held]
+    if sum(len(found) for _, _, found in every) < 2:
+        yield from (one for one, _ in held)
+        return
+    ids = Counter[str]()
+    for record, one, found in every:
+        if not reading.structure:
+            one = one._replace(short_forms=(), place="")
+        parsed = ParsedFile(one.title, one.text, one.blocks, one.links)
+        for chapter in found:
+            called = _called(whole_id(one.id), chapter.title, ids)
+            short_forms = () if chapter.title else one.short_forms
+            title = chapter.title or one.title
+            document = one._replace(id=called, title=title, short_forms=short_forms)
+            part = part_of(parsed, chapter.start, chapter.stop)
+            for piece in pieces(document, part, reading):
+                yield record._replace(it=piece)
+
+
+def chapters(text: str, blocks: Sequence[Block]) -> list[Chapter]:
+    """Where a text is cut: at the highest headings, and lower ones until there are `ENOUGH`.
+
+    Headings that have no text before the next one are in one chapter, and it is called by the last
+    of them. What stands before the first has no title.
+    """
+    found: list[Chapter] = []
+    for level in sorted({one.level for one in blocks if one.kind in _HEADINGS}):
+        found = _cut(text, blocks, level)
+        if len(found) >= ENOUGH:
+            break
+    return found
+
+
+def _cut(text: str, blocks: Sequence[Block], level: int) -> list[Chapter]:
+    starts, titles = [0], [""]
+    has_text = False
+    for one in blocks:
+        if one.kind in _HEADINGS and one.level <= level:
+            if has_text:
+                starts.append(text.rfind("\n", 0, one.start) + 1)
+                titles.append("")
+                has_text = False
+            titles[-1] = shown_words(text[one.start : one.stop]).lstrip("= ")
+        elif one.kind not in _NO_TEXT:
+            has_text = True
+    ends = pairwise([*starts, len(text)])
+    return [Chapter(*both, title) for both, title in zip(ends, titles, strict=True)]
+
+
+def _called(document: str, title: str, ids: Counter[str]) -> str:
+    """ "manual#getting-started", and "manual#getting-started-2" of the second one."""
+    slug = _SIGNS.sub("-", _NUMBER.sub("", title)).strip("-").lower()
+    name = f"{document}#{slug}" if slug else document
+    ids[name] += 1
+    return name if ids[name] == 1 else f"{name}-{ids[name]}"
