@@ -28,6 +28,8 @@ from retgen.sources.records import (
     SourceNotes,
 )
 
+_PAGES = ("train", "eval", "diagnosis", "capacity", "certificate")
+_WRITTEN = [("recipe.yaml", "run.log"), *((f"{one}.json", f"{one}.html") for one in _PAGES)]
 _LEAVES = "a link out of the source's folder (`follow_links: true` of the source reads it)"
 
 
@@ -110,8 +112,8 @@ def _stays(path: Path, inside: Iterable[Path]) -> bool:
 
 
 def _is_run(folder: Path) -> bool:
-    """Whether a run wrote a folder, or writes it now."""
-    return all((folder / name).is_file() for name in ("recipe.yaml", "run.log"))
+    """Whether a command wrote a folder: a run (or writes it now), a training, scores."""
+    return any(all((folder / name).is_file() for name in names) for names in _WRITTEN)
 
 
 def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow]:
@@ -142,7 +144,7 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
                 unread.append(RefusedRow(f"{here}{'/' * entry.is_dir()}", UNREAD, _LEAVES))
                 continue
             if entry.is_dir() and _is_run(entry):
-                reason = "the folder of a run, whose data are no documents"
+                reason = "the folder of a run or of scores, whose data are no documents"
                 unread.append(RefusedRow(f"{here}/", UNREAD, reason))
             elif entry.is_dir():
                 target = entry.resolve()

@@ -22,15 +22,18 @@ def ids(path: Path) -> list[str]:
     return [one.id for one in read_sources(path, Columns()) if isinstance(one, SourceDocument)]
 
 
-def test_the_folder_of_a_run_is_no_source(tmp_path: Path) -> None:
+def test_what_a_command_wrote_is_no_source(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Text.")
     (tmp_path / "outputs" / "kb").mkdir(parents=True)
     for name in ("recipe.yaml", "run.log", "notes.txt"):
         (tmp_path / "outputs" / "kb" / name).write_text("Text of a run.")
+    (tmp_path / "outputs" / "train").mkdir()
+    for name in ("train.json", "train.html", "notes.txt"):
+        (tmp_path / "outputs" / "train" / name).write_text("Scores.")
+    reason = "the folder of a run or of scores, whose data are no documents"
     assert list(read_sources(tmp_path, Columns())) == [
-        RefusedRow(
-            "outputs/kb/", "source/format", "the folder of a run, whose data are no documents"
-        ),
+        RefusedRow("outputs/kb/", "source/format", reason),
+        RefusedRow("outputs/train/", "source/format", reason),
         SourceDocument("a", "", "Text."),
     ]
 
