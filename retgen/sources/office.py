@@ -1,11 +1,11 @@
-"""PDF by pypdf, DOCX by python-docx: their text, headings and tables."""
+"""PDF by PDFium, DOCX by python-docx: their text, headings and tables."""
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from io import BytesIO
 from operator import itemgetter
 from typing import Any
@@ -30,6 +30,8 @@ _DIGITS = re.compile(r"\d+")
 _EDGES = 2  # lines at the top and bottom of a page that may be its header and footer
 _SHORT = 0.7  # of the longest lines of a page: what is shorter ends a paragraph
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]\Z")
+_BROKEN = "\ufffe"  # where PDFium joins a word that is broken at a line's end
+_LOWEST = 6  # level of a heading
 _LONGEST_WORD = 50
 _WORD = re.compile(r"[^\W\d_]+")
 _FIRST, _LAST = re.compile(r"\A(\d{1,4})(?!\S)"), re.compile(r"(?<!\S)(\d{1,4})\Z")
@@ -43,23 +45,20 @@ def read_pdf(content: bytes) -> ParsedFile:
 
     Raises `DatasetError` with the reason why it is none, or is locked.
     """
-    import pypdf
+    import pypdfium2
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it mends
     try:
-        reader = pypdf.PdfReader(BytesIO(content))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise DatasetError("the PDF is encrypted; save it without its password")
-        pages = [_lines(page.extract_text()) for page in reader.pages]
-        outline = dict(_outline(reader.outline, 1))
-        said = reader.metadata
-        title, subject = (str(one or "") for one in (said and said.title, said and said.subject))
-    except DatasetError:
-        raise
-    except (Exception, RecursionError) as error:  # whatever its parser meets in broken bytes
+        with closing(pypdfium2.PdfDocument(content)) as file:
+            pages = [_lines(page.get_textpage().get_text_range()) for page in file]
+            entries = ((one.get_title(), one.level) for one in file.get_toc())
+            outline = {_key(title): min(level + 1, _LOWEST) for title, level in entries}
+            title, subject = map(file.get_metadata_value, ("Title", "Subject"))
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
+            raise DatasetError("the PDF is encrypted; save it without its password") from error
         raise DatasetError(
             "the PDF is damaged or cut off; open it in a viewer and save it again "
-            f"(pypdf: {_first_line(error)})"
+            f"(PDFium: {_first_line(error)})"
         ) from error
     if not any(pages):
         raise DatasetError("the PDF holds no text, only pictures of it; recognize its text first")
@@ -126,17 +125,9 @@ def _title(blocks: Sequence[Block], text: str) -> str:
 
 def _lines(text: str) -> list[str]:
     text = text.encode("utf-8", "ignore").decode()  # lone surrogates of broken fonts
+    text = text.replace(_BROKEN, "-\n")
     lines = (" ".join(_CONTROL.sub("", line).split()) for line in text.splitlines())
     return [line for line in lines if line]
-
-
-def _outline(entries: Any, level: int) -> Iterator[tuple[str, int]]:
-    """Titles, without their blanks, and levels of a PDF's bookmarks."""
-    for entry in entries:
-        if isinstance(entry, list):
-            yield from _outline(entry, level + 1)
-        else:
-            yield _key(str(entry.title)), min(level, 6)
 
 
 def _key(title: str) -> str:
@@ -172,7 +163,7 @@ def _pdf_pieces(pages: Sequence[list[str]], outline: dict[str, int]) -> Iterator
                 and len(line) < short
                 and line[-1] not in ".,;:"
             ):
-                kind, level = "heading", min(1 + (numbered[1] or "").count("."), 6)
+                kind, level = "heading", min(1 + (numbered[1] or "").count("."), _LOWEST)
             elif _LEADER.search(line):
                 kind = "boilerplate"
             else:
@@ -252,7 +243,7 @@ def _style(style: Any) -> tuple[BlockKind, int]:
         name = str(style.name or "").casefold()
         word, _, rest = name.partition(" ")
         if word == "heading" and rest.isdigit():
-            return "heading", min(int(rest), 6)
+            return "heading", min(int(rest), _LOWEST)
         if name in ("title", "caption"):
             return ("title", 1) if name == "title" else ("caption", 0)
         if word == "list":

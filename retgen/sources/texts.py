@@ -49,7 +49,7 @@ _MARKED = re.compile(r"^(?:#{1,6}\s|```)|\]\(", re.MULTILINE)
 
 _MODULES = {
     **dict.fromkeys(HTML, ("lxml.html", "inscriptis")),
-    ".pdf": ("pypdf",), ".docx": ("docx",),
+    ".pdf": ("pypdfium2",), ".docx": ("docx",),
 }  # fmt: skip
 
 
