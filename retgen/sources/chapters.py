@@ -13,11 +13,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from retgen.sources.markdown import shown_words
-from retgen.sources.records import Block, ReadOptions, Record, SourceDocument, whole_id
+from retgen.sources.records import Block, ReadOptions, Record, SourceDocument
 from retgen.sources.structure import ParsedFile, part_of
 from retgen.sources.texts import pieces
 
-ENOUGH = 20  # chapters: where fewer stand at a level, those of the next one are taken too
+ENOUGH = 100  # chapters: where fewer stand at a level, those of the next one are taken too
 _HEADINGS = ("title", "heading")
 _NO_TEXT = (*_HEADINGS, "boilerplate")
 _NUMBER = re.compile(r"(?:\d+\.)+\d*\s+")
@@ -32,35 +32,24 @@ class Chapter(NamedTuple):
     title: str
 
 
-def chapters_of_one(records: Iterable[Record], reading: ReadOptions) -> Iterator[Record]:
-    """Records, and where all documents are parts of one, its chapters in their place. `reading`
-    says what they are given with; the records have their structure.
+def by_chapter(records: Iterable[Record], reading: ReadOptions) -> Iterator[Record]:
+    """Records of a file whose document is whole and has its structure: its chapters, as `reading`
+    wants documents.
     """
-    records = iter(records)
-    held: list[tuple[Record, SourceDocument]] = []
+    ids = Counter[str]()
     for record in records:
-        if not isinstance(record.it, SourceDocument):
+        one = record.it
+        if not isinstance(one, SourceDocument):
             yield record
             continue
-        held.append((record, record.it))
-        if whole_id(record.it.id) != whole_id(held[0][1].id):
-            yield from (one for one, _ in held)
-            yield from records
-            return
-    every = [(record, one, chapters(one.text, one.blocks)) for record, one in held]
-    if sum(len(found) for _, _, found in every) < 2:
-        yield from (one for one, _ in held)
-        return
-    ids = Counter[str]()
-    for record, one, found in every:
+        parsed = ParsedFile(one.title, one.text, one.blocks, one.links)
+        found = chapters(one.text, one.blocks)
         if not reading.structure:
             one = one._replace(short_forms=(), place="")
-        parsed = ParsedFile(one.title, one.text, one.blocks, one.links)
-        for chapter in found:
-            called = _called(whole_id(one.id), chapter.title, ids)
-            short_forms = () if chapter.title else one.short_forms
-            title = chapter.title or one.title
-            document = one._replace(id=called, title=title, short_forms=short_forms)
+        for chapter in found if len(found) > 1 else [Chapter(0, len(one.text), "")]:
+            document = one._replace(id=_called(one.id, chapter.title, ids))
+            if chapter.title:
+                document = document._replace(title=chapter.title, short_forms=())
             part = part_of(parsed, chapter.start, chapter.stop)
             for piece in pieces(document, part, reading):
                 yield record._replace(it=piece)

@@ -16,8 +16,7 @@ import xxhash
 
 from retgen.dataset_files import COMPRESSED, corpus_files, file_format
 from retgen.errors import DatasetError
-from retgen.sources import formats, texts
-from retgen.sources.chapters import chapters_of_one
+from retgen.sources import chapters, formats, texts
 from retgen.sources.records import (
     UNREAD,
     Columns,
@@ -253,7 +252,8 @@ def _by_chapter(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
     held = kinds(here) if here.is_dir() else {file_format(here): 1}
     if sum(held.values()) > 1 or not set(held) <= set(texts.TEXT_KINDS):
         return _read(path, reading)
-    return chapters_of_one(_read(path, reading._replace(structure=True)), reading)
+    whole = reading._replace(structure=True, longest=None)
+    return chapters.by_chapter(_read(path, whole), reading)
 
 
 def _read(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
