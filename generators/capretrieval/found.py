@@ -172,11 +172,13 @@ def folded(text: str) -> str:
     return " ".join(words_of(text))
 
 
-def title_shown(title: str, counts: CorpusCounts) -> str:
-    """A title without the parts that many titles have, such as the name of the site."""
+def title_shown(title: str, counts: CorpusCounts, chapters: Collection[str] = ()) -> str:
+    """A title without the parts that many titles have, such as the name of the site. `chapters`: as
+    of `words_shown`.
+    """
     pieces = _title_parts(title)
     kept = [one for one in pieces if not counts.is_shared(folded(one))]
-    return words_shown(title if len(kept) == len(pieces) else " ".join(kept))[0]
+    return words_shown(title if len(kept) == len(pieces) else " ".join(kept), chapters)[0]
 
 
 def _title_parts(title: str) -> list[str]:
@@ -224,7 +226,7 @@ class _Finder:
         self._language, self._stops = language, stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self._chapters = counts.chapters_beside(document.id)
-        self._title = title_shown(document.title, counts)
+        self._title = title_shown(document.title, counts, self._chapters)
         parts = (one for one in _PARTS.split(self._title) if self._names(one))
         name = next(parts, "") or topic
         named = _NAMED.search(name)

@@ -310,6 +310,8 @@ def test_the_number_of_a_chapter_is_none_of_its_words() -> None:
         assert [text for _, text, _, _ in found(chapter, [section, link])] == [
             first, "Optimization of plans",
         ]  # fmt: skip
+    titled = document("m/a", ("paragraph", BODY, 0))._replace(title="25 Optimization of functions")
+    assert [text for _, text, _, _ in found(titled, [section])] == ["Optimization of functions"]
     counted = document(
         "o/a", *(part for n, name in enumerate(("Mirrors", "Delays", "Retries", "Archives"), 1)
                  for part in (("heading", f"{n + (n > 3)} {name} of clients", 2),
