@@ -172,13 +172,12 @@ def folded(text: str) -> str:
     return " ".join(words_of(text))
 
 
-def title_shown(title: str, counts: CorpusCounts, chapters: Collection[str] = ()) -> str:
-    """A title without the parts that many titles have, such as the name of the site. `chapters`: as
-    of `words_shown`.
-    """
-    pieces = _title_parts(title)
+def title_shown(document: SourceDocument, counts: CorpusCounts) -> str:
+    """A title without the parts that many titles have, such as the name of the site."""
+    pieces = _title_parts(document.title)
     kept = [one for one in pieces if not counts.is_shared(folded(one))]
-    return words_shown(title if len(kept) == len(pieces) else " ".join(kept), chapters)[0]
+    title = document.title if len(kept) == len(pieces) else " ".join(kept)
+    return words_shown(title, counts.chapters_beside(document.id))[0]
 
 
 def _title_parts(title: str) -> list[str]:
@@ -226,7 +225,7 @@ class _Finder:
         self._language, self._stops = language, stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self._chapters = counts.chapters_beside(document.id)
-        self._title = title_shown(document.title, counts, self._chapters)
+        self._title = title_shown(document, counts)
         parts = (one for one in _PARTS.split(self._title) if self._names(one))
         name = next(parts, "") or topic
         named = _NAMED.search(name)

@@ -36,7 +36,7 @@ def topic_of(
     """The title of a document, or its name; "" where neither is known. A name is what an English
     text says first and often; where its queries are `scored`, what its id begins with.
     """
-    title = title_shown(document.title, counts)
+    title = title_shown(document, counts)
     if title and len(title.split()) <= _LONGEST and not counts.is_shared(folded(title)):
         return title
     if scored:

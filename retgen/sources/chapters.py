@@ -46,10 +46,15 @@ def by_chapter(records: Iterable[Record], reading: ReadOptions) -> Iterator[Reco
         found = chapters(one.text, one.blocks)
         if not reading.structure:
             one = one._replace(short_forms=(), place="")
-        for chapter in found if len(found) > 1 else [Chapter(0, len(one.text), "")]:
-            document = one._replace(id=_called(one.id, chapter.title, ids))
-            if chapter.title:
-                document = document._replace(title=chapter.title, short_forms=())
+        if len(found) < 2:
+            yield from (record._replace(it=piece) for piece in pieces(one, parsed, reading))
+            continue
+        for chapter in found:
+            document = one._replace(
+                id=_called(one.id, chapter.title, ids),
+                title=chapter.title or one.title,
+                short_forms=(),  # they are of the whole
+            )
             part = part_of(parsed, chapter.start, chapter.stop)
             for piece in pieces(document, part, reading):
                 yield record._replace(it=piece)

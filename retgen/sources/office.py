@@ -53,8 +53,8 @@ def read_pdf(content: bytes) -> ParsedFile:
             entries = ((one.get_title(), one.level) for one in file.get_toc())
             outline = {_key(title): min(level + 1, _LOWEST) for title, level in entries}
             title, subject = map(file.get_metadata_value, ("Title", "Subject"))
-    except pypdfium2.PdfiumError as error:
-        if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
+    except Exception as error:  # whatever its parser meets in broken bytes
+        if getattr(error, "err_code", None) == pypdfium2.raw.FPDF_ERR_PASSWORD:
             raise DatasetError("the PDF is encrypted; save it without its password") from error
         raise DatasetError(
             "the PDF is damaged or cut off; open it in a viewer and save it again "

@@ -110,7 +110,7 @@ def _stays(path: Path, inside: Iterable[Path]) -> bool:
     return any(target.is_relative_to(one) for one in inside)
 
 
-def _is_run(folder: Path) -> bool:
+def _is_output(folder: Path) -> bool:
     """Whether a command wrote a folder: a run (or writes it now), a training, scores."""
     return any(all((folder / name).is_file() for name in names) for names in _WRITTEN)
 
@@ -142,7 +142,7 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
             ):
                 unread.append(RefusedRow(f"{here}{'/' * entry.is_dir()}", UNREAD, _LEAVES))
                 continue
-            if entry.is_dir() and _is_run(entry):
+            if entry.is_dir() and _is_output(entry):
                 reason = "the folder of a run or of scores, whose data are no documents"
                 unread.append(RefusedRow(f"{here}/", UNREAD, reason))
             elif entry.is_dir():
