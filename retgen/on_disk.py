@@ -1,0 +1,150 @@
+"""Lists whose items lie in files, for what grows with a corpus: in memory is where each begins."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, overload
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from retgen.write import full_disk
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+_WAITING = 1 << 20  # bytes that are written together
+
+
+class StoredList(Sequence[T]):
+    """Items of a file, by the bytes that each takes; read where they are asked for.
+
+    What is changed of an item that was read is not kept.
+    """
+
+    def __init__(self, file: BinaryIO, load: Callable[[bytes], T]) -> None:
+        self._file, self._load = file, load
+        self._starts, self._sizes = array("q"), array("q")
+        weakref.finalize(self, file.close)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, number: int) -> T: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[T]: ...
+    def __getitem__(self, number: int | slice) -> T | list[T]:
+        if isinstance(number, slice):
+            return [self[i] for i in range(len(self))[number]]
+        return self._load(self._bytes(self._starts[number], self._sizes[number]))
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.__getitem__, range(len(self)))
+
+    def _bytes(self, start: int, size: int) -> bytes:
+        self._file.seek(start)
+        return self._file.read(size)
+
+
+class JSONLines(StoredList[dict[str, Any]]):
+    """The rows of a file of JSON Lines."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(open(path, "rb", buffering=0), orjson.loads)  # noqa: SIM115
+        start = 0
+        with open(path, "rb") as lines:
+            for size in map(len, lines):
+                self._starts.append(start)
+                self._sizes.append(size)
+                start += size
+
+
+class DiskList(StoredList[T]):
+    """A list in a temporary file, of whatever pickle takes. It grows, and items can be replaced."""
+
+    def __init__(
+        self,
+        items: Iterable[T] = (),
+        *,
+        dump: Callable[[T], bytes] = pickle.dumps,
+        load: Callable[[bytes], T] = pickle.loads,
+    ) -> None:
+        file = tempfile.TemporaryFile(prefix="retgen-", buffering=0)  # noqa: SIM115
+        super().__init__(file, load)
+        self._dump, self._waiting, self._written = dump, bytearray(), 0
+        self.extend(items)
+
+    def append(self, item: T) -> None:
+        start, size = self._keep(item)
+        self._starts.append(start)
+        self._sizes.append(size)
+
+    def extend(self, items: Iterable[T]) -> None:
+        for one in items:
+            self.append(one)
+
+    def __setitem__(self, number: int, item: T) -> None:
+        self._starts[number], self._sizes[number] = self._keep(item)
+
+    def _keep(self, item: T) -> tuple[int, int]:
+        """Where an item stands from now on, and how many bytes it takes."""
+        data = self._dump(item)
+        if len(self._waiting) + len(data) > _WAITING:
+            self._write()
+        start = self._written + len(self._waiting)
+        self._waiting += data
+        return start, len(data)
+
+    def _write(self) -> None:
+        with full_disk(Path(tempfile.gettempdir())):
+            self._file.seek(self._written)
+            left = memoryview(self._waiting)
+            while left:
+                left = left[self._file.write(left) :]
+        self._written += len(self._waiting)
+        self._waiting = bytearray()
+
+    def _bytes(self, start: int, size: int) -> bytes:
+        if start >= self._written:
+            begin = start - self._written
+            return bytes(self._waiting[begin : begin + size])
+        return super()._bytes(start, size)
+
+
+class MappedList(Sequence[S]):
+    """A function of each item of a sequence, called whenever one is asked for."""
+
+    def __init__(self, make: Callable[[T], S], items: Sequence[T]) -> None:
+        self._make: Callable[[Any], S] = make
+        self._items: Sequence[Any] = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, number: int) -> S: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[S]: ...
+    def __getitem__(self, number: int | slice) -> S | list[S]:
+        if isinstance(number, slice):
+            return list(map(self._make, self._items[number]))
+        return self._make(self._items[number])
+
+    def __iter__(self) -> Iterator[S]:
+        return map(self._make, self._items)
+
+
+def disk_arrays() -> DiskList[NDArray[np.uint64]]:
+    """A list of one-dimensional arrays; those that are read from it are read-only."""
+
+    def load(data: bytes) -> NDArray[np.uint64]:
+        return np.frombuffer(data, np.uint64)
+
+    return DiskList(dump=np.ndarray.tobytes, load=load)
