@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -44,6 +44,9 @@ class Sets:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def __getitem__(self, number: int) -> Ints:
+        return self.words[self.starts[number] : self.starts[number + 1]]
+
 
 @dataclass
 class WordSets(RuleState):
@@ -72,49 +75,61 @@ class WordSets(RuleState):
     def sets(self, scratch: str | None = None) -> Sets:
         """All sets; many in a file of the folder `scratch`, which is read where it is looked at."""
         starts = np.concatenate([[0], *self.sizes]).cumsum(dtype=np.int64)
-        if starts[-1] <= IN_MEMORY:
-            return Sets(np.concatenate([np.empty(0, np.int64), *self.words]), starts)
-        handle, path = tempfile.mkstemp(prefix="words-", dir=scratch)
-        with open(handle, "wb") as file:
-            for one in self.words:
-                file.write(one.data)
-        return Sets(np.memmap(path, np.int64, "r"), starts)
+        return Sets(joined(self.words, scratch), starts)
+
+
+def joined(parts: Iterable[Ints], folder: str | None = None) -> Ints:
+    """One array of several; of more than `IN_MEMORY` numbers in a file without a name."""
+    with tempfile.TemporaryFile(prefix="words-", dir=folder) as file:
+        size = sum(file.write(np.ascontiguousarray(one).data) for one in parts)
+        file.seek(0)
+        if size <= IN_MEMORY * 8:
+            return np.frombuffer(file.read(), np.int64)
+        return np.memmap(file, np.int64, "r", shape=(size // 8,))
 
 
 def word_sets(texts: Iterable[Sequence[str]]) -> Sets:
-    """The sets of texts, in memory; their words are held for a step only."""
-    left = iter(texts)
-    parts = [_distinct(some) for some in iter(lambda: list(islice(left, _ROWS)), [])]
-    words = np.concatenate([np.empty(0, np.int64), *(words for words, *_ in parts)])
-    starts = np.concatenate([[0], *(sizes for _, sizes, _ in parts)]).cumsum(dtype=np.int64)
-    return Sets(words, starts)
+    """The sets of texts, whose words are held for a step only."""
+    return _sets(_distinct(some)[:2] for some in _steps(texts))
 
 
-def word_runs(
-    texts: Iterable[Sequence[str]], length: int, sampled: int
-) -> tuple[Ints, NDArray[np.uint64]]:
-    """(m,) numbers of texts, ascending, and hashes of the runs of so many words that they hold,
-    each once a text: of `sampled` one, by its hash.
-    """
-    left = iter(texts)
-    owners, runs = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
-    first = 0
-    for some in iter(lambda: list(islice(left, _ROWS)), []):
+def word_runs(texts: Iterable[Sequence[str]], length: int, sampled: int) -> Sets:
+    """Hashes of the runs of so many words that texts hold: of `sampled` one, by its hash."""
+
+    def runs(some: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
         lengths = np.fromiter(map(len, some), np.int64, len(some))
         words = _hashes(some, int(lengths.sum()))
         count = max(0, len(words) - length + 1)
-        owner = np.repeat(np.arange(first, first + len(some)), lengths)
-        first += len(some)
+        owner = np.repeat(np.arange(len(some)), lengths)
         keys = np.zeros(count, np.uint64)
         for at in range(length):
             keys = keys * _ODD + words[at : at + count]
         keys = _mix(keys)
         within = owner[:count] == owner[len(owner) - count :]
         taken = np.flatnonzero(within & (keys % np.uint64(sampled) == 0))
-        pairs = np.unique(np.stack([owner[taken].astype(np.uint64), keys[taken]], 1), axis=0)
-        owners.append(pairs[:, 0].astype(np.int64))
-        runs.append(pairs[:, 1])
-    return np.concatenate(owners), np.concatenate(runs)
+        whole = np.stack([owner[taken], (keys[taken] >> np.uint64(1)).view(np.int64)], 1)
+        pairs = np.unique(whole, axis=0)
+        return pairs[:, 1], np.bincount(pairs[:, 0], minlength=len(some))
+
+    return _sets(map(runs, _steps(texts)))
+
+
+def _steps(texts: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    left = iter(texts)
+    return iter(lambda: list(islice(left, _ROWS)), [])
+
+
+def _sets(parts: Iterable[tuple[Ints, Ints]]) -> Sets:
+    """All sets of parts: the words, and the sizes, of each."""
+    sizes = [np.zeros(1, np.int64)]
+
+    def words() -> Iterator[Ints]:
+        for some, count in parts:
+            sizes.append(count)
+            yield some
+
+    both = joined(words())
+    return Sets(both, np.concatenate(sizes).cumsum())
 
 
 def _distinct(
@@ -187,19 +202,24 @@ _NEGATIONS = frozenset({"no", "nor", "not", "without", "never"})
 _COMMON = STOPWORDS - _NEGATIONS
 
 
-def query_sets(queries: Sequence[Query]) -> Sets:
+def query_sets(queries: Iterable[Query]) -> Sets:
     """What queries are compared by: stems, and no function words unless there are no others.
 
     Queries are short, and many have words in common that ask for nothing. Words that negate stay.
     Of scripts without spaces pairs of characters, which count half: a word of two characters
     stands in two pairs or more.
     """
-    texts = []
-    for query in queries:
-        words = _without_characters_of_pairs(tokens(query.text))
-        texts.append(stems([word for word in words if word not in _COMMON] or words))
-    sets = word_sets(texts)
-    halves = word_sets([[word for words in texts for word in words if is_unspaced(word)]])
+    unspaced: set[str] = set()
+
+    def content() -> Iterator[list[str]]:
+        for query in queries:
+            words = _without_characters_of_pairs(tokens(query.text))
+            result = stems([word for word in words if word not in _COMMON] or words)
+            unspaced.update(filter(is_unspaced, result))
+            yield result
+
+    sets = word_sets(content())
+    halves = word_sets([list(unspaced)])
     return replace(sets, weights=np.where(np.isin(sets.words, halves.words), 0.5, 1.0))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from retgen.engines.engine import Engine, Result
+from retgen.engines.engine import Engine, Result, Tasks
 from retgen.engines.local import Local
 from retgen.errors import UsageError
 
 NAMES = ("local", "ray", "auto", "ray://HOST:PORT", "HOST:PORT")
 
-__all__ = ["NAMES", "Engine", "Local", "Result", "engine_named"]
+__all__ = ["NAMES", "Engine", "Local", "Result", "Tasks", "engine_named"]
 
 
 def engine_named(name: str, workers: int) -> Engine:

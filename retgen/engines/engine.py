@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 Context = TypeVar("Context")
@@ -15,6 +15,24 @@ Result = bytes | memoryview
 
 START = 3.0  # seconds of work worth a process, which imports this package and prepares first
 RETRIES = 3  # of a task whose process or machine is lost
+
+
+class Tasks(Mapping[str, Task]):
+    """Tasks that are made of their names when they begin: many would take much memory."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Task]) -> None:
+        self._names, self._make = dict.fromkeys(names), make
+
+    def __getitem__(self, name: str) -> Task:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class Engine(ABC):

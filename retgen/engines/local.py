@@ -88,21 +88,27 @@ class Local(Engine):
             for name, task in tasks.items():
                 yield name, work(context, task)
             return
-        left = dict(tasks)
+        left = dict.fromkeys(tasks)
         lost = 0
         while left:
             before = len(left)
             try:
-                yield from self._in_pool(work, context, left)
+                yield from self._in_pool(work, context, tasks, left)
             except WorkerLost:
                 lost = lost + 1 if len(left) == before else 1
                 if lost > RETRIES:
                     raise
 
     def _in_pool(
-        self, work: Work[Context, Task], context: Context, left: dict[str, Task]
+        self,
+        work: Work[Context, Task],
+        context: Context,
+        tasks: Mapping[str, Task],
+        left: dict[str, None],
     ) -> Generator[tuple[str, Result]]:
-        """Those that end, until all have ended or a worker is lost; they leave `left`."""
+        """Those that end, of the tasks named in `left`, until all have ended or a worker is lost;
+        they leave `left`.
+        """
         workers = min(self.workers, len(left))
         window = Window(left, self.ahead)
         with (
@@ -111,7 +117,7 @@ class Local(Engine):
         ):
             under_way: dict[Future[bytes | str], str] = {}
             while left:
-                under_way |= {pool.submit(_do, left[name]): name for name in window.begin()}
+                under_way |= {pool.submit(_do, tasks[name]): name for name in window.begin()}
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                     name = under_way.pop(future)
                     result = future.result()

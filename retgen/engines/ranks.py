@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.engines.engine import Context, Engine, Result, Task, Work
+from retgen.engines.engine import Context, Engine, Result, Task, Tasks, Work
 from retgen.engines.files import ResultFiles
 from retgen.errors import RanksMissing, RunDirectoryError, UsageError
 from retgen.progress import Progress, no_progress
@@ -125,14 +125,14 @@ class MergeEngine(Engine):
     def map(
         self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
     ) -> Generator[tuple[str, Result]]:
-        left = {}
-        for name, task in tasks.items():
+        left = []
+        for name in tasks:
             kept = self._files.read(_of(work, name))
             if kept is None:
-                left[name] = task
+                left.append(name)
             else:
                 yield name, kept
-        for name, result in self._inner.map(work, context, left):
+        for name, result in self._inner.map(work, context, Tasks(left, tasks.__getitem__)):
             yield name, self._files.keep(_of(work, name), result)
 
 
@@ -158,7 +158,7 @@ class Share(MergeEngine):
     ) -> Generator[tuple[str, Result]]:
         """The tasks of this rank, those that are done already as well."""
         own = list(tasks)[self.rank.number :: self.rank.of]
-        return super().map(work, context, {name: tasks[name] for name in own})
+        return super().map(work, context, Tasks(own, tasks.__getitem__))
 
     def map(
         self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]

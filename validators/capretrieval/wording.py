@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from retgen.tokenizer import tokens
 from retgen.validators.similar import groups
-from retgen.validators.wordsets import word_runs, word_sets
+from retgen.validators.wordsets import IN_MEMORY, Ints, Sets, word_runs, word_sets
 
 ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 STEPS = (ALIKE, 0.8, 0.9, 1.0)
@@ -27,68 +27,91 @@ _RUN, _SAMPLED = 8, 4  # words of a run; of so many runs one is looked at, by it
 _FEWEST = 8  # runs that are looked at of a document that may be a copy: some 40 words
 _COPIED = 0.5  # share of the runs of the shorter of two documents, which make it a copy
 _SHARED = 20  # documents that hold a run which is no licence, no footer
+_SPREAD = 8  # bits of a hash that say whether it is looked at
 _AT_ONCE = 4096  # documents whose runs are looked up together
 
 
 class Wording(NamedTuple):
     """What documents share. `groups`: (n,) a number each, shared by those that a chain of pairs
     connects which agree in `share` of their words, or, where that is less than all, of which one
-    holds most of the other; `words`: of each, where the share is above `ALIKE`.
+    holds most of the other; `words`: of each.
     """
 
     groups: NDArray[np.int64]
     share: float
-    words: list[frozenset[str]]
+    words: Sets
 
     def directly(self, one: int, others: Iterable[int]) -> bool:
         """Whether a document agrees with one of the others in `ALIKE`, where groups say more."""
-        return bool(self.words) and any(_agree(self.words[one], self.words[i]) for i in others)
+        return self.share > ALIKE and any(self._agree(one, i) for i in others)
+
+    def _agree(self, one: int, other: int) -> bool:
+        own, its = self.words[one], self.words[other]
+        shared = len(np.intersect1d(own, its, assume_unique=True))
+        return len(own) > 0 and shared >= ALIKE * (len(own) + len(its) - shared) - 1e-9
 
 
-def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one) and len(one & other) >= ALIKE * len(one | other) - 1e-9
+def wording(texts: Iterable[str], share: float = ALIKE) -> Wording:
+    """The wording of texts by a stated share of words. `texts` is gone through twice."""
+    words = word_sets(map(tokens, texts))
+    return _by_share(words, share, copies(texts) if share < STEPS[-1] else None)
 
 
-def wording(
-    texts: Sequence[str], share: float = ALIKE, copied: NDArray[np.int64] | None = None
-) -> Wording:
-    """The wording of texts by a stated share of words. `copied`: their `copies`, where known."""
-    words = [frozenset(tokens(text)) for text in texts] if share > ALIKE else []
-    if share == STEPS[-1]:
-        copied = None
-    elif copied is None:
-        copied = copies(texts)
-    return Wording(groups(word_sets(map(tokens, texts)), share, copied)[0], share, words)
+def _by_share(words: Sets, share: float, copied: NDArray[np.int64] | None) -> Wording:
+    known = copied if share < STEPS[-1] else None
+    return Wording(groups(words, share, known)[0], share, words)
 
 
-def copies(texts: Sequence[str]) -> NDArray[np.int64]:
+def copies(texts: Iterable[str]) -> NDArray[np.int64]:
     """(m, 2) documents of which one holds half and more of the other, word for word."""
     from scipy.sparse import csr_array
 
-    owners, runs = word_runs(map(tokens, texts), _RUN, _SAMPLED)
-    _, columns, counts = np.unique(runs, return_inverse=True, return_counts=True)
-    kept = counts[columns] <= _SHARED
-    sizes = np.bincount(owners[kept], minlength=len(texts))
-    kept &= sizes[owners] >= _FEWEST
-    if not kept.any():
+    runs = word_runs(map(tokens, texts), _RUN, _SAMPLED)
+    sizes = runs.sizes.copy()
+    # of the runs that several documents hold: places, and documents; a part of all at a time
+    shared, own = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    parts = 1 + len(runs.words) // IN_MEMORY
+    for part in range(parts):
+        places = _of_part(runs.words, part, parts)
+        _, column, counts = np.unique(runs.words[places], return_inverse=True, return_counts=True)
+        owners, held = np.searchsorted(runs.starts, places, "right") - 1, counts[column]
+        sizes -= np.bincount(owners[held > _SHARED], minlength=len(runs))
+        few = (held > 1) & (held <= _SHARED)
+        shared.append(places[few])
+        own.append(owners[few])
+    owners, places = np.concatenate(own), np.concatenate(shared)
+    enough = sizes[owners] >= _FEWEST
+    owners, places = owners[enough], places[enough]
+    if not len(places):
         return np.empty((0, 2), np.int64)
-    shape = len(texts), len(counts)
-    held = csr_array((np.ones(int(kept.sum()), np.int32), (owners[kept], columns[kept])), shape)
+    kinds, columns = np.unique(runs.words[places], return_inverse=True)
+    ones = np.ones(len(owners), np.int32)
+    held = csr_array((ones, (owners, columns)), (len(runs), len(kinds)))
     others, found = held.T.tocsr(), [np.empty((0, 2), np.int64)]
-    for first in range(0, len(texts), _AT_ONCE):
-        shared = (held[first : first + _AT_ONCE] @ others).tocoo()
-        one, other = shared.coords
+    for first in range(0, len(runs), _AT_ONCE):
+        both = (held[first : first + _AT_ONCE] @ others).tocoo()
+        one, other = both.coords
         one = one + first
-        copied = (one < other) & (shared.data >= _COPIED * np.minimum(sizes[one], sizes[other]))
+        copied = (one < other) & (both.data >= _COPIED * np.minimum(sizes[one], sizes[other]))
         found.append(np.stack([one[copied], other[copied]], 1).astype(np.int64))
     return np.concatenate(found)
 
 
+def _of_part(hashes: Ints, part: int, parts: int) -> Ints:
+    """The places of about one of so many parts of all hashes."""
+    steps = range(0, len(hashes), IN_MEMORY)
+    found = [
+        low + np.flatnonzero((hashes[low : low + IN_MEMORY] >> _SPREAD) % parts == part)
+        for low in steps
+    ]
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
 def apart(texts: Sequence[str], held_out: int) -> Wording:
     """By the lowest share of `STEPS` that leaves so many outside the largest group, or the last."""
-    copied = copies(texts)
+    words, copied = word_sets(map(tokens, texts)), copies(texts)
     for share in STEPS:
-        result = wording(texts, share, copied)
+        result = _by_share(words, share, copied)
         largest = int(np.bincount(result.groups).max()) if len(texts) else 0
         if len(texts) - largest >= max(1, held_out):
             break
