@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.engines import Engine, Local, Result
+from retgen.engines import Engine, Local, Result, Tasks
 from retgen.engines.packing import pack_data, unpack_data
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
@@ -89,27 +89,49 @@ def mine(
 
     Raises `UsageError` for a model that cannot be loaded and for numbers that make no sense.
     """
+    return list(
+        mine_each(
+            documents, queries, positives, by=by, count=count, depth=depth, margin=margin,
+            excluded=excluded, options=options, engine=engine, progress=progress,
+        )
+    )  # fmt: skip
+
+
+def mine_each(
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    *,
+    by: str,
+    count: int,
+    depth: int,
+    margin: float | None,
+    excluded: Callable[[int, int], bool] | None = None,
+    options: Options | None = None,
+    engine: Engine | None = None,
+    progress: Progress = no_progress,
+) -> Iterator[list[int]]:
+    """The same, query by query, so that all need not be in memory."""
     check_by(by)
     if count < 1 or depth < count or (margin is not None and not 0 < margin < math.inf):
         raise UsageError(
             f"mining: count {count}, depth {depth} and margin {margin} do not go together; count "
             "must be at least 1, depth at least count, margin above 0 (0.95 is usual)"
         )
-    if not queries or not documents:
-        return [[] for _ in queries]
+    if not len(queries) or not len(documents):
+        yield from ([] for _ in queries)
+        return
     if by == "bm25":
         ranked = _by_bm25(documents, queries, positives, depth, engine or Local(1), progress)
     else:
         options = replace(options or Options(cache=cache_folder()), dims=())
         ranked_by = _by_embedder if names_embedder(by) else _by_retriever
         ranked = ranked_by(by, documents, queries, positives, depth, options, progress)
-    result: list[list[int]] = []
     for query, (order, scores, low) in enumerate(ranked):
         bar = math.inf
         if margin is not None and low is not None:
             bar = low - abs(low) * (1 - margin)
-        result.append(_chosen(query, order, scores, positives[query], bar, count, depth, excluded))
-    return result
+        yield _chosen(query, order, scores, positives[query], bar, count, depth, excluded)
 
 
 def _chosen(
@@ -159,21 +181,28 @@ def _by_bm25(
 ) -> Iterator[_Candidates]:
     own = engine.own
     one = own if own.pays(sum(map(len, documents)) * _A_CHARACTER) else Local(1)
-    parts = {str(i): documents[i : i + TEXTS] for i in range(0, len(documents), TEXTS)}
+    parts = Tasks(
+        map(str, range(0, len(documents), TEXTS)),
+        lambda name: documents[int(name) : int(name) + TEXTS],
+    )
     cut = one.map_in_order(_cut, None, parts)
     stage = "mining by bm25: documents"
     index = BM25Index(map(pickle.loads, _shown(cut, len(documents), TEXTS, stage, progress)))
 
     one = own if own.pays(len(queries) * len(documents) * _A_PAIR) else Local(1)
-    asked = [
-        _Asked(terms, list(known), depth + len(known))
-        for terms, known in zip(index.terms(list(queries)), positives, strict=True)
-    ]
     step = max(1, min(QUERIES, _CELLS // (depth + max(map(len, positives)))))
-    groups = {str(i): asked[i : i + step] for i in range(0, len(asked), step)}
+
+    def group(name: str) -> list[_Asked]:
+        some = slice(int(name), int(name) + step)
+        return [
+            _Asked(terms, list(known), depth + len(known))
+            for terms, known in zip(index.terms(list(queries[some])), positives[some], strict=True)
+        ]
+
+    groups = Tasks(map(str, range(0, len(queries), step)), group)
     ranked = one.map_in_order(_rank, (index, len(documents)), groups)
-    for group in _shown(ranked, len(asked), step, "mining by bm25: queries", progress):
-        yield from unpack_data(group)
+    for some in _shown(ranked, len(queries), step, "mining by bm25: queries", progress):
+        yield from unpack_data(some)
 
 
 def _shown(

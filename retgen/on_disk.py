@@ -18,6 +18,7 @@ from retgen.write import full_disk
 
 T = TypeVar("T")
 S = TypeVar("S")
+Number = TypeVar("Number", bound=np.generic)
 
 _WAITING = 1 << 20  # bytes that are written together
 
@@ -148,3 +149,36 @@ def disk_arrays() -> DiskList[NDArray[np.uint64]]:
         return np.frombuffer(data, np.uint64)
 
     return DiskList(dump=np.ndarray.tobytes, load=load)
+
+
+def mapped_arrays(arrays: Iterable[NDArray[np.uint64]]) -> Sequence[NDArray[np.uint64]]:
+    """The same of arrays that are read again and again: mapped into memory, where there is room."""
+    sizes = array("q", [0])
+    numbers = joined(_counted(arrays, sizes), np.uint64)
+    ends = np.cumsum(sizes)
+    return MappedList(lambda i: numbers[ends[i] : ends[i + 1]], range(len(sizes) - 1))
+
+
+def _counted(arrays: Iterable[NDArray[Number]], sizes: array[int]) -> Iterator[NDArray[Number]]:
+    for one in arrays:
+        sizes.append(len(one))
+        yield one
+
+
+IN_MEMORY = 1 << 20  # numbers of an array that lies on no disk
+
+
+def joined(
+    parts: Iterable[NDArray[Number]], kind: type[Number], folder: str | None = None
+) -> NDArray[Number]:
+    """One array of several; of more than `IN_MEMORY` numbers in a file without a name, mapped into
+    memory. It is read-only.
+    """
+    with tempfile.TemporaryFile(prefix="retgen-", dir=folder) as file:
+        with full_disk(Path(folder or tempfile.gettempdir())):
+            size = sum(file.write(np.ascontiguousarray(one, kind).data) for one in parts)
+            file.seek(0)
+        count = size // np.dtype(kind).itemsize
+        if count <= IN_MEMORY:
+            return np.frombuffer(file.read(), kind)
+        return np.asarray(np.memmap(file, kind, "r", shape=(count,)))

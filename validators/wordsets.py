@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Query
+from retgen.on_disk import joined
 from retgen.tokenizer import STOPWORDS, is_unspaced, stems, tokens
 from retgen.validators.rule import RuleState
 
@@ -21,7 +21,6 @@ WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once 
 
 # texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
 _ROWS = 1024
-IN_MEMORY = 1 << 20  # words of all sets
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HIGH, _LOW = np.uint64(32), np.uint64(29)
 
@@ -75,17 +74,7 @@ class WordSets(RuleState):
     def sets(self, scratch: str | None = None) -> Sets:
         """All sets; many in a file of the folder `scratch`, which is read where it is looked at."""
         starts = np.concatenate([[0], *self.sizes]).cumsum(dtype=np.int64)
-        return Sets(joined(self.words, scratch), starts)
-
-
-def joined(parts: Iterable[Ints], folder: str | None = None) -> Ints:
-    """One array of several; of more than `IN_MEMORY` numbers in a file without a name."""
-    with tempfile.TemporaryFile(prefix="words-", dir=folder) as file:
-        size = sum(file.write(np.ascontiguousarray(one).data) for one in parts)
-        file.seek(0)
-        if size <= IN_MEMORY * 8:
-            return np.frombuffer(file.read(), np.int64)
-        return np.memmap(file, np.int64, "r", shape=(size // 8,))
+        return Sets(joined(self.words, np.int64, scratch), starts)
 
 
 def word_sets(texts: Iterable[Sequence[str]]) -> Sets:
@@ -128,8 +117,8 @@ def _sets(parts: Iterable[tuple[Ints, Ints]]) -> Sets:
             sizes.append(count)
             yield some
 
-    both = joined(words())
-    return Sets(both, np.concatenate(sizes).cumsum())
+    every = joined(words(), np.int64)
+    return Sets(every, np.concatenate(sizes).cumsum())
 
 
 def _distinct(

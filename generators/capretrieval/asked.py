@@ -17,7 +17,7 @@ from retgen.dataset_files import file_format
 from retgen.errors import DatasetError, RecipeError
 from retgen.generators.capretrieval.language import fold_text
 from retgen.generators.capretrieval.passages import Passage
-from retgen.generators.capretrieval.queries import PassageQuery, dropped_query
+from retgen.generators.capretrieval.queries import PassageQuery, chosen, dropped_query
 from retgen.sources import (
     Columns,
     RefusedRow,
@@ -116,7 +116,7 @@ def without_asked(
     passages: Sequence[Passage],
     asked: Iterable[str],
     rejected: Rejections,
-) -> list[PassageQuery]:
+) -> Sequence[PassageQuery]:
     """The queries less those that a user asked in the same words: what is asked may be private."""
     texts = list(asked)
     folded = {
@@ -124,15 +124,15 @@ def without_asked(
         for language in {one.language for one in passages}
     }
     kept = []
-    for one in queries:
+    for i, one in enumerate(queries):
         passage = passages[one.passage]
         if fold_text(one.text, passage.language) in folded[passage.language]:
             rejected.append(
                 dropped_query("query/asked", "users asked it: it is of the sample", one, passage)
             )
         else:
-            kept.append(one)
-    return kept
+            kept.append(i)
+    return chosen(queries, kept)
 
 
 def like_asked(
@@ -141,7 +141,7 @@ def like_asked(
     asked: Iterable[str],
     share: float,
     rejected: Rejections,
-) -> list[PassageQuery]:
+) -> Sequence[PassageQuery]:
     """The queries less at least that share of the rules' queries, such that all have the forms of
     `asked` in its ratio; of each document one stays.
 
@@ -150,8 +150,9 @@ def like_asked(
     """
     forms = [form(one.text) for one in queries]
     sources = [passages[one.passage].source for one in queries]
+    scores = [one.score for one in queries]
     rules = [i for i, one in enumerate(queries) if one.evidence == "rules"]
-    rules.sort(key=lambda i: -queries[i].score)
+    rules.sort(key=lambda i: -scores[i])
     kept = {i for i, one in enumerate(queries) if one.evidence != "rules"}
     others = Counter(forms[i] for i in kept)
     drafts: dict[Form, list[tuple[int, int]]] = defaultdict(list)
@@ -171,7 +172,7 @@ def like_asked(
     for i in sorted(set(rules) - kept):
         one = queries[i]
         rejected.append(dropped_query("query/like", reason, one, passages[one.passage]))
-    return [one for i, one in enumerate(queries) if i in kept]
+    return chosen(queries, sorted(kept))
 
 
 def _distance(own: Form, other: Form) -> float:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from retgen.engines import Local, Result
+from retgen.engines import Local, Result, Tasks
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.found import (
@@ -50,6 +49,7 @@ from retgen.generators.capretrieval.passages import (
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
 from retgen.generators.capretrieval.topics import topic_of, with_topic
+from retgen.on_disk import DiskList, disk_arrays, mapped_arrays
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
 
@@ -255,10 +255,10 @@ _SECONDS = 1.0  # what a batch takes
 class CorpusDrafts(NamedTuple):
     """Of all documents: what is found and what rules write; of each passage as `Drafts`."""
 
-    queries: list[PassageQuery]
+    queries: DiskList[PassageQuery]
     counts: CorpusCounts
-    words: list[Codes]
-    stems: list[Codes]
+    words: Sequence[Codes]
+    stems: Sequence[Codes]
     lists: list[bool]
 
 
@@ -273,10 +273,11 @@ async def draft_in_processes(
     """Count, find and write by rules, in several processes where that is worth their start.
     `splits`: of each document.
     """
-    batches = list(_batches([len(one.text) for one in documents]))
+    batches = list(_batches(len(one.text) for one in documents))
     engine = context.engine if context.engine.pays(len(batches) * _SECONDS) else Local(1)
     counts = CorpusCounts()
-    named = {str(part.start): documents[part] for part in batches}
+    part_of = {str(part.start): part for part in batches}
+    named = Tasks(part_of, lambda name: documents[part_of[name]])
     surveyed = engine.map_in_order(_survey, None, named)
     async for part in _steps(surveyed, "documents counted", batches, context):
         counts.merge(part)
@@ -284,29 +285,30 @@ async def draft_in_processes(
     wanted = params.queries
     both = (wanted.keywords, wanted.summaries) if context.offline(WRITE_QUERIES) else (0, 0)
     settings = DraftSettings(counts, *both)
-    first = [bisect_left(document_of, number) for number in range(len(documents) + 1)]
+    first = np.searchsorted(document_of, np.arange(len(documents) + 1)).tolist()
     incoming = incoming_links(documents, counts)
-    tasks = {
-        str(part.start): [
-            DraftTask(documents[i], tuple(passages[first[i] : first[i + 1]]),
-                      incoming.get(documents[i].id, ()), splits[i] != "train")
-            for i in range(part.start, part.stop)
-        ]
-        for part in batches
-    }  # fmt: skip
-    result = CorpusDrafts([], counts, [], [], [])
+
+    def task(name: str) -> list[DraftTask]:
+        part = part_of[name]
+        return [
+            DraftTask(one, tuple(passages[first[i] : first[i + 1]]), incoming.get(one.id, ()),
+                      splits[i] != "train")
+            for i, one in enumerate(documents[part], part.start)
+        ]  # fmt: skip
+
+    queries, lists = DiskList[PassageQuery](), list[bool]()
+    words, stems = disk_arrays(), disk_arrays()
     number = 0
-    drafted = engine.map_in_order(_draft, settings, tasks)
+    drafted = engine.map_in_order(_draft, settings, Tasks(part_of, task))
     async for drafts in _steps(drafted, "documents", batches, context):
         for one in drafts:
             own = range(first[number], first[number + 1])
-            result.queries.extend(_queries_of(one, own))
-            # copies: what is read from a pickle holds several objects more each
-            result.words.extend(codes.copy() for codes in one.words)
-            result.stems.extend(codes.copy() for codes in one.stems)
-            result.lists.extend(one.lists)
+            queries.extend(_queries_of(one, own))
+            words.extend(one.words)
+            stems.extend(one.stems)
+            lists.extend(one.lists)
             number += 1
-    return result
+    return CorpusDrafts(queries, counts, words, mapped_arrays(stems), lists)
 
 
 def _survey(_: None, documents: Sequence[SourceDocument]) -> bytes:
@@ -328,14 +330,16 @@ async def _steps(
             await asyncio.sleep(0)
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[slice]:
+def _batches(lengths: Iterable[int]) -> Iterator[slice]:
     """Documents side by side, each batch of about as many characters."""
-    begin, held = 0, 0
+    begin, held, number = 0, 0, 0
     for number, length in enumerate(lengths, 1):
         held += length + _EACH
-        if held >= BATCH or number == len(lengths):
+        if held >= BATCH:
             yield slice(begin, number)
             begin, held = number, 0
+    if begin < number:
+        yield slice(begin, number)
 
 
 def _queries_of(drafts: Drafts, own: range) -> Iterator[PassageQuery]:

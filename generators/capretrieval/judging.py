@@ -45,10 +45,12 @@ from retgen.generators.capretrieval.reading import (
     passage_row,
     read_documents,
     reject_rows,
+    text_of,
     wholes_of,
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
+from retgen.on_disk import MappedList
 from retgen.sources import RefusedRow, refusals
 from retgen.sources.texts import TEXT_KINDS
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
@@ -225,7 +227,7 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     documents, refused, _ = read_documents(
         job, context.folder, (), context.engine, context.progress
     )
-    languages = language_of([f"{one.title} {one.text}" for one in documents], params.language)
+    languages = language_of(MappedList(text_of, documents), params.language)
     passages = list(cut_passages(wholes_of(documents, languages), params.passages))
     queries, none = given_queries(params)
     if not queries or not passages:

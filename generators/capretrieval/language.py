@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -95,20 +96,20 @@ def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
     """
     if stated is not None:
         return [stated] * len(texts)
-    words = [letters_of(text[:_READ]) for text in texts]
-    scripts = [
-        script_of(text[:_READ])[0] if _has_letters(one) else ""
-        for text, one in zip(texts, words, strict=True)
-    ]
-    guesses = [tell(one) for one in words]
+    guesses, scripts = list[tuple[str, float]](), list[str]()
+    for text in texts:
+        letters = letters_of(text[:_READ])
+        guesses.append(tell(letters))
+        scripts.append(script_of(text[:_READ])[0] if _has_letters(letters) else "")
     sure: dict[str, Counter[str]] = {script: Counter() for script in scripts if script}
     for (code, share), script in zip(guesses, scripts, strict=True):
         if script and code and share >= _SURE:
             sure[script][code] += 1
     for script, counts in sure.items():
         if not counts:
-            together = [one for one, its in zip(words, scripts, strict=True) if its == script]
-            counts[tell(" ".join(together)[:_READ])[0] or UNKNOWN] += 1
+            own = (text for text, its in zip(texts, scripts, strict=True) if its == script)
+            together = " ".join(letters_of(text[:_READ]) for text in islice(own, _READ))
+            counts[tell(together[:_READ])[0] or UNKNOWN] += 1
     every = sum(sure.values(), Counter[str]())
     result = []
     for (code, share), script in zip(guesses, scripts, strict=True):

@@ -7,14 +7,26 @@ negatives that a miner without looking would take; and how many of the rest lack
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from retgen.generators.capretrieval.agents import ANNOTATE, AskRelevance, split_pages
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
-from retgen.generators.capretrieval.queries import PassageQuery, content_codes, missing_words
+from retgen.generators.capretrieval.queries import (
+    Changeable,
+    PassageQuery,
+    chosen,
+    content_codes,
+    missing_words,
+)
 from retgen.generators.params import Job
+from retgen.on_disk import MappedList
 from retgen.streams import Stream
 from retgen.validators.capretrieval.wording import Wording
 
@@ -30,11 +42,12 @@ MINE = {
     "dropped?": dict[str, int], "refused?": str,
 }  # fmt: skip
 _TELLING = 3  # content words of a query of which one that is missing leaves a doubt
+_QUERIES = 1024  # that documents are drawn for at a time
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
 
 
 async def mine_negatives(
-    queries: Sequence[PassageQuery],
+    queries: Changeable,
     passages: Sequence[Passage],
     document_of: Sequence[int],
     wording: Wording,
@@ -49,73 +62,97 @@ async def mine_negatives(
     hardly one has fewer: these get none, and are not trained on. The figures are those of the
     queries that are trained on. Doubtful is one that lacks a single content word of three or more.
     """
-    from retgen.evaluation.mining import mine
+    from retgen.evaluation.mining import mine_each
 
     settings = job.params.mine
-    trained = [one for one in queries if one.split == "train"]
-    if not settings.negatives or not trained:
+    numbers = [i for i, one in enumerate(queries) if one.split == "train"]
+    if not settings.negatives or not numbers:
         return {"by": settings.by, **dict.fromkeys(_COUNTS, 0)}
-    own = [number for number, split in enumerate(splits) if split == "train"]
-    place = {number: i for i, number in enumerate(own)}
-    # of most queries one, for which a set is large
-    positives = [tuple(place[j] for j in one.positives) for one in trained]
-    asked = [content_codes(one.text, passages[one.passage].language) for one in trained]
-    groups, left_out = wording.groups.tolist(), set[tuple[int, int]]()
+    trained = chosen(queries, numbers)
+    own = array("q", (number for number, split in enumerate(splits) if split == "train"))
+    groups = wording.groups
     wanted = settings.negatives * (_SPARE if settings.judge else 1)
 
+    @lru_cache(1)  # a query's documents come one after the other
+    def asked(query: int) -> _Asked:
+        one = trained[query]
+        content = content_codes(one.text, passages[one.passage].language)
+        return _Asked(content, [document_of[j] for j in one.positives], set())
+
     def is_excluded(query: int, document: int) -> bool:
-        number = document_of[own[document]]
-        relevant = [document_of[j] for j in trained[query].positives]
+        one, number = asked(query), document_of[own[document]]
         wrong = (
-            any(groups[number] == groups[other] for other in relevant)
-            or missing_words(asked[query], stems[own[document]]) == 0
-            or wording.directly(number, relevant)
+            bool((groups[one.documents] == groups[number]).any())
+            or missing_words(one.content, stems[own[document]]) == 0
+            or wording.directly(number, one.documents)
         )
         if wrong:
-            left_out.add((query, document))
+            one.left_out.add(document)
         return wrong
 
-    texts = [shown_text(passages[j]) for j in own]
-    result = mine(
-        texts, [one.text for one in trained], positives, by=settings.by,
+    texts = MappedList(lambda i: shown_text(passages[i]), own)
+    positives = MappedList(lambda one: np.searchsorted(own, one.positives).tolist(), trained)
+    mined = mine_each(
+        texts, MappedList(lambda one: one.text, trained), positives, by=settings.by,
         count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
         excluded=is_excluded, engine=context.engine, progress=context.progress,
     )  # fmt: skip
-    ranked = [set(negatives) for negatives in result]
-    _draw(result, len(own), wanted, is_excluded, positives, job.seed)
+    drawn = _drawn(len(own), 4 * wanted, job.seed)
+    found = np.full((len(trained), wanted), -1)  # negatives, those that are mined first
+    by_rank, left_out = np.zeros((2, len(trained)), np.int64)
+    for query, (best, tried) in enumerate(zip(mined, drawn, strict=False)):
+        by_rank[query] = len(best)
+        _fill_up(best, tried, wanted, partial(is_excluded, query), positives[query])
+        found[query, : len(best)] = best
+        left_out[query] = len(asked(query).left_out)
     judged: dict[str, Any] = {}
+    kept = found
     if settings.judge:
-        judged = await _judged(result, trained, texts, settings.negatives, context)
-    each = sorted(map(len, result))[len(result) // 10]
-    doubtful = 0
-    used = [i for i, negatives in enumerate(result) if len(negatives) >= each]
-    for i in used:
-        one, negatives = trained[i], result[i][:each]
-        one.negatives = [own[j] for j in negatives]
-        if asked[i].shape[1] >= _TELLING:
-            doubtful += sum(missing_words(asked[i], stems[own[j]]) == 1 for j in negatives)
+        kept, judged = await _judged(found, trained, texts, settings.negatives, context)
+    counts = (kept >= 0).sum(axis=1)
+    each = int(np.sort(counts)[len(counts) // 10])
+    used, doubtful, by_chance = np.flatnonzero(counts >= each), 0, 0
+    for i in used.tolist():
+        one, negatives = trained[i], kept[i, :each]
+        one.negatives = [own[j] for j in negatives.tolist()]
+        queries[numbers[i]] = one
+        by_chance += int(np.isin(negatives, found[i, by_rank[i] :]).sum())
+        content = asked(i).content
+        if content.shape[1] >= _TELLING:
+            doubtful += sum(missing_words(content, stems[j]) == 1 for j in one.negatives)
     return {
         "by": settings.by,
         "queries": len(used),
         "negatives": each * len(used),
-        "drawn": sum(j not in ranked[i] for i in used for j in result[i][:each]),
-        "left_out": sum(len(result[query]) >= each for query, _ in left_out),
+        "drawn": by_chance,
+        "left_out": int(left_out[used].sum()),
         "doubtful": doubtful,
         **judged,
     }
 
 
+class _Asked(NamedTuple):
+    """What is looked at of a query: its content words, the documents of its positives, and which
+    others are left out.
+    """
+
+    content: NDArray[np.uint64]
+    documents: list[int]
+    left_out: set[int]
+
+
 async def _judged(
-    mined: list[list[int]],
+    mined: NDArray[np.int64],
     queries: Sequence[PassageQuery],
     texts: Sequence[str],
     count: int,
     context: Context,
-) -> dict[str, Any]:
-    """Leave the first `count` that the judge grades 0; a query that it cannot grade keeps none."""
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """The first `count` that the judge grades 0; a query that it cannot grade keeps none."""
+    every = [row[row >= 0].tolist() for row in mined]
     asked = [
         (number, page)
-        for number, found in enumerate(mined)
+        for number, found in enumerate(every)
         for page in split_pages(found, texts.__getitem__)
     ]
     stage = context.stage("negatives", len(asked), ANNOTATE, candidates=len(asked))
@@ -129,31 +166,36 @@ async def _judged(
     graded = dict[tuple[int, int], int]()
     async for (number, documents), grades in context.accepted_records(
         stage, asked, work, lambda page: {"query": queries[page[0]].text}, exact=False
-    ):
+    ):  # fmt: skip
         graded |= {(number, i): grade for i, grade in zip(documents, grades, strict=True)}
-    for number, found in enumerate(mined):
+    result = np.full((len(every), count), -1)
+    for number, found in enumerate(every):
         # of a page that failed, nobody knows whether its best are relevant
         known = found if all((number, i) in graded for i in found) else []
-        mined[number] = [i for i in known if graded[number, i] == 0][:count]
+        good = [i for i in known if graded[number, i] == 0][:count]
+        result[number, : len(good)] = good
     seen, relevant = len(graded), sum(grade > 0 for grade in graded.values())
-    return {"judged": seen, "judged_relevant": relevant, "judge": context.model(ANNOTATE)}
+    figures = {"judged": seen, "judged_relevant": relevant, "judge": context.model(ANNOTATE)}
+    return result, figures
 
 
-def _draw(
-    mined: list[list[int]],
-    documents: int,
-    count: int,
-    excluded: Callable[[int, int], bool],
-    positives: Sequence[Collection[int]],
-    seed: int,
-) -> None:
-    """Fill up with documents drawn at random where mining gave too few."""
+def _drawn(documents: int, count: int, seed: int) -> Iterator[list[int]]:
+    """So many documents at random for each query; `count` is a multiple of 4."""
     stream = Stream(seed, "capretrieval/negatives")
-    picks = stream.integers(documents, 4 * count * len(mined)).reshape(len(mined), -1)
-    for query, (negatives, tried) in enumerate(zip(mined, picks, strict=True)):
-        for document in tried.tolist():
-            if len(negatives) == count:
-                break
-            taken = document in negatives or document in positives[query]
-            if not taken and not excluded(query, document):
-                negatives.append(document)
+    while True:
+        yield from stream.integers(documents, _QUERIES * count).reshape(_QUERIES, count).tolist()
+
+
+def _fill_up(
+    negatives: list[int],
+    tried: Sequence[int],
+    count: int,
+    excluded: Callable[[int], bool],
+    positives: Collection[int],
+) -> None:
+    """Take documents that were drawn where mining gave too few."""
+    for document in tried:
+        if len(negatives) == count:
+            break
+        if not (document in negatives or document in positives or excluded(document)):
+            negatives.append(document)

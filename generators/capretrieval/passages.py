@@ -7,6 +7,7 @@ one is near, and never within a word. In scripts without spaces every character 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -210,7 +211,16 @@ def _numbered(name: str, mark: str, count: int) -> list[str]:
     return [f"{name}{mark}{number}" for number in range(1, count + 1)]
 
 
-def parts_together(documents: Sequence[str], repeats: NDArray[np.int64]) -> NDArray[np.int64]:
+def numbered_sources(passages: Iterable[Passage]) -> Sequence[int]:
+    """The number of each passage's document; each document has one passage at least."""
+    result, before = array("q"), None
+    for one in passages:
+        result.append(result[-1] + (one.source != before) if result else 0)
+        before = one.source
+    return result
+
+
+def parts_together(documents: Iterable[str], repeats: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers of `document_splits`, shared by the parts of a long document too. `documents`:
     ids.
     """
@@ -298,10 +308,10 @@ class Holders:
 
     def __init__(self, passages: Iterable[Codes], phrases: Iterable[Terms]) -> None:
         """`passages`: the codes of the words of each (`term_codes`), title and text."""
-        of_size: dict[int, list[Codes]] = defaultdict(list)
-        for phrase in filter(None, set(phrases)):
-            of_size[len(phrase)].append(term_codes(phrase))
-        wanted = {size: np.unique(_combined(np.stack(some, 1))) for size, some in of_size.items()}
+        of_size: dict[int, array[int]] = defaultdict(lambda: array("Q"))
+        for phrase in filter(None, phrases):
+            of_size[len(phrase)].append(_code_of(phrase))
+        wanted = {size: np.unique(np.array(some)) for size, some in of_size.items()}
         found: dict[int, list[NDArray[np.int64]]] = {size: [] for size in wanted}
         first, block, held = 0, list[Codes](), 0
         for number, codes in enumerate(chain(passages, (None,))):
@@ -324,12 +334,16 @@ class Holders:
         if not phrase:
             return []
         keys, starts, passages = self._of_size[len(phrase)]
-        wanted = _combined(term_codes(phrase)[:, None])[0]
+        wanted = np.uint64(_code_of(phrase))
         at = int(np.searchsorted(keys, wanted))
         if at == len(keys) or keys[at] != wanted:
             raise KeyError(phrase)
         result: list[int] = passages[starts[at] : starts[at + 1]].tolist()
         return result
+
+
+def _code_of(phrase: Terms) -> int:
+    return int(_combined(term_codes(phrase)[:, None])[0])
 
 
 def _held(words: Codes, owners: NDArray[np.int64], size: int, keys: Codes) -> NDArray[np.int64]:
@@ -363,14 +377,6 @@ def _combined(columns: Iterable[Codes]) -> Codes:
     return result
 
 
-class _Places(NamedTuple):
-    """A document's passages: their numbers and places, in order; no passage lies in another."""
-
-    numbers: list[int]
-    starts: list[int]
-    stops: list[int]
-
-
 class PassageLabels:
     """Which passages are relevant to a query, however the documents are cut; no model is asked.
 
@@ -383,14 +389,20 @@ class PassageLabels:
     `held`: the passages that hold each phrase.
     """
 
-    def __init__(self, passages: Sequence[Passage], held: Holders) -> None:
+    def __init__(self, passages: Iterable[Passage], held: Holders) -> None:
         self.held = held
-        self._places: dict[str, _Places] = defaultdict(lambda: _Places([], [], []))
+        self._first: dict[str, int] = {}  # passage of a document
+        self._owners, self._starts, self._stops = array("q"), array("q"), array("q")
         for number, one in enumerate(passages):
-            places = self._places[one.source]
-            places.numbers.append(number)
-            places.starts.append(one.start)
-            places.stops.append(one.stop)
+            self._first.setdefault(one.source, number)
+            self._owners.append(len(self._first))
+            self._starts.append(one.start)
+            self._stops.append(one.stop)
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+        return len(self._first)
 
     def relevant(self, phrase: Terms | None, rests_on: Iterable[Span]) -> set[int]:
         """Numbers of the passages, of all splits. `phrase`: of a keyword or phrase."""
@@ -400,11 +412,14 @@ class PassageLabels:
     def holding(self, span: Span) -> list[int]:
         """Numbers of the passages that are relevant to who rests on a span, ascending."""
         source, start, stop = span
-        numbers, starts, stops = self._places[source]
+        first = self._first[source]
+        end = bisect_right(self._owners, self._owners[first], first)
+        starts, stops = self._starts[first:end], self._stops[first:end]
         low, high = bisect_right(stops, start), bisect_left(starts, stop)
         shared = {i: min(stops[i], stop) - max(starts[i], start) for i in range(low, high)}
         if not shared:  # it is empty, or the white space between two passages
-            return [numbers[min(low, len(numbers) - 1)]]
+            return [first + min(low, len(starts) - 1)]
         whole = [i for i, count in shared.items() if count == stop - start]
         inside = [i for i, count in shared.items() if 2 * count > stops[i] - starts[i]]
-        return [numbers[i] for i in whole or inside or [max(shared, key=shared.__getitem__)]]
+        chosen = whole or inside or [max(shared, key=shared.__getitem__)]
+        return [first + i for i in chosen]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from retgen.generators.capretrieval.passages import (
     Terms,
     term_codes,
 )
+from retgen.on_disk import DiskList, MappedList
 from retgen.sources import whole_id
 from retgen.tokenizer import STOPWORDS, sequence
 from retgen.validators.similar import matches
@@ -89,6 +90,9 @@ class PassageQuery:
         return cls(**{**row, **spans})
 
 
+Changeable = DiskList[PassageQuery] | list[PassageQuery]
+
+
 def usable_queries(
     number: int,
     passage: Passage,
@@ -137,20 +141,25 @@ def without_poor(
     least: float,
     documents: int,
     rejected: Rejections,
-) -> tuple[list[PassageQuery], bool]:
-    """The queries less the `general` ones, by number, the rules' queries that score below `least`,
-    and what people wrote that scores nothing; and whether that left so few, none or less than one
-    for `FEW` of so many documents, that the best of the others stay.
+) -> tuple[list[int], bool]:
+    """The numbers of the queries less the `general` ones, the rules' queries that score below
+    `least`, and what people wrote that scores nothing; and whether that left so few, none or less
+    than one for `FEW` of so many documents, that the best of the others stay.
     """
-    poor = {
-        i: ("query/quality", reason) for i, one in enumerate(queries)
-        if (reason := _low_quality(one, least))
-    } | {i: ("query/general", reason) for i, reason in general.items()}  # fmt: skip
+    poor: dict[int, tuple[bool, float, bool]] = {}
+    for i, one in enumerate(queries):
+        is_low = bool(_low_quality(one, least))
+        if i in general or is_low:
+            poor[i] = i in general, -one.score, not is_low
     lacking = max(0, max(1, documents // FEW) - (len(queries) - len(poor)))
-    gone = set(sorted(poor, key=lambda i: (i in general, -queries[i].score))[lacking:])
+    gone = set(sorted(poor, key=poor.__getitem__)[lacking:])
     for i in sorted(gone):
-        rejected.append(dropped_query(*poor[i], queries[i], passages[queries[i].passage]))
-    return [one for i, one in enumerate(queries) if i not in gone], len(gone) < len(poor)
+        one = queries[i]
+        rule, reason = "query/quality", _low_quality(one, least)
+        if i in general:
+            rule, reason = "query/general", general[i]
+        rejected.append(dropped_query(rule, reason, one, passages[one.passage]))
+    return [i for i in range(len(queries)) if i not in gone], len(gone) < len(poor)
 
 
 def _low_quality(one: PassageQuery, least: float) -> str:
@@ -169,7 +178,7 @@ def select_queries(
     counts: QueryCounts,
     labels: PassageLabels,
     rejected: Rejections,
-) -> list[PassageQuery]:
+) -> DiskList[PassageQuery]:
     """The queries that are kept, with positives and split; found ones first.
 
     `split`: of each passage. A text is one query, whoever it was written for first. Positives are
@@ -179,10 +188,10 @@ def select_queries(
     would share a query.
     """
     most = max(1, min(counts.relevant, int(counts.common * len(passages))))
-    most_documents = max(1, int(counts.common * len({one.source for one in passages})))
-    kept: list[PassageQuery] = []
-    taken: Counter[tuple[int, str]] = Counter()
+    most_documents = max(1, int(counts.common * labels.documents))
+    kept = DiskList[PassageQuery]()
     room = {FOUND: counts.found, "KW": counts.keywords, "SM": counts.summaries}
+    taken = {name: array("l", bytes(8 * len(passages))) for name in room}  # of passages
     for same in _by_text(queries, passages):
         one = queries[same[0]]
         one.rests_on = list(dict.fromkeys(_span(queries[j], passages) for j in same))
@@ -210,7 +219,7 @@ def select_queries(
             continue
         if _is_full(taken, one, room):
             continue
-        taken[one.passage, one.set] += 1
+        taken[one.set][one.passage] += 1
         one.positives = sorted(j for j in everyone if split[j] == one.split)
         kept.append(one)
     return kept
@@ -235,11 +244,11 @@ def _span(one: PassageQuery, passages: Sequence[Passage]) -> Span:
 
 
 def spread_queries(
-    kept: list[PassageQuery],
+    kept: Sequence[PassageQuery],
     passages: Sequence[Passage],
     share: float,
     rejected: Rejections,
-) -> list[PassageQuery]:
+) -> Sequence[PassageQuery]:
     """The queries less those that one document has too many of for its split: the lowest scores, of
     rules first, what people wrote last.
 
@@ -247,46 +256,54 @@ def spread_queries(
     documents are few, and `FROM_ONE` in any case.
     """
     order = ("rules", "model", FOUND)
-    ranked: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for i in sorted(range(len(kept)), key=lambda i: (order.index(kept[i].evidence), kept[i].score)):
-        ranked[kept[i].split, whole_id(passages[kept[i].passage].source)].append(i)
+    splits = np.array([one.split for one in kept], np.str_)
+    rank = np.array([order.index(one.evidence) for one in kept])
+    score = np.array([one.score for one in kept])
+    documents = term_codes(whole_id(passages[one.passage].source) for one in kept)
     gone: dict[int, str] = {}
-    for split in sorted({one.split for one in kept}):
-        own = [numbers for (name, _), numbers in ranked.items() if name == split]
-        part, most, before = max(share, 2 / len(own)), len(kept), 0
+    for split in sorted(set(splits.tolist())):
+        own = np.flatnonzero(splits == split)
+        _, document, sizes = np.unique(documents[own], return_inverse=True, return_counts=True)
+        part, most, before = max(share, 2 / len(sizes)), len(kept), 0
         while most != before:  # fewer queries, of which the share is less
             before = most
-            total = sum(min(len(numbers), most) for numbers in own)
+            total = int(np.minimum(sizes, most).sum())
             most = min(most, max(FROM_ONE, int(part * total)))
         reason = f"its document has more than {most:,} of the {total:,} that split {split} keeps"
-        gone |= dict.fromkeys((i for one in own for i in one[: max(0, len(one) - most)]), reason)
+        ranked = np.lexsort((score[own], rank[own], document))
+        place = np.arange(len(own)) - (np.cumsum(sizes) - sizes)[document[ranked]]
+        worst = own[ranked[place < sizes[document[ranked]] - most]]
+        gone |= dict.fromkeys(worst.tolist(), reason)
     for i, reason in sorted(gone.items()):
         rejected.append(dropped_query("query/document", reason, kept[i], passages[kept[i].passage]))
-    return [one for i, one in enumerate(kept) if i not in gone]
+    return chosen(kept, (i for i in range(len(kept)) if i not in gone))
+
+
+def chosen(queries: Sequence[PassageQuery], numbers: Iterable[int]) -> Sequence[PassageQuery]:
+    """The queries of some numbers."""
+    return MappedList(queries.__getitem__, array("q", numbers))
 
 
 def _is_full(
-    taken: Mapping[tuple[int, str], int], one: PassageQuery, room: Mapping[str, int]
+    taken: Mapping[str, Sequence[int]], one: PassageQuery, room: Mapping[str, int]
 ) -> bool:
     """Whether a passage has as many queries of a set as it may. What is found takes the place of
     others, of keywords first.
     """
-    own, found = taken[one.passage, one.set], taken[one.passage, FOUND]
+    own, found = taken[one.set][one.passage], taken[FOUND][one.passage]
     if one.evidence == FOUND:
         return own >= room[FOUND]
     more = max(0, found - room["KW"]) if one.set == "SM" else found
     return own >= room[one.set] - more
 
 
-def mark_sides(
-    queries: Sequence[PassageQuery], passages: Sequence[Passage], stems: Sequence[Codes]
-) -> None:
+def mark_sides(queries: Changeable, passages: Sequence[Passage], stems: Sequence[Codes]) -> None:
     """Say of each query whether a passage that answers it has any of its content words.
 
     `stems`: of each passage, and its words, sorted. A query of function words alone is lexical. In
     other languages than English every word counts, since who checks it knows no function words.
     """
-    for one in queries:
+    for number, one in enumerate(queries):
         if one.evidence == "rules":
             continue  # its words stand in its passage
         language = passages[one.passage].language
@@ -297,6 +314,7 @@ def mark_sides(
         held = (stems[j] for j in one.positives)
         if content.size and not any(np.isin(content, terms).any() for terms in held):
             one.side = "nonlexical"
+            queries[number] = one
 
 
 def content_codes(text: str, language: str) -> NDArray[np.uint64]:
@@ -321,26 +339,26 @@ def missing_words(asked: Codes, held: Codes) -> int:
 
 
 def drop_near_duplicates(
-    kept: list[PassageQuery], passages: Sequence[Passage], rejected: Rejections
-) -> list[PassageQuery]:
+    kept: Sequence[PassageQuery], passages: Sequence[Passage], rejected: Rejections
+) -> Sequence[PassageQuery]:
     """The queries less held-out ones that say nearly the same as one of another split."""
+    splits = np.array([one.split for one in kept], np.str_)
+    left = np.ones(len(kept), bool)
     for own, other in (("test", "dev"), ("test", "train"), ("dev", "train")):
-        near = [0]
+        near = True
         while near:  # fewer queries weigh their words differently
-            sides = [
-                [i for i, one in enumerate(kept) if one.split == name] for name in (own, other)
-            ]
-            asked = [data.Query(str(i), kept[i].text, None) for side in sides for i in side]
+            sides = [np.flatnonzero(left & (splits == name)) for name in (own, other)]
+            both = np.concatenate(sides).tolist()
+            asked = (data.Query(str(i), kept[i].text, None) for i in both)
             pairs, _ = matches(query_sets(asked), len(sides[0]))
-            near = [sides[0][place] for place, _ in pairs.tolist()]
-            for i, (_, like) in zip(near, pairs.tolist(), strict=True):
-                reason = f"it says nearly the same as {asked[like].text!r} of split {other}"
+            for i, like in ((both[place], both[its]) for place, its in pairs.tolist()):
+                reason = f"it says nearly the same as {kept[like].text!r} of split {other}"
                 rejected.append(
                     dropped_query("query/split", reason, kept[i], passages[kept[i].passage])
                 )
-            gone = set(near)
-            kept = [one for i, one in enumerate(kept) if i not in gone]
-    return kept
+                left[i] = False
+            near = len(pairs) > 0
+    return chosen(kept, np.flatnonzero(left).tolist())
 
 
 def dropped_query(rule: str, reason: str, one: PassageQuery, passage: Passage) -> Rejection:

@@ -12,9 +12,10 @@ from retgen.data import open_dataset
 from retgen.engines import Engine
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, Whole, documents_of, spans
-from retgen.generators.capretrieval.queries import PassageQuery, dropped_query
+from retgen.generators.capretrieval.queries import PassageQuery, chosen, dropped_query
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
+from retgen.on_disk import DiskList, MappedList
 from retgen.progress import Progress, no_progress
 from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals, whole_id
 from retgen.sources.read import kinds
@@ -34,12 +35,19 @@ _STRUCTURE = ("blocks", "links", "short_forms")
 PASSAGE = {"start": int, "stop": int, **dict.fromkeys(("id", "source", "language", "split"), str)}
 
 
-def wholes_of(documents: Sequence[SourceDocument], languages: Sequence[str]) -> list[Whole]:
+def wholes_of(documents: Sequence[SourceDocument], languages: Sequence[str]) -> Sequence[Whole]:
     """Documents with their languages, to be cut."""
-    return [
-        Whole(one.id, one.title, one.text, language, one.blocks)
-        for one, language in zip(documents, languages, strict=True)
-    ]
+
+    def whole(number: int) -> Whole:
+        one = documents[number]
+        return Whole(one.id, one.title, one.text, languages[number], one.blocks)
+
+    return MappedList(whole, range(len(documents)))
+
+
+def text_of(document: SourceDocument) -> str:
+    """The title and the text of a document."""
+    return f"{document.title} {document.text}"
 
 
 def nothing_held_out(
@@ -79,9 +87,9 @@ def read_documents(
     tests: Sequence[HeldOut],
     engine: Engine,
     progress: Progress = no_progress,
-) -> tuple[list[SourceDocument], list[RefusedRow], Rejections]:
+) -> tuple[Sequence[SourceDocument], list[RefusedRow], Rejections]:
     """Copy the source's documents into the run, without those that a test set holds."""
-    read: list[SourceDocument] = []
+    read = DiskList[SourceDocument]()
     refused: list[RefusedRow] = []
     source = job.params.source
     within = Path(source.path) if source is not None else Path()
@@ -101,12 +109,16 @@ def read_documents(
         }
         found = drop_overlapping(texts, tests, job.params.decontaminate.rouge_l, engine)
         dropped = {name.rpartition("\0")[0]: drop for name, drop in reversed(found.items())}
-    kept = [one for one in read if one.id not in dropped]
+    kept = DiskList(one for one in read if one.id not in dropped) if dropped else read
     write_rows(folder / DOCUMENTS, map(document_row, kept))
-    rejected = Rejections(
-        Rejection("decontaminated/document", dropped[one.id].reason, one.row())
-        for one in read
-        if one.id in dropped
+    rejected = (
+        Rejections(
+            Rejection("decontaminated/document", dropped[one.id].reason, one.row())
+            for one in read
+            if one.id in dropped
+        )
+        if dropped
+        else Rejections()
     )
     return kept, refused, rejected
 
@@ -126,13 +138,13 @@ def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
 
 
 def without_test_queries(
-    queries: list[PassageQuery],
+    queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
     tests: Sequence[HeldOut],
     params: CapRetrievalParams,
     engine: Engine,
     rejected: Rejections,
-) -> list[PassageQuery]:
+) -> Sequence[PassageQuery]:
     """The queries that no test set holds."""
     if not tests:
         return queries
@@ -142,7 +154,7 @@ def without_test_queries(
         one = queries[int(number)]
         passage = passages[one.passage]
         rejected.append(dropped_query("decontaminated/query", drop.reason, one, passage))
-    return [one for number, one in enumerate(queries) if str(number) not in dropped]
+    return chosen(queries, (i for i in range(len(queries)) if str(i) not in dropped))
 
 
 def passage_row(one: Passage, split: str) -> dict[str, Any]:

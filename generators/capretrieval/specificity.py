@@ -8,6 +8,7 @@ answers it, too: a chapter, and the manual that it is of.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
@@ -16,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.generators.capretrieval.language import fold_text
-from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
+from retgen.generators.capretrieval.passages import Codes, Passage, shown_text, term_codes
 from retgen.generators.capretrieval.queries import (
     FOUND,
     PassageQuery,
     content_codes,
     missing_words,
 )
+from retgen.on_disk import MappedList
 from retgen.progress import Progress
 from retgen.validators.capretrieval.wording import ALIKE
 
@@ -49,54 +51,50 @@ def general_queries(
     """
     from retgen.evaluation.search.lexical import BM25Index, stem_all
 
-    index = BM25Index(
-        stem_all(list(map(shown_text, passages[i : i + _BLOCK])))
-        for i in range(0, len(passages), _BLOCK)
-    )
+    shown = MappedList(shown_text, passages)
+    index = BM25Index(stem_all(shown[i : i + _BLOCK]) for i in range(0, len(passages), _BLOCK))
     owners = np.array(document_of)
     listing = np.flatnonzero(lists)
-    number_of = {one.source: owner for one, owner in zip(passages, document_of, strict=True)}
-    in_language = Counter({one.source: one.language for one in passages}.values())
-    # documents that a text which people wrote was written for
-    same: dict[str, set[int]] = {_key(x, passages): set() for x in queries if x.evidence == FOUND}
-    for one in queries:
-        if (key := _key(one, passages)) in same:
-            same[key].add(document_of[one.passage])
+    languages = [sys.intern(one.language) for one in passages]
+    firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+    in_language = Counter(languages[i] for i in firsts.tolist())
+    codes = term_codes(fold_text(one.text, languages[one.passage]) for one in queries)
+    _, texts, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    by_text, ends = np.argsort(texts, kind="stable"), np.append(0, np.cumsum(counts))
+    written_for = owners[[one.passage for one in queries]]
+    linking = {one.found_in for one in queries}
+    number_of = {
+        one.source: owner
+        for one, owner in zip(passages, document_of, strict=True) if one.source in linking
+    }  # fmt: skip
     faults: dict[int, str] = {}
-    specific: set[str] = set()
     blocks = (queries[i : i + _BLOCK] for i in range(0, len(queries), _BLOCK))
     asked = chain.from_iterable(index.terms([one.text for one in some]) for some in blocks)
     for number, (one, terms) in enumerate(zip(queries, asked, strict=True)):
-        language = passages[one.passage].language
+        language = languages[one.passage]
         reason = ""
         if one.evidence != "model" and len(terms):
             others = {document_of[one.passage]}
             if one.evidence == FOUND:
-                # of a link, the document that has its words is no rival either
-                others |= same[_key(one, passages)] | {number_of.get(one.found_in, -1)}
+                # those that this text was written for; of a link, the document that has its words
+                # is no rival either
+                same = slice(*ends[texts[number] : texts[number] + 2])
+                others.update(written_for[by_text[same]].tolist())
+                others.add(number_of.get(one.found_in, -1))
             own, clear = _answering(one, passages, owners), 1.0
             if not passages[one.passage].title:
                 clear = _CLEAR
             scores = index.scores(terms)
             scores[listing[owners[listing] != document_of[one.passage]]] = 0
             reason = _fault(one, own, clear, scores, owners, others, language, stems)
-            if one.evidence == "rules" and in_language[language] < _RIVALS * len(number_of):
+            if one.evidence == "rules" and in_language[language] < _RIVALS * len(firsts):
                 reason = f"only {in_language[language]:,} documents are in its language"
         if reason:
-            faults[number] = reason
-        else:
-            specific.add(_key(one, passages))
+            faults[number] = sys.intern(reason)
         if number % 1000 == 0:
             progress("round trip", number, len(queries))
-    return {
-        number: reason
-        for number, reason in faults.items()
-        if _key(queries[number], passages) not in specific
-    }
-
-
-def _key(one: PassageQuery, passages: Sequence[Passage]) -> str:
-    return fold_text(one.text, passages[one.passage].language)
+    faulty = np.bincount(texts[list(faults)], minlength=len(counts)) == counts
+    return {number: reason for number, reason in faults.items() if faulty[texts[number]]}
 
 
 def _answering(

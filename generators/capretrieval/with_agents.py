@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from retgen.agents.rejections import Rejections
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
@@ -48,10 +50,12 @@ from retgen.generators.capretrieval.passages import (
     cut_passages,
     document_splits,
     lasting_name,
+    numbered_sources,
     parts_together,
 )
 from retgen.generators.capretrieval.queries import (
     PassageQuery,
+    chosen,
     drop_near_duplicates,
     mark_sides,
     select_queries,
@@ -67,6 +71,7 @@ from retgen.generators.capretrieval.reading import (
     passage_row,
     read_documents,
     reject_rows,
+    text_of,
     wholes_of,
     without_test_queries,
 )
@@ -79,6 +84,7 @@ from retgen.generators.capretrieval.two_documents import (
 )
 from retgen.generators.params import Job
 from retgen.generators.tables import write_rows
+from retgen.on_disk import DiskList, MappedList
 from retgen.sources import refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.write import dump_json, write_file
@@ -98,28 +104,24 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     documents, refused, clean = read_documents(
         job, context.folder, tests, context.engine, context.progress
     )
-    texts = [f"{one.title} {one.text}" for one in documents]
+    texts = MappedList(text_of, documents)
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev
     wording = apart(texts, sum(round(share * len(texts)) for share in shares))
-    del texts
-    repeats = parts_together([one.id for one in documents], wording.groups)
-    names = [lasting_name(one) for one in documents]
+    repeats = parts_together((one.id for one in documents), wording.groups)
+    names = MappedList(lasting_name, documents)
     side = document_splits(job.seed, names, repeats, params.splits)
-    del names
     if "test" not in side:  # before any model is asked
         context.rejected += clean
         raise SourceRefused(nothing_held_out(documents, refused, clean), ())
-    passages = list(cut_passages(wholes_of(documents, languages), params.passages))
-    number_of = {one.id: number for number, one in enumerate(documents)}
-    document_of = [number_of[one.source] for one in passages]
+    passages = DiskList(cut_passages(wholes_of(documents, languages), params.passages))
+    document_of = numbered_sources(passages)
     reject_rows(refused, context)
     rejected = clean
     drafted = await draft_in_processes(documents, passages, document_of, side, params, context)
-    every, counts, words, stems, lists = drafted
-    del documents, drafted  # the structure of documents, and queries that are dropped below
-    every += await _written(passages, counts, job, context, rejected)
-    every = without_test_queries(every, passages, tests, params, context.engine, rejected)
+    drafts, counts, words, stems, lists = drafted
+    drafts.extend(await _written(passages, counts, job, context, rejected))
+    every = without_test_queries(drafts, passages, tests, params, context.engine, rejected)
     splits = [side[i] for i in document_of]
     every = _chosen(
         QueriesOfRun(every, passages, document_of, stems, lists, splits),
@@ -131,25 +133,23 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     if asked:
         every = without_asked(every, passages, asked, rejected)
         every = like_asked(every, passages, asked, _LEFT_OUT, rejected)
-    phrases = {phrase for phrase in (one.phrase() for one in every) if phrase is not None}
+    phrases = (phrase for phrase in (one.phrase() for one in every) if phrase is not None)
     labels = PassageLabels(passages, Holders(words, phrases))
-    del words
     kept = select_queries(every, passages, splits, params.queries, labels, rejected)
-    del every, phrases
     if params.queries.two_documents:
         run = PassagesOfRun(passages, document_of, splits, wording, labels)
         taken = {fold_text(one.text, passages[one.passage].language) for one in kept}
         more, judged = await write_two_document_questions(
             params.queries.two_documents, run, taken, counts, job.seed, context
         )
-        more = without_test_queries(more, passages, tests, params, context.engine, rejected)
+        usable = without_test_queries(more, passages, tests, params, context.engine, rejected)
         if asked:
-            more = without_asked(more, passages, asked, rejected)
-        kept += more
+            usable = without_asked(usable, passages, asked, rejected)
+        kept.extend(usable)
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
     del labels
-    kept = drop_near_duplicates(kept, passages, rejected)
-    kept = spread_queries(kept, passages, params.queries.per_document, rejected)
+    left = drop_near_duplicates(kept, passages, rejected)
+    kept = DiskList(spread_queries(left, passages, params.queries.per_document, rejected))
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.rejected += rejected
         why = _nothing_asked(kept, side, languages, wording.share, rejected)
@@ -211,7 +211,7 @@ async def _written(
 class QueriesOfRun(NamedTuple):
     """All queries; of each passage its document, what `general_queries` takes, its split."""
 
-    queries: list[PassageQuery]
+    queries: Sequence[PassageQuery]
     passages: Sequence[Passage]
     document_of: Sequence[int]
     stems: Sequence[Codes]
@@ -221,37 +221,39 @@ class QueriesOfRun(NamedTuple):
 
 def _chosen(
     run: QueriesOfRun, wanted: QueryCounts, context: Context, rejected: Rejections
-) -> list[PassageQuery]:
+) -> Sequence[PassageQuery]:
     """What is good enough to be scored on, and to be trained on, in the order it was."""
-    kept: set[int] = set()
+    split_of = np.array([run.splits[one.passage] for one in run.queries], np.str_)
+    kept = np.zeros(len(run.queries), bool)
     trained = "params.queries.training_quality", wanted.training_quality
     scored = "params.queries.quality", wanted.quality
     general: dict[int, str] = {}  # by the query's place
     for (_, least), names in ((scored, ("test", "dev")), (trained, ("train",))):
-        places = [i for i, one in enumerate(run.queries) if run.splits[one.passage] in names]
+        places = np.flatnonzero(np.isin(split_of, names)).tolist()
         if least:
             found = general_queries(
-                [run.queries[i] for i in places], run.passages, run.document_of, run.stems,
-                run.lists, context.progress,
+                chosen(run.queries, places), run.passages, run.document_of, run.stems, run.lists,
+                context.progress,
             )  # fmt: skip
             general |= {places[number]: reason for number, reason in found.items()}
+    firsts = np.flatnonzero(np.diff(run.document_of, prepend=-1))
+    documents = Counter(run.splits[i] for i in firsts.tolist())
     for (option, least), split in ((scored, "test"), (scored, "dev"), (trained, "train")):
-        places = [i for i, one in enumerate(run.queries) if run.splits[one.passage] == split]
-        some = [run.queries[i] for i in places]
-        owners = zip(run.document_of, run.splits, strict=True)
-        documents = len({owner for owner, name in owners if name == split})
+        places = np.flatnonzero(split_of == split).tolist()
         own = {number: general[i] for number, i in enumerate(places) if i in general}
         # like users' queries are chosen by form, among those of any score
         lowest = 0.0 if wanted.like else least
-        some, are_few = without_poor(some, run.passages, own, lowest, documents, rejected)
-        kept.update(map(id, some))
+        some, are_few = without_poor(
+            chosen(run.queries, places), run.passages, own, lowest, documents[split], rejected
+        )
+        kept[[places[number] for number in some]] = True
         if are_few:
             context.notice(
                 f"Few queries of the rules find their document and score {lowest:g} ({option}): "
                 "the best of the others are kept. Read some first; a model (--model) writes better "
                 "ones."
             )
-    return [one for one in run.queries if id(one) in kept]
+    return chosen(run.queries, np.flatnonzero(kept).tolist())
 
 
 def _nothing_asked(

@@ -153,10 +153,10 @@ def test_parts_merge_to_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(one.words, other.words)
     assert np.array_equal(one.starts, other.starts)
     assert np.array_equal(whole.order(), parts[0].order())
-    monkeypatch.setattr(wordsets, "IN_MEMORY", 0)
-    on_disk = whole.sets(str(tmp_path)).words
-    assert isinstance(on_disk, np.memmap)
-    assert np.array_equal(on_disk, one.words)
+    monkeypatch.setattr(on_disk, "IN_MEMORY", 0)
+    mapped = whole.sets(str(tmp_path)).words
+    assert isinstance(mapped.base, np.memmap)
+    assert np.array_equal(mapped, one.words)
     assert one.starts[-1] == sum(len(set(words)) for words in made)
 
 

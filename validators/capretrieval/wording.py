@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.on_disk import IN_MEMORY
 from retgen.tokenizer import tokens
 from retgen.validators.similar import groups
-from retgen.validators.wordsets import IN_MEMORY, Ints, Sets, word_runs, word_sets
+from retgen.validators.wordsets import Ints, Sets, word_runs, word_sets
 
 ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 STEPS = (ALIKE, 0.8, 0.9, 1.0)
