@@ -5,7 +5,7 @@ Of some things both say the same: the card has it in sentences, the terminal in 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +29,7 @@ CORPUS_CARD = (
     "The corpus is made of the source's documents as they are; what is not used stands in "
     "`rejected.jsonl`."
 )
+_LOOKED_AT = 100  # passages of a language, for their script
 _DOUBTFUL = 0.1  # share of negatives that may be relevant, above which a run warns
 _WARNING = (
     f". Warning: that is above {_DOUBTFUL:.0%}; a judge can look at them (mine.judge), or train "
@@ -98,12 +99,17 @@ def _large_line(tables: QueryTables) -> dict[str, str]:
     if not found:
         return {}
     largest = counts.most_common(1)[0][0]
-    tested = [tables.passages[one.passage] for one in tables.queries if one.split == "test"]
-    test = [whole_id(one.source) == largest for one in tested]
+    test = [whole_id(tables.passages[i].source) == largest for i in _tested(tables)]
     return {
         "warning": f"{found[0]}; it has {sum(test):,} of {len(test):,} test queries "
         "(queries.per_document keeps them few)"
     }
+
+
+def _tested(tables: QueryTables) -> list[int]:
+    """The passages that test queries were written for, by number."""
+    pairs = zip(tables.facts, tables.passage_of, strict=True)
+    return [passage for one, passage in pairs if one.split == "test"]
 
 
 def _large_card(tables: QueryTables) -> list[str]:
@@ -122,12 +128,14 @@ def licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
 
 def languages(tables: QueryTables) -> list[str]:
     """ISO 639-3 and script of the documents' languages, most first."""
-    by_language: dict[str, list[str]] = {}
+    counts, by_language = Counter[str](), defaultdict[str, list[str]](list)
     for one in tables.passages:
-        by_language.setdefault(one.language, []).append(one.text)
+        counts[one.language] += 1
+        if counts[one.language] <= _LOOKED_AT:
+            by_language[one.language].append(one.text)
     result = []
-    for code, texts in sorted(by_language.items(), key=lambda item: (-len(item[1]), item[0])):
-        script = script_of(" ".join(texts[:100]))[0] or "Zyyy"  # undetermined
+    for code in sorted(counts, key=lambda code: (-counts[code], code)):
+        script = script_of(" ".join(by_language[code]))[0] or "Zyyy"  # undetermined
         result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
     return result
 
@@ -219,17 +227,17 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
 
 def _found_line(tables: QueryTables) -> dict[str, str]:
     """What `gen run` prints of the queries: who wrote them, and which the test set has."""
-    if not tables.queries:
+    if not tables.facts:
         return {}
-    kinds = Counter(one.kind for one in tables.queries if one.evidence == FOUND)
-    test = [one for one in tables.queries if one.split == "test"]
+    kinds = Counter(one.kind for one in tables.facts if one.evidence == FOUND)
+    test = [one for one in tables.facts if one.split == "test"]
     found, apart = (
         sum(one.evidence == FOUND for one in test), sum(one.side == "nonlexical" for one in test)
     )  # fmt: skip
     named = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
     return {
         "found": (
-            f"{kinds.total():,} of {len(tables.queries):,} queries are people's words"
+            f"{kinds.total():,} of {len(tables.facts):,} queries are people's words"
             f"{f' ({named})' if named else ''}; in test {found:,} of {len(test):,}, "
             f"and {apart:,} of these share no content word with their target (--by side)"
         )
@@ -240,8 +248,9 @@ def _written_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str
     """What `gen run` prints of a model's queries: for which share of the passages there are any."""
     if not any(name in job.live for name in _WRITERS):
         return {}
-    written = [one for one in tables.queries if one.evidence == "model"]
-    served, every = len({one.passage for one in written}), max(1, len(tables.passages))
+    pairs = zip(tables.facts, tables.passage_of, strict=True)
+    written = [passage for one, passage in pairs if one.evidence == "model"]
+    served, every = len(set(written)), max(1, len(tables.passages))
     return {
         "written": (
             f"{len(written):,} queries by a model, for {served:,} of {len(tables.passages):,} "
@@ -260,8 +269,8 @@ def _few_line(
         whole_id(one.source)
         for one, split in zip(tables.passages, tables.split, strict=True) if split == "test"
     }  # fmt: skip
-    tested = [one for one in tables.queries if one.split == "test"]
-    asked = {whole_id(tables.passages[one.passage].source) for one in tested}
+    tested = _tested(tables)
+    asked = {whole_id(tables.passages[i].source) for i in tested}
     why = ", ".join(
         f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in mined["dropped"].items()
     )
@@ -336,12 +345,12 @@ def _like_card(job: Job[CapRetrievalParams], tables: QueryTables) -> list[str]:
 
 def facts(tables: QueryTables) -> dict[str, str]:
     """The columns of the paper's Table 6."""
-    sets = Counter(one.set for one in tables.queries)
+    sets = Counter(one.set for one in tables.facts)
     words = Counter[str]()
     for one in tables.queries:
         words[one.set] += length(one.text)
     asked = max(1, len(tables.passages))
-    splits = Counter(one.split for one in tables.queries)
+    splits = Counter(one.split for one in tables.facts)
     result = {
         "Passages": f"{len(tables.passages):,}",
         "Words": f"{sum(length(one.text) for one in tables.passages):,}",
@@ -355,13 +364,12 @@ def facts(tables: QueryTables) -> dict[str, str]:
 
 def example(tables: QueryTables) -> Example | None:
     """The queries of the first passage that has some."""
-    for number, passage in enumerate(tables.passages):
-        rows = [
-            (f"{one.set}, {one.kind}", one.text,
-             tables.documents[passage.source][1][slice(*one.span)][:200])
-            for one in tables.queries if one.passage == number
-        ]  # fmt: skip
-        if rows:
-            head = ("kind", "query", "evidence (begins)")
-            return Example(f"The queries of {passage.id}", head, rows, changed=False)
-    return None
+    if not tables.passage_of:
+        return None
+    first = min(tables.passage_of)
+    text = tables.documents[tables.document_of[first]]["text"]
+    own = (tables.queries[i] for i, number in enumerate(tables.passage_of) if number == first)
+    rows = [(f"{one.set}, {one.kind}", one.text, text[slice(*one.span)][:200]) for one in own]
+    head = ("kind", "query", "evidence (begins)")
+    title = f"The queries of {tables.passages[first].id}"
+    return Example(title, head, rows, changed=False)

@@ -7,8 +7,10 @@ say anything of them (paper, Appendix B.2), a classifier can.
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +28,7 @@ from retgen.generators.capretrieval.passages import (
     PassageLabels,
     Whole,
     cut_passages,
+    numbered_sources,
     shown_text,
     term_codes,
 )
@@ -34,6 +37,7 @@ from retgen.generators.capretrieval.reading import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import Ids, iterate_rows, read_rows
+from retgen.on_disk import DiskList, JSONLines, MappedList
 from retgen.sources import Block
 from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
@@ -46,67 +50,98 @@ _BLANKS = " \t"
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
 
-class _Pair(NamedTuple):
-    query: int
-    passage: int
+class QueryFacts(NamedTuple):
+    """What many queries have in common."""
+
+    split: str
+    set: str
+    kind: str
+    evidence: str
+    side: str
 
 
 class QueryTables:
-    """All tables of a run, from its sources/."""
+    """All tables of a run, from its sources/, of which queries and texts are read as needed.
+
+    `split`: of each passage. `facts`, `passage_of`: of each query, its passage by number.
+    """
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self._folder = folder
-        self.documents: dict[str, tuple[str, str]] = {}
-        for row in iterate_rows(folder / DOCUMENTS):
-            self.documents[row["id"]] = row["title"], row["text"]
-        self.passages: list[Passage] = []
+        self.documents: Sequence[dict[str, Any]] = JSONLines(folder / DOCUMENTS)
         self.split: list[str] = []
-        for row in iterate_rows(folder / PASSAGES):
-            title, text = self.documents[row["source"]]
-            start, stop = row["start"], row["stop"]
-            self.passages.append(
-                Passage(row["id"], row["source"], start, stop, title, text[start:stop],
-                        row["language"])
-            )  # fmt: skip
-            self.split.append(row["split"])
-        self.queries = [PassageQuery.from_json(row) for row in iterate_rows(folder / QUERIES)]
+        self.passages: Sequence[Passage] = DiskList(self._read_passages(folder / PASSAGES))
+        self.document_of = numbered_sources(self.passages)
+        rows = JSONLines(folder / QUERIES)
+        self.queries: Sequence[PassageQuery] = MappedList(PassageQuery.from_json, rows)
+        self._count_queries()
         count = len(self.queries)
-        self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).texts(np.arange(count))
+        self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).fields(np.arange(count))
         # another order than that of the documents: a place in one tells nothing of the other
-        self._order = (
-            Permutation(seed, "capretrieval/order", count)(np.arange(count)).tolist()
-            if count else []
-        )  # fmt: skip
+        self._order = array("q")
+        if count:
+            self._order.extend(Permutation(seed, "capretrieval/order", count)(np.arange(count)))
+
+    def _read_passages(self, path: Path) -> Iterator[Passage]:
+        number_of = {row["id"]: number for number, row in enumerate(self.documents)}
+        document = dict[str, Any]()
+        for row in iterate_rows(path):
+            if document.get("id") != row["source"]:  # several passages of one follow each other
+                document = self.documents[number_of[row["source"]]]
+            self.split.append(sys.intern(row["split"]))
+            start, stop = row["start"], row["stop"]
+            yield Passage(
+                row["id"], row["source"], start, stop, document["title"],
+                document["text"][start:stop], row["language"],
+            )  # fmt: skip
+
+    def _count_queries(self) -> None:
+        kinds = dict[QueryFacts, QueryFacts]()
+        self.facts: list[QueryFacts] = []
+        self.passage_of, self._negatives = array("q"), array("q")
+        for one in self.queries:
+            facts = QueryFacts(one.split, one.set, one.kind, one.evidence, one.side)
+            self.facts.append(kinds.setdefault(facts, facts))
+            self.passage_of.append(one.passage)
+            self._negatives.append(len(one.negatives))
 
     def rechunk(self, size: PassageSize | None) -> QueryTables:
         """The same queries over the same documents, cut in another way; without negatives.
 
         `Labels` has the rule by which the positives are found again. Queries keep their splits.
         """
-        of_source = {
-            one.source: (one.language, name)
-            for one, name in zip(self.passages, self.split, strict=True)
+        of_document = {
+            number: (split, sys.intern(one.language))
+            for number, split, one in zip(self.document_of, self.split, self.passages, strict=True)
         }
+
+        def whole(number: int) -> Whole:
+            row = self.documents[number]
+            blocks = tuple(Block(*block) for block in row["blocks"])
+            return Whole(row["id"], row["title"], row["text"], of_document[number][1], blocks)
+
         result = copy(self)
-        wholes = [
-            Whole(row["id"], row["title"], row["text"], of_source[row["id"]][0],
-                  tuple(Block(*block) for block in row["blocks"]))
-            for row in iterate_rows(self._folder / DOCUMENTS)
-        ]  # fmt: skip
-        result.passages = list(cut_passages(wholes, size))
-        result.split = [of_source[one.source][1] for one in result.passages]
-        phrases = [one.phrase() for one in self.queries]
+        wholes = MappedList(whole, range(len(self.documents)))
+        result.passages = DiskList(cut_passages(wholes, size))
+        result.document_of = numbered_sources(result.passages)
+        result.split = [of_document[number][0] for number in result.document_of]
+        phrases = MappedList(PassageQuery.phrase, self.queries)
         words = (term_codes(words_of(shown_text(one))) for one in result.passages)
-        held = Holders(words, {phrase for phrase in phrases if phrase is not None})
+        held = Holders(words, (phrase for phrase in phrases if phrase is not None))
         labels = PassageLabels(result.passages, held)
-        result.queries = []
-        for one, phrase in zip(self.queries, phrases, strict=True):
-            relevant = labels.relevant(phrase, one.rests_on)
-            result.queries.append(replace(
+
+        def labelled(one: PassageQuery) -> PassageQuery:
+            relevant = labels.relevant(one.phrase(), one.rests_on)
+            return replace(
                 one, passage=labels.holding(one.rests_on[0])[0], negatives=[],
                 positives=sorted(j for j in relevant if result.split[j] == one.split),
-            ))  # fmt: skip
+            )  # fmt: skip
+
+        result.queries = DiskList(map(labelled, self.queries))
+        result._count_queries()
         return result
+
+    def _id(self, query: int) -> str:
+        return bytes(self._ids[query]).decode()
 
     def corpus(self) -> Rows:
         """Every passage, as it stands in its document."""
@@ -139,7 +174,7 @@ class QueryTables:
                 source, *span = one.rests_on[1]
                 other = {"other_source": source, "other_span": span}
             return {
-                "_id": self._ids[number],
+                "_id": self._id(number),
                 "text": one.text,
                 "metadata": {
                     "kind": one.kind,
@@ -163,21 +198,19 @@ class QueryTables:
         """The positives, by split; a split without any is left out, but for test."""
         result = {}
         for split in ("test", "dev", "train"):
-            pairs = [
-                _Pair(number, passage)
-                for number in self._order
-                if self.queries[number].split == split
-                for passage in self.queries[number].positives
-            ]
-            if pairs or split == "test":
+            pairs = _Pairs()
+            for number in self._order:
+                if self.facts[number].split == split:
+                    pairs.add(number, self.queries[number].positives)
+            if len(pairs) or split == "test":
                 result[split] = rows_of(self._qrel(pairs), len(pairs))
         return result
 
-    def _qrel(self, pairs: list[_Pair]) -> Callable[[int], Mapping[str, Any]]:
+    def _qrel(self, pairs: _Pairs) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:
             query, passage = pairs[i]
             return {
-                "query-id": self._ids[query], "corpus-id": self.passages[passage].id, "score": 1,
+                "query-id": self._id(query), "corpus-id": self.passages[passage].id, "score": 1,
             }  # fmt: skip
 
         return make
@@ -191,35 +224,40 @@ class QueryTables:
         """
         result = {}
         for name in (FOUND, "KW", "SM", TWO):
-            chosen = [
-                _Pair(number, passage)
-                for number in self._order
-                if (one := self.queries[number]).split == "train"
-                and one.set == name
-                and len(one.negatives) == self.negatives
-                and (name != FOUND or length(self.positive(one, one.passage)) >= _REST)
-                for passage in (one.positives if name == TWO else [one.passage])
-            ]
-            if chosen:
-                result[name.lower()] = rows_of(self._triplet(chosen), len(chosen))
+            pairs = _Pairs()
+            for number in self._order:
+                facts, passage = self.facts[number], self.passage_of[number]
+                if (
+                    facts.split != "train"
+                    or facts.set != name
+                    or self._negatives[number] != self.negatives
+                ):
+                    continue
+                if name == TWO:
+                    pairs.add(number, self.queries[number].positives)
+                elif name != FOUND or length(self.positive(self.queries[number], passage)) >= _REST:
+                    pairs.add(number, [passage])
+            if len(pairs):
+                result[name.lower()] = rows_of(self._triplet(pairs), len(pairs))
         return result
 
     @cached_property
     def negatives(self) -> int:
         """Of every training pair; queries with fewer are not trained on."""
-        return max((len(one.negatives) for one in self.queries), default=0)
+        return max(self._negatives, default=0)
 
-    def _triplet(self, chosen: list[_Pair]) -> Callable[[int], Mapping[str, Any]]:
+    def _triplet(self, pairs: _Pairs) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:
-            query, passage = chosen[i]
+            query, passage = pairs[i]
             one = self.queries[query]
+            negatives = [self.passages[j] for j in one.negatives]
             return {
                 "anchor": one.text,
                 "positive": self.positive(one, passage),
-                **{f"negative_{n}": self._shown(j) for n, j in enumerate(one.negatives, 1)},
-                "query-id": self._ids[query],
+                **{f"negative_{n}": shown_text(its) for n, its in enumerate(negatives, 1)},
+                "query-id": self._id(query),
                 "positive-id": self.passages[passage].id,
-                "negatives-id": [self.passages[j].id for j in one.negatives],
+                "negatives-id": [its.id for its in negatives],
             }
 
         return make
@@ -245,10 +283,24 @@ class QueryTables:
                 start, stop = span[0] - passage.start, span[1] - passage.start
                 copied = _letters(passage.text[start:stop]) == _letters(passage.title)
                 return rest if copied else f"{passage.title} {rest}".strip()
-        return self._shown(number)
+        return shown_text(passage)
 
-    def _shown(self, number: int) -> str:
-        return shown_text(self.passages[number])
+
+class _Pairs:
+    """Queries and passages, by their numbers."""
+
+    def __init__(self) -> None:
+        self._queries, self._passages = array("q"), array("q")
+
+    def add(self, query: int, passages: Sequence[int]) -> None:
+        self._queries.extend([query] * len(passages))
+        self._passages.extend(passages)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def __getitem__(self, number: int) -> tuple[int, int]:
+        return self._queries[number], self._passages[number]
 
 
 def _without(passage: Passage, places: Iterable[tuple[int, int]]) -> str:

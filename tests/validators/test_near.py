@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from retgen import on_disk
 from retgen.data import Query
 from retgen.validation.validate import validate
-from retgen.validators import similar, wordsets
+from retgen.validators import similar
 from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Judgements
 from retgen.validators.rules.near import NearDuplicateQueries
