@@ -8,9 +8,11 @@ texts of one call, but for `bm25-paper`, which has an index a set.
 from __future__ import annotations
 
 import os
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from retgen.evaluation.collection import Collection
 from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks
 from retgen.evaluation.search.rankings import Rankings
+from retgen.on_disk import DiskList, joined
 from retgen.progress import Progress
 from retgen.tokenizer import is_unspaced, named_scripts, stems, tokens, words_only
 
@@ -108,14 +111,17 @@ class BM25Index:
 
     def __init__(self, blocks: Iterable[list[list[str]]]) -> None:
         self._vocabulary: dict[str, int] = {}
-        documents: list[list[int]] = []
+        documents = DiskList[list[int]](dump=_as_bytes, load=_as_numbers)
         number = self._vocabulary
         for texts in blocks:
             for terms in texts:
                 documents.append([number.setdefault(t, len(number)) for t in terms])
         self._index: Any = load_bm25s().BM25()
         if number:  # else no query has a term, and bm25s would divide by a mean length of 0
-            self._index.index((documents, number), show_progress=False)
+            self._index.index(SimpleNamespace(ids=documents, vocab=number), show_progress=False)
+            held = self._index.scores
+            held["data"] = joined([held["data"]], np.float32)
+            held["indices"] = joined([held["indices"]], np.int32)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"vocabulary": self._vocabulary, "index": vars(self._index)}
@@ -153,6 +159,14 @@ class BM25Index:
         shape = scores["num_docs"], len(scores["indptr"]) - 1
         parts = scores["data"], scores["indices"], scores["indptr"]
         return sparse.csc_array(parts, shape=shape).tocsr()
+
+
+def _as_bytes(terms: list[int]) -> bytes:
+    return array("i", terms).tobytes()
+
+
+def _as_numbers(data: bytes) -> list[int]:
+    return array("i", data).tolist()
 
 
 def load_bm25s() -> Any:

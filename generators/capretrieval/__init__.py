@@ -15,6 +15,7 @@ summaries are the content words of a sentence, and hypernyms and questions are l
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import documents_of, spans
 from retgen.generators.capretrieval.plan import (
     JUDGES,
+    LOOKED_AT,
     call_estimates,
     check_judge,
     check_two_documents,
@@ -119,22 +121,22 @@ class CapRetrieval(Family[CapRetrievalParams]):
             count = min(limits, default=0)
             queries = estimated_queries(job, [1] * count)
             return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
-        documents, refused = [], list[RefusedRow]()
+        refused, first = list[RefusedRow](), list[str]()
+        lengths, passages_of = array("q"), Counter[str]()
         for one in documents_of(params, job.limit):
             if isinstance(one, RefusedRow):
                 refused.append(one)
-            else:
-                documents.append(one)
-        if not documents:
+                continue
+            if len(first) < LOOKED_AT:
+                first.append(one.text)
+            for start, stop in spans(one.text, params.passages):
+                lengths.append(len(one.text[start:stop].encode()))
+                passages_of[whole_id(one.id)] += 1
+        if not first:
             where = "the bundled captions" if source is None else str(source.path)
             message = f"params.source: {where} holds no document that can be used."
             rows = [one._asdict() for one in refused]
             raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
-        lengths, passages_of = [], Counter[str]()
-        for one in documents:
-            for start, stop in spans(one.text, params.passages):
-                lengths.append(len(one.text[start:stop].encode()))
-                passages_of[whole_id(one.id)] += 1
         if params.judge is not None:
             return plan_judged(job, lengths)
         passages, size = len(lengths), sum(lengths)
@@ -145,7 +147,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
             qrels=queries,
             bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
             call_estimates=call_estimates(job, passages, size, queries),
-            notes=(*plan_notes(job, documents), *card.large_document(passages_of)),
+            notes=(*plan_notes(job, first), *card.large_document(passages_of)),
             about=True,
             source_documents=card.cut_from(passages_of),
         )

@@ -28,7 +28,7 @@ from retgen.generators.capretrieval.two_documents import (
 from retgen.generators.capretrieval.with_agents import agents_of
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.params import Job
-from retgen.sources import SourceDocument, refusals
+from retgen.sources import refusals
 
 JUDGES = (ANNOTATE, ADJUDICATE, CALIBRATE)
 _OF_A_MODEL = 12  # queries of a passage: not all that are asked for pass
@@ -94,16 +94,19 @@ def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) 
     return round(sum(made)) + more
 
 
-def plan_notes(job: Job[CapRetrievalParams], documents: Sequence[SourceDocument]) -> list[str]:
+LOOKED_AT = 500  # documents, for their languages
+
+
+def plan_notes(job: Job[CapRetrievalParams], texts: Sequence[str]) -> list[str]:
     """What the plan says: whose queries they are like, languages without a baseline, and what only
-    a model writes.
+    a model writes. `texts`: of the first documents.
     """
     like = job.params.queries.like
     notes = [] if like is None else [like_note(like)]
     if agents_of(job.params) <= job.live:
         return notes
     notes += ["hypernyms and questions are a model's work (--model); rules write the other queries"]
-    languages = Counter(language_of([one.text for one in documents[:500]], job.params.language))
+    languages = Counter(language_of(texts, job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(
             f"{language_name(code)} has no rules: without a model its documents get no "
