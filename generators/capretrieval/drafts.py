@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -49,7 +50,7 @@ from retgen.generators.capretrieval.passages import (
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
 from retgen.generators.capretrieval.topics import topic_of, with_topic
-from retgen.on_disk import DiskList, disk_arrays, mapped_arrays
+from retgen.on_disk import DiskList, MappedList, disk_arrays, mapped_arrays
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import sequence
 
@@ -205,33 +206,58 @@ def _is_told(paragraph: str) -> bool:
 
 def incoming_links(
     documents: Sequence[SourceDocument], counts: CorpusCounts
-) -> dict[str, tuple[Incoming, ...]]:
-    """The links to each document from others, by its id, whose words point to few documents."""
-    by_place = {place: one.id for one in reversed(documents) for place in places_of(one.place)}
-    targets: dict[str, set[str]] = defaultdict(set)
-    held: dict[str, dict[tuple[str, str], Incoming]] = defaultdict(dict)
-    for one, place, anchor, link in _links(documents, counts):
-        target = by_place.get(place)
-        if target is not None and target != one.id and link.text:
-            words = folded(link.text)
-            targets[words].add(target)
-            if len(held[target]) < _LINKS:
-                held[target].setdefault((words, anchor), link)
-    return {
-        target: tuple(link for (words, _), link in links.items() if len(targets[words]) <= _TARGETS)
-        for target, links in held.items()
-    }
+) -> Sequence[tuple[Incoming, ...]]:
+    """The links to each document from others whose words point to few documents."""
+    places, links, noted = _Places(documents), DiskList[Incoming](), array("q")
+    for number, place, anchor, link in _links(documents, counts):
+        target = places.get(place)
+        if target not in (None, number) and link.text:
+            links.append(link)
+            codes = term_codes([folded(link.text), anchor]).view(np.int64)
+            noted.extend([target, *codes.tolist()])
+    rows = np.array(noted).reshape(-1, 3)
+    pairs = np.unique(rows[:, :2], axis=0)
+    words, targets = np.unique(pairs[:, 1], return_counts=True)
+    are_few = targets[np.searchsorted(words, rows[:, 1])] <= _TARGETS
+    # of equal words to one place the first
+    distinct = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    ordered = distinct[np.argsort(rows[distinct, 0], kind="stable")]
+    begins = np.searchsorted(rows[ordered, 0], np.arange(len(documents) + 1))
+
+    def incoming(number: int) -> tuple[Incoming, ...]:
+        own = ordered[begins[number] : begins[number + 1]][:_LINKS]
+        return tuple(links[i] for i in own[are_few[own]].tolist())
+
+    return MappedList(incoming, range(len(documents)))
+
+
+class _Places:
+    """The numbers of documents by what links call them; of two documents the first."""
+
+    def __init__(self, documents: Iterable[SourceDocument]) -> None:
+        owners, codes = array("q"), array("Q")
+        for number, one in enumerate(documents):
+            names = places_of(one.place)
+            owners.extend([number] * len(names))
+            codes.extend(term_codes(names).tolist())
+        self._codes, first = np.unique(np.array(codes), return_index=True)
+        self._owners = np.array(owners)[first]
+
+    def get(self, place: str) -> int | None:
+        code = term_codes([place])
+        at = int(np.searchsorted(self._codes, code)[0])
+        return int(self._owners[at]) if code in self._codes[at : at + 1] else None
 
 
 def _links(
     documents: Sequence[SourceDocument], counts: CorpusCounts
-) -> Iterator[tuple[SourceDocument, str, str, Incoming]]:
-    for one in documents:
+) -> Iterator[tuple[int, str, str, Incoming]]:
+    for number, one in enumerate(documents):
         chapters = counts.chapters_beside(one.id)
         for start, stop, target in one.links:
             place, _, anchor = target.partition("#")
             text, low, high = words_shown(one.text[start:stop], chapters)
-            yield one, place, anchor, Incoming(text, anchor, one.id, start + low, start + high)
+            yield number, place, anchor, Incoming(text, anchor, one.id, start + low, start + high)
 
 
 def places_of(place: str) -> list[str]:
@@ -291,7 +317,7 @@ async def draft_in_processes(
     def task(name: str) -> list[DraftTask]:
         part = part_of[name]
         return [
-            DraftTask(one, tuple(passages[first[i] : first[i + 1]]), incoming.get(one.id, ()),
+            DraftTask(one, tuple(passages[first[i] : first[i + 1]]), incoming[i],
                       splits[i] != "train")
             for i, one in enumerate(documents[part], part.start)
         ]  # fmt: skip
