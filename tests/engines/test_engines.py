@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.engines import Local, engine_named
+from retgen.engines import Local, Tasks, engine_named
 from retgen.engines.engine import Window
 from retgen.engines.files import ResultFiles
 from retgen.engines.ranks import MergeEngine, Rank, Share
@@ -69,6 +69,26 @@ def test_workers_killed_at_any_moment_of_handing_over(tmp_path: Path) -> None:
 def test_a_task_that_always_kills_its_worker(tmp_path: Path) -> None:
     with pytest.raises(WorkerLost, match=r"^a worker process was killed, most likely because"):
         list(Local(2).map(work.die, None, TASKS))
+
+
+def test_tasks_are_made_when_they_begin(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def task(name: str) -> int:
+        made.append(name)
+        return TASKS[name]
+
+    for engine in (Local(1), MergeEngine(ResultFiles(tmp_path / "results"), Local(1))):
+        results = engine.map(work.double, 7, Tasks(TASKS, task))
+        assert next(results) == ("t0", b"7 0")
+        assert made == ["t0"]
+        assert len(list(results)) == 11
+        made.clear()
+    kept = MergeEngine(ResultFiles(tmp_path / "results"), Local(1))
+    assert len(list(kept.map(work.double, 7, Tasks(TASKS, task)))) == 12
+    assert made == []
+    with pytest.raises(KeyError):
+        Tasks(TASKS, task)["another"]
 
 
 def test_few_tasks_run_ahead_of_the_first_that_has_not_ended() -> None:
