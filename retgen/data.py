@@ -27,6 +27,7 @@ from retgen.dataset_files import (
     table_files,
 )
 from retgen.errors import DatasetError, DatasetMissing
+from retgen.on_disk import BlockList
 from retgen.rows import (
     NUMBER,
     Problem,
@@ -244,6 +245,14 @@ class Dataset:
         """All qrels of a split in order, or the first so many, and the rows that are none."""
         return _read(self.qrels[split], qrel_of, first)
 
+    def stored_queries(self, first: int | None = None) -> tuple[Sequence[Query], list[Problem]]:
+        """As `read_queries`; they lie on disk."""
+        return _read(self.queries, query_of, first, BlockList)
+
+    def stored_qrels(self, split: str) -> tuple[Sequence[Qrel], list[Problem]]:
+        """As `read_qrels`; they lie on disk."""
+        return _read(self.qrels[split], qrel_of, None, BlockList)
+
     def read_graded(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
         """All grades of a split in order, or the first so many, and the rows that are none."""
         return _read(self.graded[split], qrel_of, first)
@@ -414,21 +423,25 @@ def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:
 
 
 def _read(
-    table: TableFiles, parse: Any, first: int | None = None
-) -> tuple[list[Any], list[Problem]]:
-    """Records and problems; of the records only the `first`, of the problems all."""
-    records: list[Any] = []
+    table: TableFiles,
+    parse: Any,
+    first: int | None = None,
+    kept: Callable[[Iterator[Any]], Any] = list,
+) -> tuple[Any, list[Problem]]:
+    """Records, as they are `kept`, and problems; of the records only the `first`, of these all."""
     problems: list[Problem] = []
-    line = 0
-    for chunk in table.chunks():
-        for row in table.rows(chunk):
-            line += 1
-            parsed = parse(row)
+
+    def records() -> Iterator[Any]:
+        rows = chain.from_iterable(map(table.rows, table.chunks()))
+        read = 0
+        for line, parsed in enumerate(map(parse, rows), 1):
             if isinstance(parsed, str):
                 problems.append(Problem(line, parsed))
-            elif first is None or len(records) < first:
-                records.append(parsed)
-    return records, problems
+            elif first is None or read < first:
+                read += 1
+                yield parsed
+
+    return kept(records()), problems
 
 
 def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterable[str] = ()) -> str:

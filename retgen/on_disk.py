@@ -6,7 +6,10 @@ import pickle
 import tempfile
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, overload
 
@@ -21,6 +24,7 @@ S = TypeVar("S")
 Number = TypeVar("Number", bound=np.generic)
 
 _WAITING = 1 << 20  # bytes that are written together
+_BLOCK = 16  # items
 
 
 class StoredList(Sequence[T]):
@@ -140,6 +144,56 @@ class MappedList(Sequence[S]):
 
     def __iter__(self) -> Iterator[S]:
         return map(self._make, self._items)
+
+
+class BlockList(MappedList[T]):
+    """Items in a temporary file, written and read some at a time: fast from end to end."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        left = iter(items)
+        self._blocks = DiskList(iter(lambda: list(islice(left, _BLOCK)), []))
+        size = len(self._blocks) and _BLOCK * (len(self._blocks) - 1) + len(self._blocks[-1])
+        block = lru_cache(1)(self._blocks.__getitem__)
+        super().__init__(lambda place: block(place // _BLOCK)[place % _BLOCK], range(size))
+
+    def __iter__(self) -> Iterator[T]:
+        return chain.from_iterable(self._blocks)
+
+
+class Keyed(Mapping[Any, T]):
+    """The items of a sequence by a key, as a dict has them: of several the last, where the first
+    stands. In memory are a hash and a place each.
+    """
+
+    def __init__(self, items: Sequence[T], key: Callable[[T], Any]) -> None:
+        self._items, self._key = items, key
+        hashes = np.fromiter((hash(key(one)) for one in items), np.int64, len(items))
+        places = np.argsort(hashes, kind="stable")
+        self._hashes = array("q", hashes[places].tobytes())
+        self._places = array("q", places.tobytes())
+
+    def all(self, name: Any) -> list[T]:
+        """All items with a key, in order."""
+        return [item for _, item in self._found(name)]
+
+    def _found(self, name: Any) -> Iterator[tuple[int, T]]:
+        start = bisect_left(self._hashes, known := hash(name))
+        for place in self._places[start : bisect_right(self._hashes, known, start)]:
+            if self._key(item := self._items[place]) == name:
+                yield place, item
+
+    def __getitem__(self, name: Any) -> T:
+        for item in reversed(self.all(name)):
+            return item
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Any]:
+        for place, name in enumerate(map(self._key, self._items)):
+            if next(self._found(name))[0] == place:
+                yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def disk_arrays() -> DiskList[NDArray[np.uint64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,18 @@ def _hash(key: str) -> int:
 
 def _hashes(keys: Sequence[str]) -> NDArray[np.uint64]:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, encode_texts(keys)), np.uint64, len(keys))
+
+
+def hashes_of(keys: Iterable[str]) -> NDArray[np.uint64]:
+    """(n,) a hash of each, where there are too many to hold."""
+    return np.fromiter(map(_hash, keys), np.uint64)
+
+
+def repeated(keys: Iterable[str]) -> NDArray[np.bool_]:
+    """(n,) whether a key stands more than once; true as well where two share a hash."""
+    hashes = hashes_of(keys)
+    ordered = np.sort(hashes)
+    return np.isin(hashes, ordered[1:][ordered[1:] == ordered[:-1]])
 
 
 def encode_texts(texts: Sequence[str]) -> list[bytes]:

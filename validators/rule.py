@@ -6,9 +6,10 @@ needs to name what it only knows as a hash looks a second time at the documents 
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -75,37 +76,33 @@ class Batch:
 
 @dataclass
 class Judgements:
-    """Queries and qrels of one split, in memory.
+    """Queries and qrels of one split, in order; where there are many, they lie on disk.
 
     `positives` maps a query id to the ids of its relevant documents (relevance > 0), in the order
     of the file. `others` are the qrels of the other splits. `notes`: column -> query id -> what it
     holds beside id and text (see `retgen.validators.notes`), of queries with positives.
     """
 
-    queries: list[Query]
-    qrels: list[Qrel]
+    queries: Sequence[Query]
+    qrels: Sequence[Qrel]
     query_problems: list[Problem] = field(default_factory=list)
     qrel_problems: list[Problem] = field(default_factory=list)
     split: str = "test"
     foreign: bool = False  # not written by retgen, or its proof cannot be repeated
-    others: dict[str, list[Qrel]] = field(default_factory=dict)
+    others: dict[str, Sequence[Qrel]] = field(default_factory=dict)
     other_problems: dict[str, list[Problem]] = field(default_factory=dict)
     notes: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     positives: dict[str, list[str]] = field(init=False)
     relevant_documents: set[str] = field(init=False)
-    judged_documents: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.positives = {}
         for query_id, doc_id, relevance in self.qrels:
             if relevance > 0:
-                self.positives.setdefault(query_id, []).append(doc_id)
+                self.positives.setdefault(query_id, []).append(sys.intern(doc_id))
         self.relevant_documents = {d for docs in self.positives.values() for d in docs}
-        self.judged_documents = {qrel.doc_id for qrel in self.qrels}
-        for qrels in self.others.values():
-            self.judged_documents.update(qrel.doc_id for qrel in qrels)
 
-    def splits(self) -> Iterator[tuple[str, list[Qrel]]]:
+    def splits(self) -> Iterator[tuple[str, Sequence[Qrel]]]:
         """The qrels of every split, that under test first, and how a message says where."""
         yield "", self.qrels
         for name, qrels in self.others.items():
@@ -222,7 +219,7 @@ class Rule(ABC):
 
 
 class QueryRule(Rule):
-    """A rule over queries and qrels, which are held in memory."""
+    """A rule over queries and qrels."""
 
     def __init__(self, judgements: Judgements) -> None:
         self.judgements = judgements

@@ -15,6 +15,7 @@ from retgen.data import (
     Chunk,
     Dataset,
     Document,
+    Qrel,
     TableFiles,
     document_of,
     open_dataset,
@@ -64,14 +65,15 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
     """Queries and qrels; where the family's proof reads them itself, the first queries only."""
     split = which_split(dataset, split)
     at_most = _AT_MOST if recipe is not None and recipe.family.candidate_sets else None
-    queries, query_problems = dataset.read_queries(at_most)
+    qrels: Sequence[Qrel]
+    queries, query_problems = dataset.stored_queries(at_most)
     if at_most is None:
-        qrels, qrel_problems = dataset.read_qrels(split)
+        qrels, qrel_problems = dataset.stored_qrels(split)
     else:
         asked = {query.query_id for query in queries}
         some, qrel_problems = dataset.read_qrels(split, at_most * _EACH)
         qrels = [qrel for qrel in some if qrel.query_id in asked]
-    others = {name: dataset.read_qrels(name) for name in dataset.qrels if name != split}
+    others = {name: dataset.stored_qrels(name) for name in dataset.qrels if name != split}
     answered = {qrel.query_id for qrel in qrels if qrel.relevance > 0}
     tables = {table.files for table in dataset.qrels.values()}
     return Judgements(

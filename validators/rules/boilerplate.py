@@ -14,7 +14,7 @@ from typing import Self
 
 import xxhash
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
 
 _SAMPLE = 10_000  # documents that candidates come from
 _SHARE = 0.05  # of the documents that hold a line, from which on it is boilerplate
@@ -59,10 +59,6 @@ class Boilerplate(JudgedRule):
     )
     order = 240
 
-    def __init__(self, judgements: Judgements) -> None:
-        self.queries = [(query.query_id, query.text) for query in judgements.queries]
-        super().__init__(judgements)
-
     def start(self) -> None:
         self.state: _Sampled = _Sampled()
 
@@ -86,11 +82,11 @@ class Boilerplate(JudgedRule):
 
     def findings(self) -> Iterator[Finding]:
         yield from self.total.findings(self.name, "documents")
-        texts = [frozenset(map(_hash, _lines(text))) for _, text in self.queries]
+        texts = (frozenset(map(_hash, _lines(query.text))) for query in self.judgements.queries)
         queries = _Total(_frequent([lines for lines in texts if len(lines) > 1]))
         if queries.candidates:
-            for query_id, text in self.queries:
-                queries.add(query_id, text)
+            for query in self.judgements.queries:
+                queries.add(query.query_id, query.text)
             yield from queries.findings(self.name, "queries")
 
 

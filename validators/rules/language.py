@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset
 from retgen.dataset_files import card_header
+from retgen.on_disk import MappedList
 from retgen.validators.languages import (
     LANGUAGES,
     code_of,
@@ -119,7 +120,6 @@ class Language(JudgedRule):
     order = 200
 
     def __init__(self, judgements: Judgements) -> None:
-        self.queries = [(query.query_id, query.text) for query in judgements.queries]
         self.stated: frozenset[str] = frozenset()
         self.foreign: dict[str, list[str]] = {}  # what -> ids
         super().__init__(judgements)
@@ -155,13 +155,14 @@ class Language(JudgedRule):
 
     def findings(self) -> Iterator[Finding]:
         yield from self._findings_of("document", self.foreign, self.expected.why)
-        message, scripts = _first_look([text for _, text in self.queries])
+        queries = self.judgements.queries
+        message, scripts = _first_look(MappedList(lambda query: query.text, queries))
         counts = Counter(_CODES[place] for place in message.tolist())
         expected = _Expected.of(self.stated, counts, scripts, "queries")
         result: dict[str, list[str]] = {}
-        for query_id, text in self.queries:
-            if what := _foreign(text, expected):
-                result.setdefault(what, []).append(query_id)
+        for query in queries:
+            if what := _foreign(query.text, expected):
+                result.setdefault(what, []).append(query.query_id)
         yield from self._findings_of("query", result, expected.why)
 
     def _findings_of(self, kind: str, result: dict[str, list[str]], why: str) -> Iterator[Finding]:

@@ -69,7 +69,6 @@ class LengthOutlier(JudgedRule):
     order = 230
 
     def __init__(self, judgements: Judgements) -> None:
-        self.queries = [(query.query_id, len(query.text)) for query in judgements.queries]
         self.usual: dict[str, _Usual] = {}
         self.outliers: dict[tuple[str, str], list[tuple[str, int]]] = {}
         super().__init__(judgements)
@@ -105,11 +104,13 @@ class LengthOutlier(JudgedRule):
         }
         for (column, how), members in sorted(self.outliers.items()):
             yield self._finding(*names[column], how, members, self.usual[column].median)
-        usual = _Usual.of(np.array([length for _, length in self.queries], np.uint32))
+        lengths = np.fromiter((len(one.text) for one in self.judgements.queries), np.uint32)
+        usual = _Usual.of(lengths)
         if usual is None:
             return
         for how in ("longer", "shorter"):
-            members = [one for one in self.queries if usual.beyond(one[1]) == how]
+            both = ((query.query_id, len(query.text)) for query in self.judgements.queries)
+            members = [one for one in both if usual.beyond(one[1]) == how]
             if members:
                 yield self._finding("query {}", "{:,} queries", how, members, usual.median)
 

@@ -7,13 +7,14 @@ Queries are compared by the words that ask for something: see `retgen.validators
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.data import Dataset, Query
+from retgen.data import Dataset, Qrel, Query
+from retgen.on_disk import MappedList
 from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
 from retgen.validators.similar import MISSED, groups, matches
@@ -146,45 +147,48 @@ class SplitOverlap(QueryRule):
 
     def findings(self) -> Iterator[Finding]:
         judgements = self.judgements
-        split, pairs = judgements.split, {(q, d) for q, d, score in judgements.qrels if score > 0}
-        texts: dict[str, Query] = {}
-        for query in judgements.queries:
-            texts.setdefault(query.query_id, query)
-        queries = [query_id for query_id in texts if query_id in judgements.positives]
+        split, pairs = judgements.split, {*_positives(judgements.qrels)}
+        places: dict[str, int] = {}
+        for place, query in enumerate(judgements.queries):
+            places.setdefault(query.query_id, place)
+        queries = [query_id for query_id in places if query_id in judgements.positives]
         for name, qrels in judgements.others.items():
-            theirs = {(q, d) for q, d, score in qrels if score > 0}
-            asked = {query_id for query_id, _ in theirs}
-            if both := sorted(pairs & theirs):
-                whole = "; the splits are the same" if pairs == theirs else ""
+            asked = np.zeros(len(judgements.queries), bool)
+            asked[[places[q] for q, _ in _positives(qrels) if q in places]] = True
+            if both := sorted(pairs.intersection(_positives(qrels))):
+                same = len(both) == len(pairs) and pairs.issuperset(_positives(qrels))
+                whole = "; the splits are the same" if same else ""
                 yield self.finding(
                     list(dict.fromkeys(result for pair in both for result in pair)),
                     f"{len(both):,} of {len(pairs):,} pairs of a query and a relevant document in "
                     f"split {split} are also in split {name} ({both[0][0]} and {both[0][1]}, for "
                     f"one){whole}",
                 )
-            if shared := [query_id for query_id in queries if query_id in asked]:
+            if shared := [query_id for query_id in queries if asked[places[query_id]]]:
                 yield self.finding(
                     shared,
                     f"{len(shared):,} of {len(queries):,} queries of split {split} are also "
                     f"queries of split {name} ({shared[0]}, for one)",
                 )
-            own = [texts[query_id] for query_id in queries if query_id not in asked]
-            other = [
-                texts[q] for q in sorted(asked) if q in texts and q not in judgements.positives
-            ]
-            yield from _alike(own, other, split, name, len(queries))
+            own = [places[one] for one in queries if not asked[places[one]]]
+            other = sorted(one for one, place in places.items() if asked[place])
+            theirs = [places[one] for one in other if one not in judgements.positives]
+            both_sides = MappedList(judgements.queries.__getitem__, [*own, *theirs])
+            yield from _alike(both_sides, len(own), split, name, len(queries))
+
+
+def _positives(qrels: Iterable[Qrel]) -> Iterator[tuple[str, str]]:
+    return ((query_id, doc_id) for query_id, doc_id, score in qrels if score > 0)
 
 
 def _alike(
-    own: list[Query], other: list[Query], split: str, name: str, total: int
+    queries: Sequence[Query], own: int, split: str, name: str, total: int
 ) -> Iterator[Finding]:
-    """Queries of two splits under two ids that ask for the same, or nearly."""
-    pairs, exact = matches(query_sets([*own, *other]), len(own))
+    """Queries of two splits under two ids that ask for the same, or nearly. `own`: of the first."""
+    pairs, exact = matches(query_sets(queries), own)
     if not len(pairs):
         return
-    result = [
-        (own[a].query_id, other[b - len(own)].query_id) for a, b in np.asarray(pairs).tolist()
-    ]
+    result = [(queries[a].query_id, queries[b].query_id) for a, b in np.asarray(pairs).tolist()]
     yield Finding(
         SplitOverlap.name,
         "warning",

@@ -202,15 +202,18 @@ class OrderLeak(LeakRule):
                 return  # the other orders mostly say the same again
 
     def _queries(self) -> dict[str, dict[str, float]]:
-        """The places of queries: in their file, and in orders of ids."""
+        """The places of queries with positives: in their file, and in orders of ids."""
         ids = [query.query_id for query in self.judgements.queries]
-        orders = {_FILE: {query_id: float(place) for place, query_id in enumerate(ids)}}
-        ordered = np.argsort(_strings(ids), kind="stable").tolist()
-        orders[_STRINGS] = {ids[place]: float(rank) for rank, place in enumerate(ordered)}
+        ranks = {_FILE: np.arange(len(ids))}
+        ranks[_STRINGS] = np.argsort(np.argsort(_strings(ids), kind="stable"))
         numbers = _numbers(ids)
         if _tells_apart(numbers):
-            orders[_NUMBERS] = dict(zip(ids, numbers.astype(float).tolist(), strict=True))
-        return orders
+            ranks[_NUMBERS] = numbers
+        known = [place for place, one in enumerate(ids) if one in self.judgements.positives]
+        return {
+            name: {ids[place]: float(order[place]) for place in known}
+            for name, order in ranks.items()
+        }
 
     def _units(
         self, places: dict[str, float], ranks: dict[str, float]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from retgen.data import GRADED, Dataset, Qrel, TextScore
+from retgen.validators.duplicates import hashes_of, repeated
 from retgen.validators.rule import (
     Batch,
     Finding,
@@ -42,18 +47,20 @@ class Qrels(QueryRule):
 
     def _of(self, qrels: Sequence[Qrel], where: str) -> Iterator[Finding]:
         """`where`: what a message says of the split."""
-        seen: set[tuple[str, str]] = set()
+        seen: set[tuple[str, str]] = set()  # of those that may stand twice
         texts: list[Qrel] = []
-        for qrel in qrels:
+        twice = repeated(f"{query_id}\0{doc_id}" for query_id, doc_id, _ in qrels)
+        for qrel, again in zip(qrels, twice, strict=True):
             query_id, doc_id, relevance = qrel
-            if (query_id, doc_id) in seen:
+            if again and (query_id, doc_id) in seen:
                 yield Finding(
                     "duplicate-qrel",
                     "error",
                     [query_id, doc_id],
                     f"the pair ({query_id}, {doc_id}){where} is judged more than once",
                 )
-            seen.add((query_id, doc_id))
+            if again:
+                seen.add((query_id, doc_id))
             if not math.isfinite(relevance) or relevance < 0 or relevance != int(relevance):
                 yield Finding(
                     "score-range",
@@ -77,7 +84,9 @@ class Qrels(QueryRule):
 
 @dataclass
 class _Seen(RuleState):
-    seen: set[str] = field(default_factory=set)
+    """Which documents that are judged exist."""
+
+    seen: NDArray[np.bool_]
 
 
 class DanglingDocuments(JudgedRule):
@@ -88,20 +97,31 @@ class DanglingDocuments(JudgedRule):
     finds = "qrels of any split whose query or document does not exist"
     order = 90
 
+    @cached_property
+    def judged(self) -> NDArray[np.uint64]:
+        """The hashes of all documents that are judged, ascending."""
+        ids = (qrel.doc_id for _, qrels in self.judgements.splits() for qrel in qrels)
+        return np.unique(hashes_of(ids))
+
     def start(self) -> None:
-        self.state: _Seen = _Seen()
+        self.state: _Seen = _Seen(np.zeros(len(self.judged), bool))
 
     def scan(self, batch: Batch) -> None:
-        self.state.seen |= self.judgements.judged_documents.intersection(batch.ids)
+        hashes = hashes_of(batch.ids)
+        if len(self.judged):
+            places = np.searchsorted(self.judged, hashes)
+            self.state.seen[places[self.judged.take(places, mode="clip") == hashes]] = True
 
     def findings(self) -> Iterator[Finding]:
-        queries = {query.query_id for query in self.judgements.queries}
+        queries = hashes_of(query.query_id for query in self.judgements.queries)
         for where, qrels in self.judgements.splits():
-            for query_id, doc_id, _ in qrels:
+            asked = np.isin(hashes_of(qrel.query_id for qrel in qrels), queries)
+            there = np.isin(hashes_of(qrel.doc_id for qrel in qrels), self.judged[self.state.seen])
+            for (query_id, doc_id, _), asks, stands in zip(qrels, asked, there, strict=True):
                 missing = []
-                if query_id not in queries:
+                if not asks:
                     missing.append(f"query {query_id}")
-                if doc_id not in self.state.seen:
+                if not stands:
                     missing.append(f"document {doc_id}")
                 if missing:
                     yield self.finding(

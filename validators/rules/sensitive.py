@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
 
 _SHOWN = 3  # masked forms in a message
 
@@ -49,10 +49,6 @@ class _Leaks(RuleState):
 class Leaks(JudgedRule):
     """A rule over texts that hold what should not go out; `look` says what one text holds."""
 
-    def __init__(self, judgements: Judgements) -> None:
-        self.queries = [(query.query_id, query.text) for query in judgements.queries]
-        super().__init__(judgements)
-
     def marks(self) -> tuple[str, ...] | None:
         """A batch that holds none of these is not looked at; None: every one is."""
         return None
@@ -75,9 +71,9 @@ class Leaks(JudgedRule):
 
     def findings(self) -> Iterator[Finding]:
         queries = _Leaks()
-        for query_id, text in self.queries:
-            if leaks := self.look(text):
-                queries.add(query_id, leaks)
+        for query in self.judgements.queries:
+            if leaks := self.look(query.text):
+                queries.add(query.query_id, leaks)
         for one, many, state in (
             ("document", "documents", self.state),
             ("query", "queries", queries),
