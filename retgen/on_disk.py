@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import tempfile
 import weakref
@@ -24,7 +25,8 @@ S = TypeVar("S")
 Number = TypeVar("Number", bound=np.generic)
 
 _WAITING = 1 << 20  # bytes that are written together
-_BLOCK = 16  # items
+_BLOCK = 8  # items that are written together
+_KEPT = 256  # items that were asked for last
 
 
 class StoredList(Sequence[T]):
@@ -54,8 +56,7 @@ class StoredList(Sequence[T]):
         return map(self.__getitem__, range(len(self)))
 
     def _bytes(self, start: int, size: int) -> bytes:
-        self._file.seek(start)
-        return self._file.read(size)
+        return os.pread(self._file.fileno(), size, start)
 
 
 class JSONLines(StoredList[dict[str, Any]]):
@@ -166,31 +167,29 @@ class Keyed(Mapping[Any, T]):
     """
 
     def __init__(self, items: Sequence[T], key: Callable[[T], Any]) -> None:
-        self._items, self._key = items, key
         hashes = np.fromiter((hash(key(one)) for one in items), np.int64, len(items))
-        places = np.argsort(hashes, kind="stable")
-        self._hashes = array("q", hashes[places].tobytes())
-        self._places = array("q", places.tobytes())
+        order = np.argsort(hashes, kind="stable")
+        ordered, places = array("q", hashes[order].tobytes()), array("q", order.tobytes())
+
+        @lru_cache(_KEPT)
+        def found(name: Any) -> list[tuple[int, T]]:
+            start = bisect_left(ordered, known := hash(name))
+            some = places[start : bisect_right(ordered, known, start)]
+            return [(place, one) for place in some if key(one := items[place]) == name]
+
+        self._names, self._found = MappedList(key, items), found
 
     def all(self, name: Any) -> list[T]:
         """All items with a key, in order."""
         return [item for _, item in self._found(name)]
 
-    def _found(self, name: Any) -> Iterator[tuple[int, T]]:
-        start = bisect_left(self._hashes, known := hash(name))
-        for place in self._places[start : bisect_right(self._hashes, known, start)]:
-            if self._key(item := self._items[place]) == name:
-                yield place, item
-
     def __getitem__(self, name: Any) -> T:
-        for item in reversed(self.all(name)):
-            return item
+        if found := self._found(name):
+            return found[-1][1]
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[Any]:
-        for place, name in enumerate(map(self._key, self._items)):
-            if next(self._found(name))[0] == place:
-                yield name
+        return (name for i, name in enumerate(self._names) if self._found(name)[0][0] == i)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -45,15 +45,22 @@ class SpooledBatch(NamedTuple):
     terms: NDArray[np.uint32] | NDArray[np.uint16]  # (sum of counts,)
     lengths: NDArray[np.uint32]  # (documents,) characters of each text
 
-    def doc_ids(self) -> list[str]:
-        """The ids of the documents, in order."""
-        ids = self.ids.tobytes().decode("utf-8", "surrogatepass")
-        return [ids[start:end] for start, end in pairwise([0, *self.ends.tolist()])]
-
     @property
     def bytes(self) -> int:
         """Its size."""
         return sum(column.nbytes for column in self)
+
+
+def pack_ids(ids: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """Ids in UTF-8, one behind the other, and how many characters end with each."""
+    joined = "".join(ids).encode("utf-8", "surrogatepass")
+    return np.frombuffer(joined, np.uint8), np.cumsum(list(map(len, ids)), dtype=np.uint32)
+
+
+def unpack_ids(packed: NDArray[np.uint8], ends: NDArray[np.uint32]) -> list[str]:
+    """The ids that were packed."""
+    ids = packed.tobytes().decode("utf-8", "surrogatepass")
+    return [ids[start:end] for start, end in pairwise([0, *ends.tolist()])]
 
 
 @dataclass
@@ -128,16 +135,8 @@ class TermRule(CorpusRule):
             lengths = np.array([len(text) for text in batch.texts])
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
-        ids = "".join(batch.ids).encode("utf-8", "surrogatepass")
-        state.batches.append(
-            SpooledBatch(
-                np.frombuffer(ids, np.uint8),
-                np.cumsum(list(map(len, batch.ids)), dtype=np.uint32),
-                counts,
-                terms,
-                lengths.astype(np.uint32),
-            )
-        )
+        ids = pack_ids(batch.ids)
+        state.batches.append(SpooledBatch(*ids, counts, terms, lengths.astype(np.uint32)))
 
     def _once(
         self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]
@@ -335,7 +334,7 @@ class _Scores:
         """The best of some documents in each ranking."""
         tops: dict[str, _Top] = {}
         for batch in batches:
-            ids = batch.doc_ids()
+            ids = unpack_ids(batch.ids, batch.ends)
             for name, values in self._of(batch).items():
                 tops[name] = _merge_top(tops.get(name, []), values, ids, depth)
         return tops

@@ -19,7 +19,6 @@ def found_fault(
     note: Mapping[str, Any],
     source: Mapping[str, Any],
     documents: Mapping[str, Any],
-    targets: Mapping[str, set[str]],
 ) -> str | None:
     """Why a found query was not found as it says; None where it was."""
     home, kind = documents.get(note["found_in"]), note["kind"]
@@ -31,7 +30,7 @@ def found_fault(
     words = single_words(text)
     there = single_words(" ".join(home["text"][start:stop] for start, stop in places))
     if kind == "link":
-        return _no_link(words, there, note, home, source, targets)
+        return _no_link(words, there, note, home, source)
     if home["id"] != source["id"]:
         return f"was found in {home['id']}, and rests on {source['id']}"
     short = any(name == kind and plain(text) == plain(form) for name, form in home["short_forms"])
@@ -70,7 +69,6 @@ def _no_link(
     note: Mapping[str, Any],
     home: Mapping[str, Any],
     source: Mapping[str, Any],
-    targets: Mapping[str, set[str]],
 ) -> str | None:
     """Why words are no link of a document to another one, or to the section that they rest on."""
     if len(note["found_at"]) != 1 or not _in_order(words, there):
@@ -78,7 +76,7 @@ def _no_link(
     (start, stop), span = note["found_at"][0], note["span"]
     for low, high, target in home["links"]:
         place, _, anchor = target.partition("#")
-        if low <= start and stop <= high and source["id"] in targets.get(place, ()):
+        if low <= start and stop <= high and place in link_names(source["place"]):
             heads = [one for one in source["blocks"] if one[0] in ("title", "heading")]
             section = [one for one in heads if one[1] <= span[0]][-1:]
             if span == _lead(source) or (section and section[0][4] == anchor):
@@ -116,20 +114,20 @@ def two_documents_findings(
 ) -> Iterator[tuple[list[str], str]]:
     """What is wrong, with the ids. `rows`: of sources/queries.jsonl."""
     evidence = {row["text"]: row["rests_on"] for row in rows if row["kind"] == "two_documents"}
-    notes = {
-        query.query_id: query.metadata if isinstance(query.metadata, dict) else {}
-        for query in judgements.queries
-    }
-    if not any(note.get("kind") == "two_documents" for note in notes.values()):
+    notes: dict[str, dict[str, Any]] = {}
+    for query in judgements.queries:
+        notes.pop(query.query_id, None)  # of one id the last note counts
+        if isinstance(query.metadata, dict) and query.metadata.get("kind") == "two_documents":
+            notes[query.query_id] = query.metadata
+    if not notes:
         return
     relevant: dict[str, set[str]] = {}
     for _, qrels in judgements.splits():
         for query_id, doc_id, relevance in qrels:
-            if relevance > 0 and doc_id in passages:
+            if relevance > 0 and query_id in notes and doc_id in passages:
                 relevant.setdefault(query_id, set()).add(passages[doc_id]["source"])
     for query in judgements.queries:
-        note = notes[query.query_id]
-        if note.get("kind") != "two_documents":
+        if (note := notes.get(query.query_id)) is None:
             continue
         stated = [[note.get("source"), *(note.get("span") or (0, 0))],
                   [note.get("other_source"), *(note.get("other_span") or (0, 0))]]  # fmt: skip

@@ -7,14 +7,20 @@ words lie in a link to that document; other words are a title or a short form th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, starmap, zip_longest
+from operator import attrgetter, itemgetter, ne
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from retgen.data import Query
+from retgen.on_disk import BlockList, DiskList, JSONLines, Keyed, MappedList
+from retgen.validators.baselines import pack_ids, unpack_ids
 from retgen.validators.capretrieval.evidence import (
     found_fault,
     link_names,
@@ -29,7 +35,9 @@ from retgen.validators.capretrieval.words import (
     plain,
     same_script,
     single_words,
+    stand_in,
 )
+from retgen.validators.duplicates import repeated
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 
@@ -49,12 +57,16 @@ class OwnDocumentsSpec(NamedTuple):
 
 @dataclass
 class _Read(RuleState):
-    """What the corpus holds: by id, a hash of the text and title, in order; and what is wrong."""
+    """What the corpus holds, in order: packed ids, and a hash of each text and title."""
 
-    rows: list[tuple[str, int]] = field(default_factory=list)
+    batches: list[tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint64]]] = field(
+        default_factory=list
+    )
 
-    def merge(self, later: _Read, offset: int) -> None:
-        self.rows += later.rows
+    def rows(self) -> Iterator[tuple[str, int]]:
+        """Each id with its hash."""
+        for ids, ends, hashes in self.batches:
+            yield from zip(unpack_ids(ids, ends), hashes.tolist(), strict=True)
 
 
 class OwnDocuments(CorpusRule):
@@ -73,8 +85,8 @@ class OwnDocuments(CorpusRule):
         self.state = _Read()
 
     def scan(self, batch: Batch) -> None:
-        for name, title, text in zip(batch.ids, batch.titles, batch.texts, strict=True):
-            self.state.rows.append((name, _digest(title, text)))
+        hashes = np.fromiter(map(_digest, batch.titles, batch.texts), np.uint64, len(batch))
+        self.state.batches.append((*pack_ids(batch.ids), hashes))
 
     def findings(self) -> Iterable[Finding]:
         try:
@@ -85,49 +97,61 @@ class OwnDocuments(CorpusRule):
             yield self._finding([], f"a file of sources/ or training/ cannot be read: {error!r}")
 
     def _findings(self) -> Iterable[Finding]:
-        documents = {row["id"]: row for row in _lines(self._spec.documents)}
-        passages = {row["id"]: row for row in _lines(self._spec.passages)}
-        yield from self._corpus(documents, passages)
+        documents = Keyed(JSONLines(self._spec.documents), itemgetter("id"))
+        passages = Keyed(JSONLines(self._spec.passages), itemgetter("id"))
+        texts: DiskList[dict[str, Any]] = DiskList()
+        yield from self._corpus(documents, passages, texts)
         if self._spec.readings is not None:
             yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
             return
-        yield from self._queries(documents, passages)
-        # all that is looked at below: the rest takes much memory
-        for name, row in documents.items():
-            documents[name] = {"id": name, "title": row["title"], "text": row["text"]}
-        shared = self._wording(documents)
-        group = dict(zip(documents, shared.groups.tolist(), strict=True))
-        yield from self._splits(passages, group)
-        yield from self._labels(documents, passages)
+        yield from self._queries(documents)
+        passages = Keyed(texts, itemgetter("id"))  # whatever document they are of, it is not read
+        number = {name: i for i, name in enumerate(documents)}
+        shared = self._wording(documents, list(number))
+        yield from self._documents_of_splits(passages, number, shared)
+        yield from self._queries_of_splits(passages)
+        yield from self._labels(passages)
         for ids, message in two_documents_findings(
-            self._judgements, documents, passages, _lines(self._spec.queries)
+            self._judgements, documents, passages, JSONLines(self._spec.queries)
         ):
             yield self._finding(ids, message)
-        number = {name: i for i, name in enumerate(documents)}
 
         def near(name: str, others: Iterable[str]) -> bool:
             own, known = number.get(name), [number[one] for one in others if one in number]
             if own is None:
                 return False
-            same = shared.groups[own] in shared.groups[known]
-            return bool(same) or shared.directly(own, known)
+            same = any(shared.groups[own] == shared.groups[one] for one in known)
+            return same or shared.directly(own, known)
 
-        yield from self._pairs(documents, passages, near)
+        yield from self._pairs(passages, near)
 
-    def _wording(self, documents: Mapping[str, Any]) -> Wording:
+    def _wording(self, documents: Mapping[str, Any], names: Sequence[str]) -> Wording:
         """What documents share, by the share of words that the run states."""
         stated = orjson.loads(self._spec.mined.read_bytes()).get("alike", ALIKE)
-        return wording([f"{one['title']} {one['text']}" for one in documents.values()], stated)
+
+        def text_of(name: str) -> str:
+            one = documents[name]
+            return f"{one['title']} {one['text']}"
+
+        return wording(MappedList(text_of, names), stated)
 
     def _finding(self, ids: list[str], message: str) -> Finding:
         return Finding(self.name, "error", ids, message)
 
     def _corpus(
-        self, documents: Mapping[str, Any], passages: Mapping[str, Any]
+        self,
+        documents: Mapping[str, Any],
+        passages: Mapping[str, Any],
+        texts: DiskList[dict[str, Any]],
     ) -> Iterator[Finding]:
-        """Every passage stands in the corpus as in its document, and passages leave nothing out."""
-        written = dict(self.state.rows)
-        if [name for name, _ in self.state.rows] != list(passages):
+        """Every passage stands in the corpus as in its document, and passages leave nothing out.
+
+        `texts`: takes the passages, and what is read of their documents; no title: there is none.
+        """
+        rows = BlockList(self.state.rows())
+        written = Keyed(rows, itemgetter(0))
+        names = map(itemgetter(0), rows)
+        if any(starmap(ne, zip_longest(names, passages, fillvalue=object()))):
             missing = sorted(passages.keys() - written.keys())
             more = sorted(written.keys() - passages.keys())
             message = "the corpus is not the source's passages in their order"
@@ -138,10 +162,14 @@ class OwnDocuments(CorpusRule):
         for name, row in passages.items():
             source = documents.get(row["source"])
             if source is None:
+                texts.append({**row, "title": None})
                 yield self._finding([name], f"{name}: its document {row['source']} was not read")
                 continue
             text = source["text"][row["start"] : row["stop"]]
-            if name in written and written[name] != _digest(source["title"], text):
+            of_source = {"title": source.get("title"), "length": len(source["text"])}
+            texts.append({**row, **of_source, "text": text})
+            row_there = written.get(name)
+            if row_there and row_there[1] != _digest(source["title"], text):
                 yield self._finding([name], f"{name}: is not the text of its source any more")
             begun = ends.get(row["source"], 0)
             if source["text"][begun : row["start"]].strip():
@@ -151,14 +179,10 @@ class OwnDocuments(CorpusRule):
             if source["text"][ends.get(name, 0) :].strip():
                 yield self._finding([name], f"{name}: its end stands in no passage")
 
-    def _queries(
-        self, documents: Mapping[str, Any], passages: Mapping[str, Any]
-    ) -> Iterator[Finding]:
+    def _queries(self, documents: Mapping[str, Any]) -> Iterator[Finding]:
         """A span lies in its document; a keyword stands in it, found words stand where it says."""
-        targets: dict[str, set[str]] = {}  # how links name a document -> its ids
-        for name, row in documents.items():
-            for place in link_names(row["place"]):
-                targets.setdefault(place, set()).add(name)
+        for row in documents.values():
+            link_names(row["place"])  # links can be followed to each
         for query in self._judgements.queries:
             note = _note(query)
             source = documents.get(str(note.get("source", "")))
@@ -167,7 +191,7 @@ class OwnDocuments(CorpusRule):
                 message = f"{query.query_id}: rests on no characters of a document"
                 yield self._finding([query.query_id], message)
             elif note.get("evidence") == "found":
-                if why := found_fault(query.text, note, source, documents, targets):
+                if why := found_fault(query.text, note, source, documents):
                     yield self._finding([query.query_id], f"{query.query_id}: {why}")
             elif note.get("kind") in ("keyword", "phrase"):
                 held = plain(source["text"][slice(*span)])
@@ -175,18 +199,24 @@ class OwnDocuments(CorpusRule):
                     message = f"{query.query_id}: its span holds {held!r}, not {query.text!r}"
                     yield self._finding([query.query_id], message)
 
-    def _splits(self, passages: Mapping[str, Any], wording: Mapping[str, int]) -> Iterator[Finding]:
-        """No document, near-duplicates of it among them, and no query text is of two splits."""
+    def _documents_of_splits(
+        self, passages: Mapping[str, Any], number: Mapping[str, int], shared: Wording
+    ) -> Iterator[Finding]:
+        """No document, near-duplicates of it among them, is of two splits."""
         split_of: dict[str, str] = {}
         for row in passages.values():
             if split_of.setdefault(row["source"], row["split"]) != row["split"]:
                 yield self._finding([row["source"]], f"{row['source']}: is of two splits")
         first: dict[int, str] = {}  # a wording -> the document that has it
         for name, split in split_of.items():
-            other = first.setdefault(wording.get(name, -1), name)
-            if name in wording and split_of[other] != split:
+            group = int(shared.groups[number[name]]) if name in number else -1
+            other = first.setdefault(group, name)
+            if name in number and split_of[other] != split:
                 message = f"{name} of {split} is a near-duplicate of {other} of {split_of[other]}"
                 yield self._finding([name, other], message)
+
+    def _queries_of_splits(self, passages: Mapping[str, Any]) -> Iterator[Finding]:
+        """No query, and no query text, is of two splits, or finds a document of another one."""
         every = {self._judgements.split: self._judgements.qrels, **self._judgements.others}
         asked: dict[str, str] = {}
         both: set[tuple[str, str]] = set()
@@ -201,91 +231,85 @@ class OwnDocuments(CorpusRule):
                     message = f"{query_id}: is a query of {asked[query_id]} and of {split}"
                     yield self._finding([query_id], message)
         texts: dict[str, str] = {}
-        for query in self._judgements.queries:
+        plain_texts = (plain(query.text) for query in self._judgements.queries)
+        for query in compress(self._judgements.queries, repeated(plain_texts)):
             key, own = plain(query.text), asked.get(query.query_id)
             if own is not None and texts.setdefault(key, own) != own:
                 message = f"{query.query_id}: its text is a query of split {texts[key]} too"
                 yield self._finding([query.query_id], message)
 
-    def _labels(
-        self, documents: Mapping[str, Any], passages: Mapping[str, Any]
-    ) -> Iterator[Finding]:
+    def _labels(self, passages: Mapping[str, Any]) -> Iterator[Finding]:
         """A relevant passage holds characters that the query rests on, or it holds the keyword."""
-        rests_on = {row["text"]: row["rests_on"] for row in _lines(self._spec.queries)}
-        asked = {query.query_id: query for query in self._judgements.queries}
+        rows = JSONLines(self._spec.queries)
+        rests_on = Keyed(MappedList(itemgetter("text", "rests_on"), rows), itemgetter(0))
+        asked = Keyed(self._judgements.queries, attrgetter("query_id"))
         of_source: dict[str, list[tuple[int, int]]] = {}
         for row in passages.values():
             of_source.setdefault(row["source"], []).append((row["start"], row["stop"]))
         for _, qrels in self._judgements.splits():
             for query_id, doc_id, _ in qrels:
                 query = asked.get(query_id)
-                if query is None or doc_id not in passages:
+                row = passages.get(doc_id)
+                if query is None or row is None:
                     continue
-                row = passages[doc_id]
                 if _note(query).get("side") == "nonlexical" and (
                     same := content_words(query.text, _note(query))
-                    & {*single_words(_shown(documents, row, {})[0])}
+                    & {*single_words(_shown(row, {})[0])}
                 ):
                     message = f"{query_id}: is nonlexical, and {doc_id} has {min(same)!r}"
                     yield self._finding([query_id, doc_id], message)
                 if any(
                     row["source"] == source and _rests(row, start, stop, of_source[source])
-                    for source, start, stop in rests_on.get(query.text, ())
+                    for source, start, stop in rests_on.get(query.text, ((), ()))[1]
                 ):
                     continue
-                source = documents[row["source"]]
-                text = f"{source['title']} {source['text'][row['start'] : row['stop']]}"
+                if row["title"] is None:
+                    raise KeyError(row["source"])
                 by_words = _note(query).get("kind") in ("keyword", "phrase")
-                if not by_words or not holds(text, query.text):
+                if not by_words or not holds(f"{row['title']} {row['text']}", query.text):
                     message = f"{query_id}: {doc_id} is relevant there, and lacks {query.text!r}"
                     yield self._finding([query_id, doc_id], message)
 
     def _pairs(
-        self,
-        documents: Mapping[str, Any],
-        passages: Mapping[str, Any],
-        near: Callable[[str, Iterable[str]], bool],
+        self, passages: Mapping[str, Any], near: Callable[[str, Iterable[str]], bool]
     ) -> Iterator[Finding]:
         """Pairs are made of queries and passages; negatives are of split train, no positives."""
         import pyarrow.parquet as pq
 
-        positives: dict[str, list[str]] = {}  # of most queries one, for which a set is large
-        for query_id, doc_id, relevance in self._judgements.others.get("train", ()):
-            if relevance > 0:
-                positives.setdefault(query_id, []).append(doc_id)
-        queries = {query.query_id: query for query in self._judgements.queries}
+        qrels = Keyed(self._judgements.others.get("train", ()), itemgetter(0))
+        queries = Keyed(self._judgements.queries, attrgetter("query_id"))
 
         def wrong(row: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
             query_id, positive = row["query-id"], row["positive-id"]
             query = queries.get(query_id)
-            known = positives.get(query_id, [])
+            known = [doc_id for _, doc_id, relevance in qrels.all(query_id) if relevance > 0]
             note = _note(query) if query is not None else {}
             if query is None or query.text != row["anchor"]:
                 yield [query_id], f"the anchor is not the text of {query_id}"
             if positive not in known:
                 yield [query_id, positive], f"{query_id} is trained on what no qrel calls relevant"
-            elif not _is_shown(row["positive"], documents, passages.get(positive), note):
+            elif not _is_shown(row["positive"], passages.get(positive), note):
                 yield [query_id, positive], f"the positive of {query_id} is not of {positive}"
-            relevant = [passages[one]["source"] for one in known if one in passages]
+            relevant = [one["source"] for one in map(passages.get, known) if one is not None]
             asked_words = content_words(row["anchor"], note)
             for n, doc_id in enumerate(row["negatives-id"], 1):
                 place = passages.get(doc_id)
                 if place is None or place["split"] != "train":
                     message = f"negative {doc_id} is no passage of split train"
-                elif row[f"negative_{n}"] != (text := _shown(documents, place, {})[0]):
+                elif row[f"negative_{n}"] != (text := _shown(place, {})[0]):
                     message = f"the text of negative {doc_id} is not its passage's"
                 elif doc_id in known:
                     message = f"{doc_id} is a positive of {query_id}"
                 elif near(place["source"], relevant):
                     message = f"negative {doc_id} is a near-duplicate of a positive of {query_id}"
-                elif asked_words and asked_words <= {*single_words(text)}:
+                elif asked_words and stand_in(asked_words, text):
                     message = f"negative {doc_id} holds all words of {row['anchor']!r}"
                 else:
                     continue
                 yield [query_id, doc_id], message
 
         for file in sorted(self._spec.training.glob("*.parquet")):
-            with pq.ParquetFile(file) as table:
+            with pq.ParquetFile(file, pre_buffer=False) as table:  # else all of it
                 missing = [one for one in _PAIR if one not in table.schema_arrow.names]
                 if missing:
                     message = f"{file.name}: lacks the columns {', '.join(missing)}"
@@ -301,16 +325,13 @@ _PAIR = ("anchor", "positive", "query-id", "positive-id", "negatives-id")
 _ROWS = 1000  # that are read at once
 
 
-def _shown(
-    documents: Mapping[str, Any], place: Mapping[str, Any] | None, note: Mapping[str, Any]
-) -> list[str]:
+def _shown(place: Mapping[str, Any] | None, note: Mapping[str, Any]) -> list[str]:
     """What may stand for a passage in a pair: its title and text; for one that was made from a
     sentence, also both without the sentence; for a found one, without where its words were found.
     """
-    source = documents.get(place["source"]) if place is not None else None
-    if place is None or source is None:
+    if place is None or place["title"] is None:
         return []
-    title, text = source["title"], source["text"][place["start"] : place["stop"]]
+    title, text = place["title"], place["text"]
     if note.get("evidence") == "found":
         own = note["found_in"] == place["source"]
         rest = _cut(text, place["start"], note["found_at"] if own else [])
@@ -318,7 +339,7 @@ def _shown(
         return [untitled] if note["kind"] == "title" else [f"{title} {rest}".strip(), untitled]
     result = [f"{title} {text}".strip()]
     other = note.get("other_source") == place["source"]  # of a question that needs two documents
-    span = _span(note, len(source["text"]), "other_span" if other else "span")
+    span = _span(note, place["length"], "other_span" if other else "span")
     sentence = note.get("kind") in ("summary", "question", "two_documents")
     if sentence and span is not None and (other or note.get("source") == place["source"]):
         start, stop = span[0] - place["start"], span[1] - place["start"]
@@ -329,14 +350,10 @@ def _shown(
     return result
 
 
-def _is_shown(
-    text: str,
-    documents: Mapping[str, Any],
-    place: Mapping[str, Any] | None,
-    note: Mapping[str, Any],
-) -> bool:
+def _is_shown(text: str, place: Mapping[str, Any] | None, note: Mapping[str, Any]) -> bool:
     """Whether a text may stand for a passage, whatever marks are left where something was cut."""
-    return bare(text) in map(bare, _shown(documents, place, note))
+    shown = _shown(place, note)
+    return text in shown or bare(text) in map(bare, shown)
 
 
 def _cut(text: str, begins: int, places: Iterable[list[int]]) -> str:
@@ -393,9 +410,3 @@ def _digest(title: str, text: str) -> int:
     import xxhash
 
     return xxhash.xxh3_64_intdigest(f"{title}\0{text}".encode())
-
-
-def _lines(path: Path) -> Iterator[Any]:
-    with open(path, "rb") as file:
-        for line in file:
-            yield orjson.loads(line)

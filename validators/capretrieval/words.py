@@ -45,6 +45,12 @@ def single_words(text: str) -> list[str]:
     return _words(text.replace("_", " ")).split()
 
 
+def stand_in(words: set[str], text: str) -> bool:
+    """Whether all of some words stand in a text; most do not even within others."""
+    whole = plain(text.replace("_", " "))
+    return all(word in whole for word in words) and words <= {*single_words(text)}
+
+
 def content_words(query: str, note: Mapping[str, Any]) -> set[str]:
     """The words of a query that are no English function words, all of them if it is not English."""
     words = {*single_words(query)}

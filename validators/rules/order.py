@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -166,11 +167,17 @@ class OrderLeak(LeakRule):
     def _one_each(self, places: dict[str, float]) -> list[float]:
         """The place of a relevant document of every unit, whose documents stand together."""
         result: dict[str, float] = {}
-        for query in self.judgements.queries:
-            for doc_id in self.judgements.positives.get(query.query_id, ()):
+        for query_id, unit in self._asked:
+            for doc_id in self.judgements.positives[query_id]:
                 if doc_id in places:
-                    result.setdefault(self.unit(query), places[doc_id])
+                    result.setdefault(unit, places[doc_id])
         return list(result.values())
+
+    @cached_property
+    def _asked(self) -> list[tuple[str, str]]:
+        """Each query with positives, and its unit."""
+        positives, queries = self.judgements.positives, self.judgements.queries
+        return [(one.query_id, self.unit(one)) for one in queries if one.query_id in positives]
 
     def _agreement(self, orders: dict[str, dict[str, float]]) -> Iterator[Finding]:
         """Queries run through their documents in no order, neither of files nor of ids."""
@@ -220,11 +227,11 @@ class OrderLeak(LeakRule):
     ) -> dict[str, list[tuple[float, float, str]]]:
         """Of each unit's queries: (place, mean place of the relevant documents, id)."""
         units: dict[str, list[tuple[float, float, str]]] = {}
-        for query in self.judgements.queries:
-            documents = self.judgements.positives.get(query.query_id, ())
+        for query_id, unit in self._asked:
+            documents = self.judgements.positives[query_id]
             if known := [places[d] for d in documents if d in places]:
-                seen = (ranks.get(query.query_id, 0.0), sum(known) / len(known), query.query_id)
-                units.setdefault(self.unit(query), []).append(seen)
+                seen = (ranks.get(query_id, 0.0), sum(known) / len(known), query_id)
+                units.setdefault(unit, []).append(seen)
         return units
 
 
