@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from retgen import on_disk
 from retgen.errors import OutputError
-from retgen.on_disk import DiskList, JSONLines, MappedList, disk_arrays
+from retgen.on_disk import BlockList, DiskList, JSONLines, Keyed, MappedList, disk_arrays
 
 
 def test_items_are_read_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +41,35 @@ def test_json_lines(tmp_path: Path) -> None:
     assert [one["a"] for one in rows] == [1, "ä", 3]
     assert MappedList(lambda row: row["a"], rows)[1:] == ["ä", 3]
     assert [*MappedList(len, rows)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 30])
+def test_blocks(count: int) -> None:
+    found = BlockList(iter(range(count)))
+    assert len(found) == count
+    assert [*found] == [found[i] for i in range(count)] == [*range(count)]
+    assert found[1:-1] == [*range(count)][1:-1]
+    with pytest.raises(IndexError):
+        found[count]
+
+
+def test_items_by_key() -> None:
+    rows = [("a", 1), ("b", 2), ("a", 3), (5, 4), (None, 5)]
+    found, wanted = Keyed(rows, itemgetter(0)), {row[0]: row for row in rows}
+    assert [*found.items()] == [*wanted.items()]
+    assert (len(found), "b" in found, "c" in found) == (4, True, False)
+    assert (found.all("a"), found.all("c"), found.get("c")) == ([rows[0], rows[2]], [], None)
+    assert not Keyed([], itemgetter(0))
+    with pytest.raises(KeyError, match="c"):
+        found["c"]
+    with pytest.raises(TypeError, match="unhashable type: 'list'"):
+        Keyed([[[]]], itemgetter(0))
+
+
+def test_keys_whose_hashes_are_equal() -> None:
+    found = Keyed(rows := [(-1, "one"), (-2, "other"), (-1, "again")], itemgetter(0))
+    assert hash(-1) == hash(-2)
+    assert [*found.items()] == [(-1, rows[2]), (-2, rows[1])]
 
 
 def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,9 @@ from retgen.validators.capretrieval.words import (
 from retgen.validators.duplicates import repeated
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
+_Row = Mapping[str, Any]
+_Rows = Mapping[str, _Row]  # by their ids
+
 
 class OwnDocumentsSpec(NamedTuple):
     """Files of the run: the documents as they were read, the passages' places, what was written for
@@ -98,8 +101,8 @@ class OwnDocuments(CorpusRule):
 
     def _findings(self) -> Iterable[Finding]:
         documents = Keyed(JSONLines(self._spec.documents), itemgetter("id"))
-        passages = Keyed(JSONLines(self._spec.passages), itemgetter("id"))
-        texts: DiskList[dict[str, Any]] = DiskList()
+        passages: _Rows = Keyed(JSONLines(self._spec.passages), itemgetter("id"))
+        texts: DiskList[_Row] = DiskList()
         yield from self._corpus(documents, passages, texts)
         if self._spec.readings is not None:
             yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
@@ -125,28 +128,21 @@ class OwnDocuments(CorpusRule):
 
         yield from self._pairs(passages, near)
 
-    def _wording(self, documents: Mapping[str, Any], names: Sequence[str]) -> Wording:
+    def _wording(self, documents: _Rows, names: Sequence[str]) -> Wording:
         """What documents share, by the share of words that the run states."""
         stated = orjson.loads(self._spec.mined.read_bytes()).get("alike", ALIKE)
-
-        def text_of(name: str) -> str:
-            one = documents[name]
-            return f"{one['title']} {one['text']}"
-
-        return wording(MappedList(text_of, names), stated)
+        rows = MappedList(documents.__getitem__, names)
+        return wording(MappedList(lambda one: f"{one['title']} {one['text']}", rows), stated)
 
     def _finding(self, ids: list[str], message: str) -> Finding:
         return Finding(self.name, "error", ids, message)
 
     def _corpus(
-        self,
-        documents: Mapping[str, Any],
-        passages: Mapping[str, Any],
-        texts: DiskList[dict[str, Any]],
+        self, documents: _Rows, passages: _Rows, texts: DiskList[_Row]
     ) -> Iterator[Finding]:
         """Every passage stands in the corpus as in its document, and passages leave nothing out.
 
-        `texts`: takes the passages, and what is read of their documents; no title: there is none.
+        `texts`: takes the passages with what is read of their document, no title without one.
         """
         rows = BlockList(self.state.rows())
         written = Keyed(rows, itemgetter(0))
@@ -168,8 +164,7 @@ class OwnDocuments(CorpusRule):
             text = source["text"][row["start"] : row["stop"]]
             of_source = {"title": source.get("title"), "length": len(source["text"])}
             texts.append({**row, **of_source, "text": text})
-            row_there = written.get(name)
-            if row_there and row_there[1] != _digest(source["title"], text):
+            if (there := written.get(name)) and there[1] != _digest(source["title"], text):
                 yield self._finding([name], f"{name}: is not the text of its source any more")
             begun = ends.get(row["source"], 0)
             if source["text"][begun : row["start"]].strip():
@@ -179,7 +174,7 @@ class OwnDocuments(CorpusRule):
             if source["text"][ends.get(name, 0) :].strip():
                 yield self._finding([name], f"{name}: its end stands in no passage")
 
-    def _queries(self, documents: Mapping[str, Any]) -> Iterator[Finding]:
+    def _queries(self, documents: _Rows) -> Iterator[Finding]:
         """A span lies in its document; a keyword stands in it, found words stand where it says."""
         for row in documents.values():
             link_names(row["place"])  # links can be followed to each
@@ -200,7 +195,7 @@ class OwnDocuments(CorpusRule):
                     yield self._finding([query.query_id], message)
 
     def _documents_of_splits(
-        self, passages: Mapping[str, Any], number: Mapping[str, int], shared: Wording
+        self, passages: _Rows, number: Mapping[str, int], shared: Wording
     ) -> Iterator[Finding]:
         """No document, near-duplicates of it among them, is of two splits."""
         split_of: dict[str, str] = {}
@@ -215,7 +210,7 @@ class OwnDocuments(CorpusRule):
                 message = f"{name} of {split} is a near-duplicate of {other} of {split_of[other]}"
                 yield self._finding([name, other], message)
 
-    def _queries_of_splits(self, passages: Mapping[str, Any]) -> Iterator[Finding]:
+    def _queries_of_splits(self, passages: _Rows) -> Iterator[Finding]:
         """No query, and no query text, is of two splits, or finds a document of another one."""
         every = {self._judgements.split: self._judgements.qrels, **self._judgements.others}
         asked: dict[str, str] = {}
@@ -238,14 +233,14 @@ class OwnDocuments(CorpusRule):
                 message = f"{query.query_id}: its text is a query of split {texts[key]} too"
                 yield self._finding([query.query_id], message)
 
-    def _labels(self, passages: Mapping[str, Any]) -> Iterator[Finding]:
+    def _labels(self, passages: _Rows) -> Iterator[Finding]:
         """A relevant passage holds characters that the query rests on, or it holds the keyword."""
         rows = JSONLines(self._spec.queries)
         rests_on = Keyed(MappedList(itemgetter("text", "rests_on"), rows), itemgetter(0))
         asked = Keyed(self._judgements.queries, attrgetter("query_id"))
         of_source: dict[str, list[tuple[int, int]]] = {}
-        for row in passages.values():
-            of_source.setdefault(row["source"], []).append((row["start"], row["stop"]))
+        for one in passages.values():
+            of_source.setdefault(one["source"], []).append((one["start"], one["stop"]))
         for _, qrels in self._judgements.splits():
             for query_id, doc_id, _ in qrels:
                 query = asked.get(query_id)
@@ -271,7 +266,7 @@ class OwnDocuments(CorpusRule):
                     yield self._finding([query_id, doc_id], message)
 
     def _pairs(
-        self, passages: Mapping[str, Any], near: Callable[[str, Iterable[str]], bool]
+        self, passages: _Rows, near: Callable[[str, Iterable[str]], bool]
     ) -> Iterator[Finding]:
         """Pairs are made of queries and passages; negatives are of split train, no positives."""
         import pyarrow.parquet as pq
@@ -279,7 +274,7 @@ class OwnDocuments(CorpusRule):
         qrels = Keyed(self._judgements.others.get("train", ()), itemgetter(0))
         queries = Keyed(self._judgements.queries, attrgetter("query_id"))
 
-        def wrong(row: Mapping[str, Any]) -> Iterator[tuple[list[str], str]]:
+        def wrong(row: _Row) -> Iterator[tuple[list[str], str]]:
             query_id, positive = row["query-id"], row["positive-id"]
             query = queries.get(query_id)
             known = [doc_id for _, doc_id, relevance in qrels.all(query_id) if relevance > 0]
@@ -325,7 +320,7 @@ _PAIR = ("anchor", "positive", "query-id", "positive-id", "negatives-id")
 _ROWS = 1000  # that are read at once
 
 
-def _shown(place: Mapping[str, Any] | None, note: Mapping[str, Any]) -> list[str]:
+def _shown(place: _Row | None, note: _Row) -> list[str]:
     """What may stand for a passage in a pair: its title and text; for one that was made from a
     sentence, also both without the sentence; for a found one, without where its words were found.
     """
@@ -350,7 +345,7 @@ def _shown(place: Mapping[str, Any] | None, note: Mapping[str, Any]) -> list[str
     return result
 
 
-def _is_shown(text: str, place: Mapping[str, Any] | None, note: Mapping[str, Any]) -> bool:
+def _is_shown(text: str, place: _Row | None, note: _Row) -> bool:
     """Whether a text may stand for a passage, whatever marks are left where something was cut."""
     shown = _shown(place, note)
     return text in shown or bare(text) in map(bare, shown)
@@ -376,7 +371,7 @@ def _without(title: str, text: str) -> str:
     return "".join(line for i, line in enumerate(lines) if i not in heads).strip() or text
 
 
-def _rests(row: Mapping[str, Any], start: int, stop: int, places: list[tuple[int, int]]) -> bool:
+def _rests(row: _Row, start: int, stop: int, places: list[tuple[int, int]]) -> bool:
     """Whether a passage holds characters of its document whole; of what no passage holds whole,
     whether it lies in them by more than half of itself, or holds most of them if none does.
     """
@@ -394,7 +389,7 @@ def _rests(row: Mapping[str, Any], start: int, stop: int, places: list[tuple[int
     return own in inside if inside else shared(own) == best
 
 
-def _span(note: Mapping[str, Any], length: int, name: str = "span") -> tuple[int, int] | None:
+def _span(note: _Row, length: int, name: str = "span") -> tuple[int, int] | None:
     """The characters that a query rests on, None where these are none of a document so long."""
     match note.get(name):
         case [int(start), int(stop)] if 0 <= start < stop <= length:

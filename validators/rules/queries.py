@@ -6,11 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import compress
 
-import numpy as np
-from numpy.typing import NDArray
-
 from retgen.validators.characters import broken_characters
-from retgen.validators.duplicates import hashes_of, normalise_text, repeated
+from retgen.validators.duplicates import normalise_text, repeated
 from retgen.validators.rule import Finding, QueryRule, RuleListing
 
 
@@ -37,8 +34,7 @@ class DuplicateQueries(QueryRule):
         queries = self.judgements.queries
         for query in compress(queries, repeated(query.query_id for query in queries)):
             by_id[query.query_id] += 1
-        texts = (normalise_text(query.text) for query in queries)
-        for query in compress(queries, repeated(texts)):
+        for query in compress(queries, repeated(normalise_text(query.text) for query in queries)):
             by_text[query.text].append(query.query_id)
             by_normal[normalise_text(query.text)][query.text].append(query.query_id)
         for query_id, count in by_id.items():
@@ -117,14 +113,13 @@ class UnjudgedQueries(QueryRule):
                 "scored",
             )
             return
-        elsewhere: list[NDArray[np.uint64]] = []
-        for qrels in judgements.others.values():
-            none = not any(score > 0 for _, _, score in qrels)  # queries are known to have none
-            elsewhere.append(hashes_of(q for q, _, score in qrels if none or score > 0))
-        hashes = hashes_of(query.query_id for query in judgements.queries)
-        open_ = ~np.isin(hashes, np.concatenate([hashes[:0], *elsewhere]))
-        for query in compress(judgements.queries, open_):
-            if query.query_id not in judgements.positives:
+        others = judgements.others.values()
+        elsewhere = {q for qrels in others for q, _, score in qrels if score > 0}
+        for qrels in others:  # a split of queries that are known to have none
+            if not any(score > 0 for _, _, score in qrels):
+                elsewhere.update(q for q, _, _ in qrels)
+        for query in judgements.queries:
+            if query.query_id not in judgements.positives and query.query_id not in elsewhere:
                 yield Finding(
                     "query-without-qrels",
                     "warning",
