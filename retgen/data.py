@@ -27,7 +27,6 @@ from retgen.dataset_files import (
     table_files,
 )
 from retgen.errors import DatasetError, DatasetMissing
-from retgen.on_disk import BlockList
 from retgen.rows import (
     NUMBER,
     Problem,
@@ -247,11 +246,11 @@ class Dataset:
 
     def stored_queries(self, first: int | None = None) -> tuple[Sequence[Query], list[Problem]]:
         """As `read_queries`; they lie on disk."""
-        return _read(self.queries, query_of, first, BlockList)
+        return _read(self.queries, query_of, first, stored=True)
 
     def stored_qrels(self, split: str) -> tuple[Sequence[Qrel], list[Problem]]:
         """As `read_qrels`; they lie on disk."""
-        return _read(self.qrels[split], qrel_of, None, BlockList)
+        return _read(self.qrels[split], qrel_of, stored=True)
 
     def read_graded(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
         """All grades of a split in order, or the first so many, and the rows that are none."""
@@ -423,12 +422,9 @@ def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:
 
 
 def _read(
-    table: TableFiles,
-    parse: Any,
-    first: int | None = None,
-    kept: Callable[[Iterator[Any]], Any] = list,
+    table: TableFiles, parse: Any, first: int | None = None, *, stored: bool = False
 ) -> tuple[Any, list[Problem]]:
-    """Records, as they are `kept`, and problems; of the records only the `first`, of these all."""
+    """Records, `stored` on disk or in memory, and problems; of the records only the `first`."""
     problems: list[Problem] = []
 
     def records() -> Iterator[Any]:
@@ -441,7 +437,11 @@ def _read(
                 read += 1
                 yield parsed
 
-    return kept(records()), problems
+    if not stored:
+        return list(records()), problems
+    from retgen.on_disk import BlockList
+
+    return BlockList(records()), problems
 
 
 def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterable[str] = ()) -> str:
