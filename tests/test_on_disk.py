@@ -15,7 +15,7 @@ from retgen.on_disk import BlockList, DiskList, JSONLines, Keyed, MappedList, di
 
 
 def test_items_are_read_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_disk, "_WAITING", 100)  # some are written, some wait
+    monkeypatch.setattr(on_disk, "WAITING", 100)  # some are written, some wait
     texts = [f"text {i}" * (i % 7) for i in range(50)]
     found = DiskList(texts)
     assert list(found) == texts
@@ -81,7 +81,7 @@ def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         def write(self, data: bytes) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(on_disk, "_WAITING", 10)
+    monkeypatch.setattr(on_disk, "WAITING", 10)
     monkeypatch.setattr(on_disk.tempfile, "TemporaryFile", lambda **_: Full())
     with pytest.raises(OutputError, match="the disk is full"):
         DiskList(["a text", "another text"])
