@@ -37,7 +37,7 @@ class StoredList(Sequence[T]):
 
     def __init__(self, file: BinaryIO, load: Callable[[bytes], T]) -> None:
         self._file, self._load = file, load
-        self._starts, self._sizes = array("q"), array("q")
+        self._starts, self._sizes = array("q"), array("I")
         weakref.finalize(self, file.close)
 
     def __len__(self) -> int:

@@ -65,7 +65,7 @@ async def mine_negatives(
     from retgen.evaluation.mining import mine_each
 
     settings = job.params.mine
-    numbers = [i for i, one in enumerate(queries) if one.split == "train"]
+    numbers = array("q", (i for i, one in enumerate(queries) if one.split == "train"))
     if not settings.negatives or not numbers:
         return {"by": settings.by, **dict.fromkeys(_COUNTS, 0)}
     trained = chosen(queries, numbers)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from retgen.agents.rejections import Rejections
+from retgen.engines.local import return_freed_memory
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
@@ -129,6 +130,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         context,
         rejected,
     )
+    return_freed_memory()  # drafts, and an index of all passages
     asked = asked_queries(params.queries.like) if params.queries.like else None
     if asked:
         every = without_asked(every, passages, asked, rejected)

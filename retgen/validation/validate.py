@@ -195,6 +195,7 @@ def _validate(
         one.read_qrels(dataset, which)
     for one in everything:
         findings += one.findings()
+        return_freed_memory()
     scanned = time.perf_counter()
     terms = next(rule for rule in rules if isinstance(rule, TermRule))
     matrix, play = _matrix(judgements, documents)
@@ -204,7 +205,7 @@ def _validate(
         terms.state, terms.query_terms(), judgements, cutoffs, engine
     )
     measured = time.perf_counter()
-    return_freed_memory()  # the certificate takes large matrices
+    return_freed_memory()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
     # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it
