@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once in 10^12 pairs
 
 # texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
-_ROWS = 1024
+_ROWS, _WORDS = 1024, 1 << 16
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HIGH, _LOW = np.uint64(32), np.uint64(29)
 
@@ -61,8 +61,8 @@ class WordSets(RuleState):
 
     def add(self, texts: Sequence[Sequence[str]]) -> None:
         """Take in the words of some texts."""
-        for low in range(0, len(texts), _ROWS):
-            words, sizes, order = _distinct(texts[low : low + _ROWS])
+        for some in _steps(texts):
+            words, sizes, order = _distinct(some)
             self.words.append(words)
             self.sizes.append(sizes)
             self.orders.append(order)
@@ -104,8 +104,15 @@ def word_runs(texts: Iterable[Sequence[str]], length: int, sampled: int) -> Sets
 
 
 def _steps(texts: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    left = iter(texts)
-    return iter(lambda: list(islice(left, _ROWS)), [])
+    step, held = list[Sequence[str]](), 0
+    for one in texts:
+        step.append(one)
+        held += len(one)
+        if len(step) == _ROWS or held >= _WORDS:
+            yield step
+            step, held = [], 0
+    if step:
+        yield step
 
 
 def _sets(parts: Iterable[tuple[Ints, Ints]]) -> Sets:

@@ -317,7 +317,7 @@ class OwnDocuments(CorpusRule):
 
 
 _PAIR = ("anchor", "positive", "query-id", "positive-id", "negatives-id")
-_ROWS = 1000  # that are read at once
+_ROWS = 100  # that are read at once
 
 
 def _shown(place: _Row | None, note: _Row) -> list[str]:
