@@ -33,7 +33,7 @@ _RIVALS = 0.05  # of the documents; a language that fewer have makes any word lo
 _CLEAR = 0.9
 _READ = 20  # passages of a ranking that are looked at
 _COPY = 20  # words and stems that a copy shares at least
-_BLOCK = 8192
+_BLOCK = 1024
 
 
 def general_queries(

@@ -197,10 +197,14 @@ def keep_freed_memory() -> None:
 
 
 def return_freed_memory() -> None:
-    """Give freed blocks back to the system, after a stage of which little is left. Elsewhere than
-    on glibc this does nothing.
+    """Give freed blocks back to the system, after a stage of which little is left: those of Arrow,
+    and on glibc all others.
     """
     import ctypes
 
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
