@@ -11,7 +11,16 @@ import pytest
 
 from retgen import on_disk
 from retgen.errors import OutputError
-from retgen.on_disk import BlockList, DiskList, JSONLines, Keyed, MappedList, disk_arrays
+from retgen.on_disk import (
+    BlockList,
+    DiskList,
+    JSONLines,
+    Keyed,
+    MappedList,
+    disk_arrays,
+    joined,
+    mapped_arrays,
+)
 
 
 def test_items_are_read_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,6 +41,15 @@ def test_arrays() -> None:
     found = disk_arrays()
     found.extend([np.arange(3, dtype=np.uint64), np.empty(0, np.uint64)])
     assert [one.tolist() for one in found] == [[0, 1, 2], []]
+
+
+@pytest.mark.parametrize("in_memory", [0, 100])
+def test_arrays_that_are_mapped(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
+    monkeypatch.setattr(on_disk, "IN_MEMORY", in_memory)
+    found = mapped_arrays([np.arange(3, dtype=np.uint64), np.empty(0, np.uint64)])
+    assert [one.tolist() for one in found] == [[0, 1, 2], []]
+    assert joined([np.arange(2), np.arange(3)], np.int32).tolist() == [0, 1, 0, 1, 2]
+    assert joined([], np.int32).tolist() == []
 
 
 def test_json_lines(tmp_path: Path) -> None:
