@@ -147,6 +147,26 @@ def twice(folder: Path, size: str, *words: str | Path) -> str:
 
 
 @pytest.mark.slow
+def test_no_room_for_temporary_files(tmp_path: Path) -> None:
+    """Of a library: who tells languages unpacks 40 MB."""
+    (tmp_path / "kb.yaml").write_text("name: kb\nfamily: capretrieval\nparams: {}\n")
+    (tmp_path / "small").mkdir()
+    subprocess.run(
+        [*namespace(), "sh", "-c",
+         'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@" 2> first.txt; '
+         "echo $? > first.rc", "sh", sys.executable, "-m", "retgen.cli", "run", "kb.yaml", "--out",
+         "out", "-q"],
+        cwd=tmp_path, check=True, timeout=120,
+    )  # fmt: skip
+    assert (tmp_path / "first.rc").read_text() == "2\n"
+    assert (tmp_path / "first.txt").read_text() == (
+        f"gen: cannot write {tmp_path}/small: the disk is full. What was finished before is kept: "
+        "free some space, or name another folder for temporary files with TMPDIR, and run the same "
+        "command again.\n"
+    )
+
+
+@pytest.mark.slow
 def test_while_parquet_is_exported(tmp_path: Path) -> None:
     """Arrow would end the process."""
     made = run("limit_small", out=tmp_path / "run", overrides={"params.docs": 3000}).path

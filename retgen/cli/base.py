@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from retgen.errors import BudgetReached, DatasetMissing, RetgenError, UsageError
+from retgen.errors import BudgetReached, DatasetMissing, OutputError, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
 
@@ -298,6 +298,8 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(0) from None
             except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    fail(_disk_full(error), OutputError.exit_code, verbose=verbose)
                 # what was shown, before the signal that the terminal is gone was heard
                 if error.errno != errno.EIO or error.filename or not _leave_terminal():
                     raise
@@ -311,6 +313,18 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
     parameters = [*signature.parameters.values(), own]
     reported.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return reported
+
+
+def _disk_full(error: OSError) -> str:
+    """What is said of a library that finds no room, most likely for a file of its own."""
+    import tempfile
+
+    where = error.filename or tempfile.gettempdir()
+    return (
+        f"cannot write {where}: the disk is full. What was finished before is kept: free some "
+        "space, or name another folder for temporary files with TMPDIR, and run the same command "
+        "again."
+    )
 
 
 # by extra: modules that are not named as their packages are, or come with one of them
