@@ -24,7 +24,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 Number = TypeVar("Number", bound=np.generic)
 
-WAITING = 1 << 20  # bytes that are written together
+_WAITING = 1 << 20  # bytes that are written together
 _BLOCK = 8  # items that are written together
 _KEPT = 256  # items that were asked for last
 
@@ -102,7 +102,7 @@ class DiskList(StoredList[T]):
     def _keep(self, item: T) -> tuple[int, int]:
         """Where an item stands from now on, and how many bytes it takes."""
         data = self._dump(item)
-        if len(self._waiting) + len(data) > WAITING:
+        if len(self._waiting) + len(data) > _WAITING:
             self._write()
         start = self._written + len(self._waiting)
         self._waiting += data

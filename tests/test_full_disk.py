@@ -166,6 +166,20 @@ def test_no_room_for_temporary_files(tmp_path: Path) -> None:
     )
 
 
+def test_while_a_list_grows(tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    (tmp_path / "grow.py").write_text(
+        "from retgen.errors import OutputError\nfrom retgen.on_disk import DiskList\n"
+        "try:\n    DiskList(['a' * 100_000] * 100)\nexcept OutputError as error:\n    print(error)\n"
+    )
+    script = 'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@"'
+    said = subprocess.run(
+        [*namespace(), "sh", "-c", script, "sh", sys.executable, "grow.py"],
+        cwd=tmp_path, check=True, timeout=120, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert said.startswith(f"cannot write {tmp_path}/small: the disk is full.")
+
+
 @pytest.mark.slow
 def test_while_parquet_is_exported(tmp_path: Path) -> None:
     """Arrow would end the process."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from retgen import on_disk
-from retgen.errors import OutputError
 from retgen.on_disk import (
+    IN_MEMORY,
     BlockList,
     DiskList,
     JSONLines,
@@ -23,9 +21,8 @@ from retgen.on_disk import (
 )
 
 
-def test_items_are_read_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_disk, "WAITING", 100)  # some are written, some wait
-    texts = [f"text {i}" * (i % 7) for i in range(50)]
+def test_items_are_read_where_they_lie() -> None:
+    texts = [f"text {i}" * (i % 7) * 2000 for i in range(50)]  # some are written, some wait
     found = DiskList(texts)
     assert list(found) == texts
     assert found[48:] == texts[48:]
@@ -43,12 +40,13 @@ def test_arrays() -> None:
     assert [one.tolist() for one in found] == [[0, 1, 2], []]
 
 
-@pytest.mark.parametrize("in_memory", [0, 100])
-def test_arrays_that_are_mapped(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
-    monkeypatch.setattr(on_disk, "IN_MEMORY", in_memory)
-    found = mapped_arrays([np.arange(3, dtype=np.uint64), np.empty(0, np.uint64)])
-    assert [one.tolist() for one in found] == [[0, 1, 2], []]
-    assert joined([np.arange(2), np.arange(3)], np.int32).tolist() == [0, 1, 0, 1, 2]
+@pytest.mark.parametrize("count", [3, IN_MEMORY + 1])
+def test_arrays_that_are_mapped(count: int) -> None:
+    made = [np.arange(count, dtype=np.uint64), np.empty(0, np.uint64), np.ones(1, np.uint64)]
+    found = mapped_arrays(made)
+    assert len(found) == 3
+    assert all(map(np.array_equal, found, made))
+    assert isinstance(joined(made, np.uint64).base, np.memmap) == (count > IN_MEMORY)
     assert joined([], np.int32).tolist() == []
 
 
@@ -88,18 +86,3 @@ def test_keys_whose_hashes_are_equal() -> None:
     found = Keyed(rows := [(-1, "one"), (-2, "other"), (-1, "again")], itemgetter(0))
     assert hash(-1) == hash(-2)
     assert [*found.items()] == [(-1, rows[2]), (-2, rows[1])]
-
-
-def test_a_full_disk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full:
-        def seek(self, place: int) -> None: ...
-
-        def close(self) -> None: ...
-
-        def write(self, data: bytes) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(on_disk, "WAITING", 10)
-    monkeypatch.setattr(on_disk.tempfile, "TemporaryFile", lambda **_: Full())
-    with pytest.raises(OutputError, match="the disk is full"):
-        DiskList(["a text", "another text"])

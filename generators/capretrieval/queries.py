@@ -191,7 +191,7 @@ def select_queries(
     most_documents = max(1, int(counts.common * labels.documents))
     kept = DiskList[PassageQuery]()
     room = {FOUND: counts.found, "KW": counts.keywords, "SM": counts.summaries}
-    taken = {name: array("l", bytes(8 * len(passages))) for name in room}  # of passages
+    taken = {name: array("q", bytes(8 * len(passages))) for name in room}  # of passages
     for same in _by_text(queries, passages):
         one = queries[same[0]]
         one.rests_on = list(dict.fromkeys(_span(queries[j], passages) for j in same))

@@ -23,7 +23,6 @@ from retgen.on_disk import BlockList, DiskList, JSONLines, Keyed, MappedList
 from retgen.validators.baselines import pack_ids, unpack_ids
 from retgen.validators.capretrieval.evidence import (
     found_fault,
-    link_names,
     two_documents_findings,
 )
 from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
@@ -176,8 +175,6 @@ class OwnDocuments(CorpusRule):
 
     def _queries(self, documents: _Rows) -> Iterator[Finding]:
         """A span lies in its document; a keyword stands in it, found words stand where it says."""
-        for row in documents.values():
-            link_names(row["place"])  # links can be followed to each
         for query in self._judgements.queries:
             note = _note(query)
             source = documents.get(str(note.get("source", "")))

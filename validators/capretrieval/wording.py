@@ -63,15 +63,17 @@ def _by_share(words: Sets, share: float, copied: NDArray[np.int64] | None) -> Wo
     return Wording(groups(words, share, known)[0], share, words)
 
 
-def copies(texts: Iterable[str]) -> NDArray[np.int64]:
-    """(m, 2) documents of which one holds half and more of the other, word for word."""
+def copies(texts: Iterable[str], at_once: int = IN_MEMORY) -> NDArray[np.int64]:
+    """(m, 2) documents of which one holds half and more of the other, word for word. `at_once`:
+    runs that are sorted together.
+    """
     from scipy.sparse import csr_array
 
     runs = word_runs(map(tokens, texts), _RUN, _SAMPLED)
     sizes = runs.sizes.copy()
     # of the runs that several documents hold: places, and documents; a part of all at a time
     shared, own = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    parts = 1 + len(runs.words) // IN_MEMORY
+    parts = 1 + len(runs.words) // at_once
     for part in range(parts):
         places = _of_part(runs.words, part, parts)
         _, column, counts = np.unique(runs.words[places], return_inverse=True, return_counts=True)

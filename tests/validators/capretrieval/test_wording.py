@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.validators.capretrieval import wording as module
 from retgen.validators.capretrieval.wording import apart, copies, wording
 from tests.generators.capretrieval.texts import ENGLISH, FRENCH, GERMAN, TEXTS
 
@@ -24,9 +23,7 @@ def test_filled_in_templates_share_a_number() -> None:
     assert wording([]).groups.tolist() == []
 
 
-def test_a_chapter_and_the_manual_that_holds_it_share_a_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_chapter_and_the_manual_that_holds_it_share_a_number() -> None:
     """However little of the manual it is; a footer that all documents have is no copy."""
 
     def words(name: str, count: int) -> str:
@@ -40,8 +37,7 @@ def test_a_chapter_and_the_manual_that_holds_it_share_a_number(
     assert copies(texts).tolist() == [[0, 2], [1, 2]]
     assert wording(texts).groups.tolist() == [0, 0, 0, *range(3, len(texts))]
     assert wording(texts, 1.0).groups.tolist() == list(range(len(texts)))
-    monkeypatch.setattr(module, "IN_MEMORY", 100)  # runs that are looked at together
-    assert copies(texts).tolist() == [[0, 2], [1, 2]]
+    assert copies(texts, at_once=100).tolist() == [[0, 2], [1, 2]]
     # of short texts too few runs are looked at
     assert copies([words("a", 60), words("a", 120)]).tolist() == [[0, 1]]
     assert copies([words("a", 20), words("a", 120)]).tolist() == []
